@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+# The library, shared and static, and a narrow copy of it for the tests.
+
+set(tkw_sources
+  src/base/version.c
+  src/wheel/wheel.c
+  src/wheel/hierarchical.c
+  src/wheel/hashed.c
+  src/wheel/check.c)
+set(tkw_map ${PROJECT_SOURCE_DIR}/src/tickwheel.map)
+
+function(tkw_library target kind)
+  add_library(${target} ${kind} ${tkw_sources})
+  target_include_directories(${target}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  tkw_flags(${target})
+endfunction()
+
+tkw_library(tickwheel SHARED)
+add_library(tickwheel::tickwheel ALIAS tickwheel)
+set_target_properties(tickwheel PROPERTIES
+  VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}
+  LINK_DEPENDS ${tkw_map})
+# Nobody replaces our functions from outside: let calls between them be direct.
+target_compile_options(tickwheel PRIVATE -fno-semantic-interposition)
+# nodelete: a worker thread must not outlive its code after dlclose().
+# no-undefined-version: a name in the map that no source defines is a mistake.
+target_link_options(tickwheel PRIVATE
+  "LINKER:--version-script=${tkw_map}"
+  LINKER:--no-undefined-version
+  LINKER:-Bsymbolic-functions
+  LINKER:-z,nodelete)
+
+tkw_library(tickwheel_static STATIC)
+add_library(tickwheel::static ALIAS tickwheel_static)
+set_target_properties(tickwheel_static PROPERTIES OUTPUT_NAME tickwheel)
+
+if(TKW_BUILD_TESTS OR TKW_BUILD_FUZZ)
+  # Rings of 16 slots, so that the tests meet every ring's boundary often.
+  tkw_library(tickwheel_narrow STATIC)
+  target_compile_definitions(tickwheel_narrow PUBLIC TKW__RING_BITS=4)
+endif()
+
+install(TARGETS tickwheel tickwheel_static)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ TYPE INCLUDE
+        FILES_MATCHING PATTERN "*.h")

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* tickwheel.h - all of tickwheel. */
+#ifndef TICKWHEEL_H
+#define TICKWHEEL_H
+
+#include "tickwheel/version.h" /* IWYU pragma: export */
+#include "tickwheel/wheel.h"   /* IWYU pragma: export */
+
+#endif /* TICKWHEEL_H */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* bits.h - bit positions and arithmetic that stops at the end of time. */
+#ifndef TKW_BASE_BITS_H
+#define TKW_BASE_BITS_H
+
+#include <stdint.h>
+
+/* The position of the lowest and of the highest set bit. x is not 0. */
+static inline unsigned tkw__lowest_bit(uint64_t x)
+{
+	return (unsigned)__builtin_ctzll(x);
+}
+
+static inline unsigned tkw__highest_bit(uint64_t x)
+{
+	return 63u - (unsigned)__builtin_clzll(x);
+}
+
+static inline uint64_t tkw__min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t tkw__max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* a + b, or UINT64_MAX where that would overflow. */
+static inline uint64_t tkw__sat_add(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+/* The smallest power of two >= x, for 1 <= x <= 2^63. */
+static inline uint64_t tkw__round_up_pow2(uint64_t x)
+{
+	return x == 1 ? 1 : (uint64_t)2 << tkw__highest_bit(x - 1);
+}
+
+#endif /* TKW_BASE_BITS_H */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * links.h - circular doubly linked lists whose head is a link like the others,
+ * so that neither appending nor removing has a special case.
+ */
+#ifndef TKW_BASE_LINKS_H
+#define TKW_BASE_LINKS_H
+
+#include <stdbool.h>
+
+#include "tickwheel/wheel.h"
+
+static inline void tkw__links_init(struct tkw_link *head)
+{
+	head->next = head;
+	head->prev = head;
+}
+
+static inline bool tkw__links_empty(const struct tkw_link *head)
+{
+	return head->next == head;
+}
+
+static inline void tkw__links_append(struct tkw_link *head, struct tkw_link *l)
+{
+	struct tkw_link *last = head->prev;
+
+	l->next = head;
+	l->prev = last;
+	last->next = l;
+	head->prev = l;
+}
+
+static inline void tkw__links_remove(struct tkw_link *l)
+{
+	l->prev->next = l->next;
+	l->next->prev = l->prev;
+}
+
+#endif /* TKW_BASE_LINKS_H */

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check.c - walk the whole wheel and verify the invariants of engine.h,
+ * hierarchical.c and hashed.c, by their names.
+ *
+ * A slot that is in use but missing from the bit set is not found by the walk;
+ * its entries are missed in the count instead.
+ */
+#include "wheel/engine.h"
+
+/* What the slots of a ring are relative to: see "Bounds" in hierarchical.c. */
+static uint64_t base_of(const struct tkw_wheel *w, uint32_t slot)
+{
+	if (slot / TKW__RING_SLOTS < w->moving / TKW__RING_SLOTS)
+		return tkw__hier_start(w->base, w->moving);
+	return w->base;
+}
+
+static const char *check_hier(const struct tkw_wheel *w,
+			      const struct tkw_entry *e)
+{
+	uint64_t base = base_of(w, e->slot);
+	uint64_t start = tkw__hier_start(base, e->slot);
+
+	if (start < w->now)
+		return "H1: a slot in use starts before now";
+	if (e->flags & TKW__EXTENDED)
+		return start <= e->tick ? NULL : "I3: extended to before its slot";
+	if (e->slot != tkw__hier_slot(base, e->tick))
+		return "I3: an entry is in the wrong slot";
+	return NULL;
+}
+
+static const char *check_hashed(const struct tkw_wheel *w,
+				const struct tkw_entry *e)
+{
+	uint64_t away = ((uint64_t)e->slot - w->now) & w->mask;
+
+	if (w->now >= w->lap_end && e->tick < w->lap_min)
+		return "C1: an entry is before the earliest";
+	if (e->flags & TKW__EXTENDED)
+		return w->now + away <= e->tick
+			       ? NULL
+			       : "I3: extended to before its slot";
+	if (e->slot != ((uint32_t)e->tick & w->mask))
+		return "I3: an entry is in the wrong slot";
+	return NULL;
+}
+
+static const char *check_entry(const struct tkw_wheel *w,
+			       const struct tkw_entry *e, uint32_t slot)
+{
+	if (!(e->flags & TKW__LINKED))
+		return "I2: a linked entry is not flagged so";
+	if (e->slot != slot)
+		return "I2: an entry does not know its slot";
+	if (e->tick < w->now)
+		return "I2: an entry is before now";
+	return w->hashed ? check_hashed(w, e) : check_hier(w, e);
+}
+
+/* Count what is in a slot in use, up to more than there should be in all. */
+static const char *check_slot(const struct tkw_wheel *w, uint32_t slot,
+			      uint64_t *seen)
+{
+	const struct tkw_link *head = &w->slots[slot];
+	const struct tkw_link *last = head;
+	const char *why;
+
+	if (tkw__links_empty(head))
+		return "I1: a slot in use is empty";
+	for (struct tkw_link *l = head->next; l != head; l = l->next) {
+		if (l == NULL || l->prev != last)
+			return "I1: a list is broken";
+		why = check_entry(w, tkw__entry_of(l), slot);
+		if (why)
+			return why;
+		if (++*seen > w->count)
+			return "I4: more entries than counted";
+		last = l;
+	}
+	return head->prev == last ? NULL : "I1: a list has lost its tail";
+}
+
+/* Is the cursor in the list of the slot of now? */
+static bool cursor_lost(const struct tkw_wheel *w)
+{
+	const struct tkw_link *head = &w->slots[(uint32_t)w->now & w->mask];
+	const struct tkw_link *l = head;
+
+	if (!w->cursor)
+		return false;
+	do {
+		if (l == w->cursor)
+			return false;
+		l = l->next;
+	} while (l != head);
+	return true;
+}
+
+const char *tkw_wheel_check(const struct tkw_wheel *w)
+{
+	uint64_t seen = 0;
+	const char *why;
+
+	if (w == NULL)
+		return "there is no wheel";
+	if (!tkw__bitset_sound(&w->used))
+		return "I1: the set of slots in use is broken";
+	for (uint32_t i = tkw__bitset_next(&w->used, 0); i != TKW__BITSET_NONE;
+	     i = tkw__bitset_next(&w->used, i + 1)) {
+		why = check_slot(w, i, &seen);
+		if (why)
+			return why;
+	}
+	if (seen != w->count)
+		return "I4: fewer entries than counted";
+	if (!w->hashed && w->base > w->now)
+		return "H1: base is after now";
+	if (w->hashed && cursor_lost(w))
+		return "C2: the cursor is not in the slot of now";
+	return NULL;
+}

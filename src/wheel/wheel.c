@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wheel.c - the public calls: they refuse what is wrong, and hand the rest to
+ * engine.h and, for an advance, to the engine.
+ */
+#include "tickwheel/wheel.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "wheel/engine.h"
+
+_Static_assert(sizeof(void *) != 8 || sizeof(struct tkw_entry) == 32,
+	       "the entry is promised to take 32 bytes");
+_Static_assert(sizeof(struct tkw_wheel) +
+			       TKW__HIER_SLOTS * sizeof(struct tkw_link) +
+			       TKW__HIER_SLOTS / 32 * sizeof(uint64_t) <=
+		       TKW_WHEEL_BYTES,
+	       "the default wheel is promised to fit");
+
+/* How many slots a config asks for in all; 0 if it is to be refused. */
+static uint64_t slots_of(const struct tkw_wheel_config *cfg)
+{
+	if (cfg == NULL)
+		return TKW__HIER_SLOTS;
+	if (cfg->size != 0 && cfg->size != sizeof(*cfg))
+		return 0;
+	if (cfg->engine == TKW_WHEEL_HIERARCHICAL)
+		return cfg->slots == 0 ? TKW__HIER_SLOTS : 0;
+	if (cfg->engine != TKW_WHEEL_HASHED)
+		return 0;
+	if (cfg->slots == 0 || cfg->slots > TKW_WHEEL_SLOTS_MAX)
+		return 0;
+	return tkw__round_up_pow2(cfg->slots);
+}
+
+int tkw_wheel_bytes(const struct tkw_wheel_config *cfg, size_t *bytes)
+{
+	uint64_t slots = slots_of(cfg);
+	uint64_t need = sizeof(struct tkw_wheel) +
+			slots * sizeof(struct tkw_link) +
+			tkw__bitset_words(slots) * sizeof(uint64_t);
+	int err = need <= (uint64_t)PTRDIFF_MAX ? 0 : -ENOMEM;
+
+	if (slots == 0 || bytes == NULL)
+		return -EINVAL;
+	if (err == 0)
+		*bytes = (size_t)need;
+	return err;
+}
+
+int tkw_wheel_init(struct tkw_wheel **out, void *mem, size_t bytes,
+		   const struct tkw_wheel_config *cfg)
+{
+	uint64_t slots = slots_of(cfg);
+	struct tkw_wheel *w = mem;
+	size_t need;
+	int err = tkw_wheel_bytes(cfg, &need);
+
+	if (err != 0)
+		return err;
+	if (out == NULL || mem == NULL || bytes < need ||
+	    (uintptr_t)mem % _Alignof(max_align_t) != 0)
+		return -EINVAL;
+	*w = (struct tkw_wheel){
+		.hashed = cfg && cfg->engine == TKW_WHEEL_HASHED,
+		.mask = (uint32_t)(slots - 1),
+		.lap_min = TKW_TICK_NEVER,
+	};
+	if (cfg)
+		w->now = cfg->now;
+	w->base = w->now;
+	w->floor = w->now;
+	w->floor_due = w->now;
+	for (uint64_t i = 0; i < slots; i++)
+		tkw__links_init(&w->slots[i]);
+	tkw__bitset_init(&w->used, (uint64_t *)(void *)&w->slots[slots], slots);
+	*out = w;
+	return 0;
+}
+
+int tkw_wheel_fini(struct tkw_wheel *w)
+{
+	struct tkw_entry *e;
+
+	if (w == NULL)
+		return -EINVAL;
+	if (w->in_pass)
+		return -EDEADLK;
+	while ((e = tkw_wheel_first(w)) != NULL)
+		tkw_wheel_remove(w, e);
+	return 0;
+}
+
+/* Link an entry that is not linked, for a tick of the caller's. */
+static void add(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
+{
+	e->tick = tick < w->floor ? w->floor_due : tick;
+	tkw__link(w, e);
+}
+
+int tkw_wheel_add(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
+{
+	if (w == NULL || e == NULL)
+		return -EINVAL;
+	if (e->flags & TKW__LINKED)
+		return -EEXIST;
+	add(w, e, tick);
+	w->count++;
+	return 0;
+}
+
+int tkw_wheel_remove(struct tkw_wheel *w, struct tkw_entry *e)
+{
+	if (w == NULL || e == NULL)
+		return -EINVAL;
+	if (!(e->flags & TKW__LINKED))
+		return -ENOENT;
+	tkw__unlink(w, e);
+	w->count--;
+	return 0;
+}
+
+int tkw_wheel_move(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
+{
+	if (w == NULL || e == NULL)
+		return -EINVAL;
+	if (!(e->flags & TKW__LINKED))
+		return -ENOENT;
+	tkw__unlink(w, e);
+	add(w, e, tick);
+	return 0;
+}
+
+int tkw_wheel_extend(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
+{
+	if (w == NULL || e == NULL)
+		return -EINVAL;
+	if (!(e->flags & TKW__LINKED))
+		return -ENOENT;
+	if (tick <= e->tick)
+		return tick == e->tick ? 0 : -EINVAL;
+	e->tick = tick;
+	e->flags |= TKW__EXTENDED;
+	return 0;
+}
+
+uint64_t tkw_tick_with_slack(uint64_t tick, uint64_t slack)
+{
+	uint64_t last = tkw__min_u64(tkw__sat_add(tick, slack),
+				     TKW_TICK_NEVER - 1);
+
+	/* The answer is the number in (tick - 1, last] with the most zeros at
+	 * its end: where the two first differ last has a 1; cut behind it. */
+	if (tick == 0 || last <= tick)
+		return tick;
+	return last & UINT64_MAX << tkw__highest_bit((tick - 1) ^ last);
+}
+
+int tkw_wheel_advance(struct tkw_wheel *w, uint64_t to, uint64_t max_steps,
+		      tkw_expire_fn *fn, void *ctx)
+{
+	struct tkw__pass p = { .steps = max_steps, .fn = fn, .ctx = ctx };
+	bool more;
+
+	if (w == NULL || fn == NULL)
+		return -EINVAL;
+	if (w->in_pass)
+		return -EDEADLK;
+	p.to = tkw__min_u64(to, TKW_TICK_NEVER - 1);
+	if (p.to < w->now)
+		return 0;
+	w->in_pass = true;
+	w->floor_due = p.to + 1;
+	if (w->hashed)
+		more = tkw__hashed_advance(w, &p);
+	else
+		more = tkw__hier_advance(w, &p);
+	w->in_pass = false;
+	w->floor = w->now;
+	w->floor_due = w->now;
+	return more;
+}
+
+uint64_t tkw_wheel_now(const struct tkw_wheel *w)
+{
+	return w ? w->now : 0;
+}
+
+uint64_t tkw_wheel_next(const struct tkw_wheel *w)
+{
+	if (w == NULL || w->count == 0)
+		return TKW_TICK_NEVER;
+	return w->hashed ? tkw__hashed_next(w) : tkw__hier_next(w);
+}
+
+uint64_t tkw_wheel_count(const struct tkw_wheel *w)
+{
+	return w ? w->count : 0;
+}
+
+uint64_t tkw_entry_tick(const struct tkw_entry *e)
+{
+	return e ? e->tick : 0;
+}
+
+int tkw_entry_linked(const struct tkw_entry *e)
+{
+	return e && (e->flags & TKW__LINKED);
+}
+
+struct tkw_entry *tkw_wheel_first(const struct tkw_wheel *w)
+{
+	if (w == NULL || w->count == 0)
+		return NULL;
+	return tkw__entry_of(w->slots[tkw__bitset_first(&w->used)].next);
+}
+
+struct tkw_entry *tkw_wheel_after(const struct tkw_wheel *w,
+				  const struct tkw_entry *e)
+{
+	uint32_t slot;
+
+	if (w == NULL || !tkw_entry_linked(e))
+		return NULL;
+	if (e->link.next != &w->slots[e->slot])
+		return tkw__entry_of(e->link.next);
+	slot = tkw__bitset_next(&w->used, e->slot + 1);
+	if (slot == TKW__BITSET_NONE)
+		return NULL;
+	return tkw__entry_of(w->slots[slot].next);
+}
+
+int tkw_wheel_get_shape(const struct tkw_wheel *w, struct tkw_wheel_shape *s)
+{
+	if (w == NULL || s == NULL)
+		return -EINVAL;
+	*s = w->hashed ? (struct tkw_wheel_shape){ TKW_WHEEL_HASHED, 1,
+						   (uint64_t)w->mask + 1 }
+		       : (struct tkw_wheel_shape){ TKW_WHEEL_HIERARCHICAL,
+						   TKW__RINGS,
+						   TKW__RING_SLOTS };
+	return 0;
+}
+
+int tkw_wheel_get_place(const struct tkw_wheel *w, const struct tkw_entry *e,
+			struct tkw_wheel_place *p)
+{
+	if (w == NULL || e == NULL || p == NULL)
+		return -EINVAL;
+	if (!(e->flags & TKW__LINKED))
+		return -ENOENT;
+	if (w->hashed)
+		*p = (struct tkw_wheel_place){
+			.slot = e->slot,
+			.rounds = (e->tick - w->now) / ((uint64_t)w->mask + 1),
+		};
+	else
+		*p = (struct tkw_wheel_place){
+			.ring = e->slot / TKW__RING_SLOTS,
+			.slot = e->slot % TKW__RING_SLOTS,
+		};
+	return 0;
+}

@@ -1,0 +1,130 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# test_bench_output.sh TKW_BENCH - a tiny run of the benchmark: what it prints,
+# what was fired, and what it refuses. No figure is judged.
+set -u
+bench=$1
+# shellcheck source-path=SCRIPTDIR source=../tools/tool_checks.sh
+. "$(dirname "$0")/../tools/tool_checks.sh"
+json=$scratch/lines.json
+
+tiny()
+{
+	run "$bench" --quick --runs 1 --sizes 1e3 "$@"
+}
+
+# of ROW IMPL: that line.
+of()
+{
+	grep "^{\"bench\":\"$1\",\"impl\":\"$2\"," "$json"
+}
+
+# all_valid: each line is a flat JSON object.
+all_valid()
+{
+	value='("[^"\\]*"|-?[0-9]+(\.[0-9]+)?|null)'
+	! grep -Evx "\{\"[a-z_]+\":$value(,\"[a-z_]+\":$value)*\}" "$json"
+}
+
+# has_keys ROW IMPL KEY...
+has_keys()
+{
+	of "$1" "$2" >"$scratch/line" || return 1
+	shift 2
+	for key in "$@"; do
+		grep -q "\"$key\":[^n]" "$scratch/line" || return 1
+	done
+}
+
+# fired ROW NUMBER: each impl that fires has fired so many, the same ones.
+fired()
+{
+	grep "^{\"bench\":\"$1\"," "$json" | grep '"fired"' |
+		sed 's/.*"fired":\([0-9]*\),"checksum":"\([0-9a-f]*\)".*/\1 \2/' \
+			>"$scratch/fired"
+	[ "$(wc -l <"$scratch/fired")" -ge 3 ] &&
+		[ "$(sort -u "$scratch/fired" | wc -l)" -eq 1 ] &&
+		grep -q "^$2 " "$scratch/fired"
+}
+
+# refused WHAT ARG...: exit status 2, one line on stderr, none on stdout.
+refused()
+{
+	what=$1
+	shift
+	run "$bench" "$@"
+	check "$what: exit status 2" ended 2
+	check "$what: one line" [ "$(wc -l <"$err")" -eq 1 ]
+	check "$what: nothing on stdout" [ ! -s "$out" ]
+}
+
+tiny --json "$json"
+check 'tiny run: exit status 0' ended 0
+check 'tiny run: JSON lines' [ -s "$json" ]
+check 'tiny run: each line is valid JSON' all_valid
+check 'tiny run: tables' grep -q '^\* tickwheel ' "$out"
+check 'tiny run: progress' grep -q 'run 1 of 1' "$err"
+
+"$bench" --quick --sizes 1e3 --list >"$scratch/list"
+rows=$(sed '/^$/,$d' "$scratch/list")
+check 'nine rows' [ "$(echo "$rows" | wc -l)" -eq 9 ]
+for row in $rows; do
+	check "$row: summary" has_keys "$row" summary best_rival ratio ratio_min
+	check "$row: tickwheel" has_keys "$row" tickwheel unit median min max \
+		runs bytes_per_timer fired checksum
+	check "$row: tickwheel_hashed" has_keys "$row" tickwheel_hashed median
+	check "$row: heap" has_keys "$row" heap median
+done
+check 'null has its line' has_keys wheel/rpc/fifo/1e4 null median
+
+check 'schedule: all are pending' fired wheel/schedule/uniform/1e3 1000
+check 'cancel: none is pending' fired wheel/cancel/random/1e3 0
+check 'churn: all are pending' fired wheel/churn/uniform/1e3 1000
+check 'extend: all are pending' fired wheel/extend/random/1e3 1000
+check 'hot: all are pending' fired wheel/extend/hot/1e4 10000
+check 'rpc: all are pending' fired wheel/rpc/fifo/1e4 10000
+check 'expire: all have fired' fired wheel/expire/uniform/1e3 1000
+check 'ticks: all are pending' fired wheel/ticks/empty 100000
+check 'jump: all are pending' fired wheel/jump/10y/1e3 1000
+
+# Whoever was not built or not run is named.
+for impl in libev libuv libevent libevent_common glib asio; do
+	check "$impl: a line, or the reason why not" \
+		grep -Eq "^  $impl +([0-9.]+ |skipped: )" "$out"
+done
+
+sum_of()
+{
+	tiny --impl heap --json - --seed "$1" expire
+	field checksum
+}
+check 'a seed replays' [ "$(sum_of 5)" = "$(sum_of 5)" ]
+check 'another seed is another load' [ "$(sum_of 5)" != "$(sum_of 6)" ]
+
+tiny --impl tickwheel,heap --json - rpc 'wheel/churn/*'
+check 'filters: exit status 0' ended 0
+check 'filters: a part and a pattern choose two rows' \
+	[ "$(grep -c '"summary"' "$out")" -eq 2 ]
+check '--impl: chooses two' [ "$(grep -vc '"summary"' "$out")" -eq 4 ]
+check '--json -: no tables' [ -z "$(grep -v '^{' "$out")" ]
+tiny --impl heap --json - rpc
+check 'without tickwheel: no ratio' grep -q '"ratio":null' "$out"
+
+run "$bench" --help
+check '--help: exit status 0' ended 0
+check '--help: names its options' grep -q -- '--json FILE' "$out"
+
+refused 'unknown option' --fast
+refused 'flag with a value' --quick=1
+refused 'no value' --runs
+refused 'zero runs' --runs 0
+refused 'too many runs' --runs=101
+refused 'crooked number' --seed 12x
+refused 'crooked size' --sizes 1e3,
+refused 'huge size' --sizes 1e9
+refused 'unknown impl' --impl libfoo
+refused 'no such row' wheel/none
+refused 'no such folder' --quick --json "$scratch/none/x" rpc
+refused 'an empty file name' --json= rpc
+
+finish

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# common.sh - what the gates share. Each gate is run twice by ctest: once over
+# the tree, and once with --self-test, where it must reject planted mistakes:
+# a gate that cannot fail guards nothing.
+
+LC_ALL=C
+export LC_ALL
+
+gate=$(basename "$0" .sh)
+complaints=0
+planted=0
+missed=0
+
+complain()
+{
+	echo "$gate: $*" >&2
+	complaints=$((complaints + 1))
+}
+
+# Exit status by what was complained about; $1 says what was looked at.
+verdict()
+{
+	if [ "$complaints" -gt 0 ]; then
+		echo "$gate: $complaints complaints"
+		exit 1
+	fi
+	echo "$gate: $1, no complaints"
+}
+
+make_scratch()
+{
+	scratch=$(mktemp -d)
+	trap 'rm -rf "$scratch"' EXIT
+	trap 'exit 1' HUP INT TERM
+}
+
+# must_reject WORD COMMAND...: the command fails, and its complaint says WORD.
+must_reject()
+{
+	word=$1
+	shift
+	planted=$((planted + 1))
+	if "$@" >"$scratch/log" 2>&1; then
+		echo "$gate: accepted a planted mistake: $word" >&2
+	elif ! grep -qF -e "$word" "$scratch/log"; then
+		echo "$gate: rejected, but without a word on: $word" >&2
+		cat "$scratch/log" >&2
+	else
+		return 0
+	fi
+	missed=$((missed + 1))
+}
+
+# must_accept WHAT COMMAND...: sound input passes, so that the rejections above
+# are not due to something else.
+must_accept()
+{
+	what=$1
+	shift
+	planted=$((planted + 1))
+	"$@" >"$scratch/log" 2>&1 && return 0
+	echo "$gate: rejected what is sound: $what" >&2
+	cat "$scratch/log" >&2
+	missed=$((missed + 1))
+}
+
+self_verdict()
+{
+	echo "$gate: self-test, $planted cases, $missed wrong"
+	[ "$missed" -eq 0 ] && [ "$planted" -gt 0 ]
+}

@@ -1,0 +1,242 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# layers.sh ROOT | --self-test - who may include whom. Arrows point down only.
+#
+# An include is resolved as the compiler would: "../timer/x.h" and <wheel/x.h>
+# are seen through. What is not found in the tree is a system header.
+set -uf
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$(dirname "$0")/common.sh"
+
+# Headers that bring types and constants, but no calls (assert excepted); and
+# those with the calls of the C library that need no operating system.
+plain='stddef.h stdint.h stdbool.h stdalign.h stdarg.h limits.h errno.h assert.h'
+libc="$plain string.h stdlib.h stdio.h"
+
+# Public headers, by the lowest room that may know them.
+api=include/tickwheel
+api_wheel="$api/version.h $api/error.h $api/wheel.h"
+api_exec="$api/version.h $api/error.h $api/exec.h"
+api_timer="$api_wheel $api/exec.h $api/stats.h $api/timer.h"
+
+# room | files or folders of the tree it may include | system headers
+#
+# A row that is added needs a planted violation in self_test(). base may include
+# wheel.h, because an entry's links (struct tkw_link) are declared there.
+rules()
+{
+	cat <<-END
+	include   | include                                    | $plain
+	src/base  | src/base $api/version.h $api/wheel.h       | $plain
+	src/wheel | src/wheel src/base $api_wheel              | $plain string.h
+	src/os    | src/os src/base                            | *
+	src/exec  | src/exec src/os src/base $api_exec         | $libc
+	src/timer | src/timer src/wheel src/os src/base $api_timer | $libc
+	src/loop  | src/loop src/wheel src/os src/base $api_timer $api/loop.h | $libc
+	src/tasks | src/tasks src/os/sync.h include            | $libc
+	adapters  | adapters include                           | *
+	tools     | tools include                              | *
+	examples  | examples include                           | *
+	bench     | bench include                              | *
+	END
+}
+
+# is_in NAME PATTERN...: NAME is a pattern, or lies in a folder that is one.
+is_in()
+{
+	member=$1
+	shift
+	for pattern in "$@"; do
+		# shellcheck disable=SC2254 # the table holds patterns
+		case $member in
+		$pattern | $pattern/*)
+			return 0
+			;;
+		esac
+	done
+	return 1
+}
+
+# a/b/../c -> a/c
+normalise()
+{
+	path=$1
+	while :; do
+		next=$(printf '%s\n' "$path" |
+			sed 's,/\./,/,g; s,^\./,,; s,[^/]*[^/.]/\.\./,,')
+		[ "$next" = "$path" ] && break
+		path=$next
+	done
+	printf '%s\n' "$path"
+}
+
+# resolve FILE SPELLING: the path in the tree, or nothing.
+resolve()
+{
+	header=$(printf '%s\n' "$2" | tr -d '<>"')
+	case $2 in
+	\"*)
+		set -- "$(dirname "$1")" include src
+		;;
+	*)
+		set -- include src
+		;;
+	esac
+	for dir in "$@"; do
+		if [ -f "$dir/$header" ]; then
+			normalise "$dir/$header"
+			return
+		fi
+	done
+}
+
+# judge FILE LINE SPELLING, with the file's row in $may_project, $may_system.
+judge()
+{
+	case $3 in
+	\<*\> | \"*\") ;;
+	*)
+		complain "$1:$2: cannot judge #include $3"
+		return
+		;;
+	esac
+	target=$(resolve "$1" "$3")
+	# shellcheck disable=SC2086 # the row's lists are split on purpose
+	if [ -n "$target" ]; then
+		is_in "$target" $may_project ||
+			complain "$1:$2: $room must not include $target"
+	else
+		header=$(printf '%s\n' "$3" | tr -d '<>"')
+		is_in "$header" $may_system ||
+			complain "$1:$2: $room must not include <$header>"
+	fi
+}
+
+# Set room, may_project and may_system to the row of a file.
+find_row()
+{
+	room=
+	while IFS='|' read -r name projects systems; do
+		name=${name%"${name##*[! ]}"}
+		if is_in "$1" "$name"; then
+			room=$name
+			may_project=$projects
+			may_system=$systems
+		fi
+	done <"$table"
+	[ -n "$room" ]
+}
+
+check_tree()
+{
+	cd "$1" || exit 1
+	table=$(mktemp)
+	found=$(mktemp)
+	trap 'rm -f "$table" "$found"' EXIT
+	rules >"$table"
+	# shellcheck disable=SC2046 # folder names, without spaces
+	find $(ls -d include src adapters tools examples bench 2>/dev/null) \
+		\( -name '*.[ch]' -o -name '*.cc' \) -exec awk '
+		/^[ \t]*#[ \t]*include/ {
+			sub(/^[ \t]*#[ \t]*include[ \t]*/, "")
+			if (match($0, /^(<[^>]*>|"[^"]*")/))
+				$0 = substr($0, 1, RLENGTH)
+			print FILENAME, FNR, $0
+		}' {} + >"$found"
+	while read -r file line spelling; do
+		if find_row "$file"; then
+			judge "$file" "$line" "$spelling"
+		else
+			complain "$file: no rule for this folder"
+		fi
+	done <"$found"
+	[ -s "$found" ] || complain "no includes found under $1"
+	verdict "$(wc -l <"$found") includes"
+}
+
+# plant FILE INCLUDE: a tree with this include only.
+plant()
+{
+	rm -rf "$scratch/tree"
+	for h in include/tickwheel.h include/tickwheel/wheel.h \
+		include/tickwheel/timer.h include/tickwheel/retry.h \
+		src/base/links.h src/wheel/engine.h src/os/sync.h \
+		src/os/clock.h src/timer/shard.h src/exec/queue.h "$1"; do
+		mkdir -p "$scratch/tree/$(dirname "$h")"
+		: >"$scratch/tree/$h"
+	done
+	echo "#include $2" >"$scratch/tree/$1"
+}
+
+bad()
+{
+	plant "$1" "$2"
+	word=${3:-$(printf '%s\n' "$2" | tr -d '<>"')}
+	must_reject "$word" sh "$self" "$scratch/tree"
+	# Which rooms had their violation, for the completeness check below.
+	echo "$1" >>"$scratch/rooms"
+}
+
+good()
+{
+	plant "$1" "$2"
+	must_accept "$1 -> $2" sh "$self" "$scratch/tree"
+}
+
+self_test()
+{
+	make_scratch
+	bad include/tickwheel/a.h '"wheel/engine.h"'
+	bad include/tickwheel/a.h '<pthread.h>'
+	bad src/base/a.h '"wheel/engine.h"'
+	bad src/base/a.c '<string.h>'
+	bad src/wheel/a.c '"timer/shard.h"'
+	bad src/wheel/a.c '"../timer/shard.h"' src/timer/shard.h
+	bad src/wheel/a.c '<timer/shard.h>'
+	bad src/wheel/a.c '"tickwheel/timer.h"'
+	for h in time pthread stdatomic stdio stdlib unistd sys/time; do
+		bad src/wheel/a.c "<$h.h>"
+		bad src/base/a.c "<$h.h>"
+	done
+	bad src/wheel/a.c 'SOME_MACRO'
+	bad src/os/a.c '"wheel/engine.h"'
+	bad src/exec/a.c '"timer/shard.h"'
+	bad src/exec/a.c '<pthread.h>'
+	bad src/timer/a.c '"exec/queue.h"'
+	bad src/timer/a.c '<time.h>'
+	bad src/loop/a.c '"timer/shard.h"'
+	bad src/loop/a.c '"tickwheel/retry.h"'
+	bad src/tasks/a.c '"os/clock.h"'
+	bad src/tasks/a.c '"wheel/engine.h"'
+	bad adapters/a.h '"../src/os/sync.h"' src/os/sync.h
+	bad tools/a.c '"wheel/engine.h"'
+	bad examples/a.c '"base/links.h"'
+	bad bench/a.c '"timer/shard.h"'
+	bad src/attic/a.c '<stdint.h>' 'no rule'
+	good src/base/a.h '<stdint.h>'
+	good src/wheel/a.c '"base/links.h"'
+	good src/wheel/a.c '"engine.h"'
+	good src/timer/a.c '"os/sync.h" /* a comment */'
+	good src/tasks/a.c '"os/sync.h"'
+	good tools/a.c '<stdio.h>'
+	good bench/a.c '"tickwheel.h"'
+	rules | while read -r name rest; do
+		grep -q "^$name/" "$scratch/rooms" ||
+			echo "$gate: no planted violation for $name: $rest"
+	done >"$scratch/bare"
+	if [ -s "$scratch/bare" ]; then
+		cat "$scratch/bare" >&2
+		missed=$((missed + 1))
+	fi
+	self_verdict
+}
+
+self=$0
+case ${1:-} in
+--self-test)
+	self_test
+	;;
+*)
+	check_tree "${1:?the root of the tree}"
+	;;
+esac

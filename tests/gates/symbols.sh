@@ -1,0 +1,160 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# symbols.sh ROOT SHARED STATIC | --self-test - what the library defines, uses.
+#
+#   1. The shared library exports the functions that the public headers declare,
+#      and nothing else.
+#   2. The static library defines no global symbol without our prefix.
+#   3. The objects of src/base and src/wheel call nothing from outside but the
+#      four that a compiler may emit by itself, and assert's.
+set -u
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$(dirname "$0")/common.sh"
+
+CC=${CC:-cc}
+NM=${NM:-nm}
+
+# declared INCLUDE_DIR: the functions declared by the public headers, sorted.
+declared()
+{
+	for header in "$1"/tickwheel/*.h; do
+		echo "#include \"tickwheel/$(basename "$header")\""
+	done | $CC -std=c11 -E -P -I"$1" - | tr '\n' ' ' | sed 's/[;{}]/\n/g' |
+		grep -Ev '^ *(typedef|static|extern  *inline)' |
+		grep -Eo 'tkw_[A-Za-z0-9_]* *\(' | tr -d ' (' | sort -u
+}
+
+exported()
+{
+	$NM -D --defined-only "$1" |
+		awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u
+}
+
+check_exports()
+{
+	declared "$1" >"$scratch/declared"
+	exported "$2" >"$scratch/exported"
+	[ -s "$scratch/declared" ] || complain "no declarations in $1"
+	for symbol in $(comm -23 "$scratch/declared" "$scratch/exported"); do
+		complain "declared in a public header, not exported: $symbol"
+	done
+	for symbol in $(comm -13 "$scratch/declared" "$scratch/exported"); do
+		complain "exported, not declared in a public header: $symbol"
+	done
+}
+
+check_prefix()
+{
+	$NM -g --defined-only "$1" | awk 'NF == 3 { print $3 }' >"$scratch/defined"
+	[ -s "$scratch/defined" ] || complain "$1 defines nothing"
+	grep -v '^tkw_' "$scratch/defined" >"$scratch/strangers"
+	while read -r symbol; do
+		complain "defined in the static library without prefix: $symbol"
+	done <"$scratch/strangers"
+}
+
+# Archive members are named after their sources, and those names are unique.
+check_calls()
+{
+	for source in "$1"/src/base/*.c "$1"/src/wheel/*.c; do
+		member=$(basename "$source").o
+		calls=$($NM -A "$2" | awk -F: -v m="$member" '$2 == m { print $3 }')
+		if [ -z "$calls" ]; then
+			complain "no object in the static library: $member"
+			continue
+		fi
+		for symbol in $(echo "$calls" | awk '$1 == "U" { print $2 }'); do
+			case $symbol in
+			tkw_* | memcpy | memmove | memset | memcmp) ;;
+			__assert_fail | _GLOBAL_OFFSET_TABLE_) ;;
+			*)
+				complain "$member must not use $symbol"
+				;;
+			esac
+		done
+	done
+}
+
+check_library()
+{
+	make_scratch
+	check_exports "$1/include" "$2"
+	check_prefix "$3"
+	check_calls "$1" "$3"
+	verdict "$(wc -l <"$scratch/exported") exported functions"
+}
+
+# A library in small, with one line more in the wheel and in the map.
+plant()
+{
+	dir=$scratch/lib
+	rm -rf "$dir"
+	mkdir -p "$dir/include/tickwheel" "$dir/src/base" "$dir/src/wheel"
+	cat >"$dir/include/tickwheel/a.h" <<-END
+	typedef int tkw_typed_fn(int (*tkw_arg)(int));
+	struct tkw_ops { int (*tkw_op)(int); };
+	static inline int tkw_inlined(int x) { return x; }
+	int tkw_a(int x,
+		  tkw_typed_fn *fn);
+	const char *tkw_b(void);
+	END
+	cat >"$dir/src/wheel/a.c" <<-END
+	#include "tickwheel/a.h"
+	int tkw__inner(int x);
+	int tkw__inner(int x) { return x; }
+	int tkw_a(int x, tkw_typed_fn *fn) { return fn ? tkw__inner(x) : 0; }
+	const char *tkw_b(void) { return ""; }
+	$1
+	END
+	echo 'int tkw__base = 1;' >"$dir/src/base/b.c"
+	for source in "$dir"/src/*/*.c; do
+		$CC -fPIC -fno-builtin -I"$dir/include" -c "$source" \
+			-o "$dir/$(basename "$source").o" || exit 1
+	done
+	echo "V { global: tkw_a; $2 local: *; };" >"$dir/map"
+	$CC -shared -Wl,--version-script="$dir/map" -o "$dir/a.so" "$dir"/*.o ||
+		exit 1
+	ar rcs "$dir/a.a" "$dir"/*.o
+}
+
+rejected()
+{
+	plant "$2" "$3"
+	must_reject "$1" sh "$self" "$dir" "$dir/a.so" "$dir/a.a"
+}
+
+self_test()
+{
+	make_scratch
+	plant '' 'tkw_b;'
+	must_accept 'a sound library' sh "$self" "$dir" "$dir/a.so" "$dir/a.a"
+	rejected 'exported, not declared in a public header: stray' \
+		'int stray(void) { return 0; }' 'tkw_b; stray;'
+	rejected 'exported, not declared in a public header: tkw__inner' \
+		'' 'tkw_b; tkw__inner;'
+	rejected 'exported, not declared in a public header: tkw_data' \
+		'int tkw_data = 1;' 'tkw_b; tkw_data;'
+	rejected 'declared in a public header, not exported: tkw_b' '' ''
+	rejected 'without prefix: stray' 'int stray(void) { return 0; }' 'tkw_b;'
+	rejected 'a.c.o must not use malloc' \
+		'void *malloc(unsigned long n); void *tkw__m(void) { return malloc(1); }' \
+		'tkw_b;'
+	rejected 'a.c.o must not use clock' \
+		'long clock(void); long tkw__c(void) { return clock(); }' 'tkw_b;'
+	plant '' 'tkw_b;'
+	: >"$dir/src/base/lost.c"
+	must_reject 'no object in the static library: lost.c.o' \
+		sh "$self" "$dir" "$dir/a.so" "$dir/a.a"
+	self_verdict
+}
+
+self=$0
+case ${1:-} in
+--self-test)
+	self_test
+	;;
+*)
+	check_library "${1:?the root of the tree}" "${2:?the shared library}" \
+		"${3:?the static library}"
+	;;
+esac

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * choice.h - where a random test takes its decisions from.
+ *
+ * One mechanism, two sources: a generator with a seed (the model test) or a
+ * string of bytes (the fuzzer and its corpus). The same source gives the same
+ * decisions, so that a failure replays.
+ */
+#ifndef MODEL_CHOICE_H
+#define MODEL_CHOICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct choice {
+	const uint8_t *at; /* NULL: the generator */
+	const uint8_t *end;
+	uint64_t state;
+};
+
+void choice_from_seed(struct choice *c, uint64_t seed);
+void choice_from_bytes(struct choice *c, const uint8_t *data, size_t len);
+
+/* 1 when a string of bytes has been used up; a generator never is. */
+int choice_spent(const struct choice *c);
+
+/* Any 64 bits; zeros when the bytes are used up. */
+uint64_t choice_u64(struct choice *c);
+
+/* A number below n, which is 1 to 65536. */
+uint32_t choice_below(struct choice *c, uint32_t n);
+
+/* The generator by itself: the next number of a state. */
+uint64_t choice_next(uint64_t *state);
+
+#endif /* MODEL_CHOICE_H */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * driver.h - one run of a wheel beside the oracle, by decisions from a source.
+ *
+ * The model test feeds it a generator, the fuzzer bytes; what is done and what
+ * is checked is the same.
+ */
+#ifndef MODEL_DRIVER_H
+#define MODEL_DRIVER_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "choice.h"
+#include "tally.h"
+
+#define DRIVER_ANY_ENGINE (-1)
+
+struct driver_opts {
+	int engine;          /* enum tkw_wheel_engine, or DRIVER_ANY_ENGINE */
+	uint64_t ops;        /* how many operations at most */
+	FILE *trace;         /* NULL: none */
+	uint64_t trace_from; /* the first operation to be told */
+};
+
+struct driver_failure {
+	const char *what;
+	uint64_t op;      /* the operation at which it was seen */
+	char detail[160]; /* the wheel, and where it was */
+};
+
+/* Return  0: the wheel did as the oracle; 1: it did not, f says what. */
+int driver_run(struct choice *c, const struct driver_opts *opts,
+	       struct tally *t, struct driver_failure *f);
+
+#endif /* MODEL_DRIVER_H */

@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# test_tkw_ledger.sh TKW_FAULTY - the ledger of `tkw demo` sees what a wheel
+# does wrong. See faulty_wheel.c for the faults.
+set -u
+tkw=$1
+# shellcheck source-path=SCRIPTDIR source=tool_checks.sh
+. "$(dirname "$0")/tool_checks.sh"
+
+demo()
+{
+	TKW_FAULT=$1 run "$tkw" demo --count 20000 --json
+}
+
+# sees FAULT FIELD: the field is not 0, as it is without the fault.
+sees()
+{
+	demo "$1"
+	check "$1: exit status 1" ended 1
+	check "$1: not balanced" [ "$(field balanced)" = false ]
+	check "$1: $2 is $(field "$2"), not 0" [ "$(field "$2")" -gt 0 ]
+}
+
+demo none
+check 'none: exit status 0' ended 0
+check 'none: balanced' [ "$(field balanced)" = true ]
+for key in early late twice lost out_of_order pending; do
+	check "none: $key is 0" [ "$(field "$key")" -eq 0 ]
+done
+check 'none: sound' [ "$(field sound)" = true ]
+check 'none: each wrong call is refused' \
+	[ "$(field refused)" -eq "$(field wrong_calls)" ]
+check 'none: there were wrong calls' [ "$(field wrong_calls)" -gt 0 ]
+
+sees early early
+sees late late
+sees never pending
+sees forget lost
+sees jump out_of_order
+sees keep twice
+sees twice twice
+
+demo refuse
+check 'refuse: exit status 1' ended 1
+check 'refuse: more calls refused than were wrong' \
+	[ "$(field refused)" -gt "$(field wrong_calls)" ]
+demo agree
+check 'agree: exit status 1' ended 1
+check 'agree: fewer calls refused than were wrong' \
+	[ "$(field refused)" -lt "$(field wrong_calls)" ]
+demo unsound
+check 'unsound: exit status 1' ended 1
+check 'unsound: sound is false' [ "$(field sound)" = false ]
+
+TKW_FAULT=late run "$tkw" demo --count 20000
+check 'in words: exit status 1' ended 1
+check 'in words: NOT balanced' grep -q '^ NOT balanced$' "$out"
+TKW_FAULT=unsound run "$tkw" demo --count 20000
+check 'in words: what the checker found' grep -q 'a fault on purpose' "$out"
+finish

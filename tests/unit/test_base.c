@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_base.c - the room below the wheel: bits, the bit set, links, version.
+ *
+ * The bit set is held against a plain array of flags, at sizes on both sides of
+ * each of its levels.
+ */
+#include "bed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/bitset.h"
+#include "base/links.h"
+#include "tickwheel/version.h"
+
+static void test_bits_lowest_and_highest(void **state)
+{
+	unsigned bit;
+
+	(void)state;
+	for (bit = 0; bit < 64; bit++) {
+		assert_int_equal(tkw__lowest_bit(UINT64_MAX << bit), bit);
+		assert_int_equal(tkw__highest_bit(UINT64_MAX >> bit), 63 - bit);
+	}
+}
+
+static void test_bits_min_max_and_saturating_add(void **state)
+{
+	(void)state;
+	assert_int_equal(tkw__min_u64(1, 2), 1);
+	assert_int_equal(tkw__min_u64(2, 1), 1);
+	assert_int_equal(tkw__max_u64(1, 2), 2);
+	assert_int_equal(tkw__max_u64(2, 1), 2);
+	assert_int_equal(tkw__sat_add(1, 2), 3);
+	assert_true(tkw__sat_add(UINT64_MAX, 0) == UINT64_MAX);
+	assert_true(tkw__sat_add(UINT64_MAX - 1, 1) == UINT64_MAX);
+	assert_true(tkw__sat_add(UINT64_MAX, 1) == UINT64_MAX);
+	assert_true(tkw__sat_add(UINT64_MAX, UINT64_MAX) == UINT64_MAX);
+}
+
+static void test_bits_round_up_to_a_power_of_two(void **state)
+{
+	unsigned bit;
+
+	(void)state;
+	assert_int_equal(tkw__round_up_pow2(1), 1);
+	assert_int_equal(tkw__round_up_pow2(2), 2);
+	assert_int_equal(tkw__round_up_pow2(3), 4);
+	for (bit = 2; bit < 63; bit++) {
+		uint64_t edge = UINT64_C(1) << bit;
+
+		assert_true(tkw__round_up_pow2(edge - 1) == edge);
+		assert_true(tkw__round_up_pow2(edge) == edge);
+		assert_true(tkw__round_up_pow2(edge + 1) == 2 * edge);
+	}
+	assert_true(tkw__round_up_pow2(UINT64_C(1) << 63) == UINT64_C(1) << 63);
+}
+
+/* The naive twin: a byte per number. */
+struct twin {
+	struct tkw__bitset set;
+	uint64_t *mem;
+	unsigned char *in;
+	uint32_t size;
+};
+
+static void twin_init(struct twin *t, uint32_t size)
+{
+	uint64_t words = tkw__bitset_words(size);
+
+	t->size = size;
+	t->mem = malloc(words * sizeof(uint64_t));
+	t->in = calloc(size, 1);
+	assert_non_null(t->mem);
+	assert_non_null(t->in);
+	memset(t->mem, 0xff, words * sizeof(uint64_t));
+	tkw__bitset_init(&t->set, t->mem, size);
+}
+
+static void twin_fini(struct twin *t)
+{
+	free(t->mem);
+	free(t->in);
+}
+
+static uint32_t twin_next(const struct twin *t, uint32_t i)
+{
+	const unsigned char *at = NULL;
+
+	if (i < t->size)
+		at = memchr(t->in + i, 1, t->size - i);
+	return at ? (uint32_t)(at - t->in) : TKW__BITSET_NONE;
+}
+
+static void twin_compare(const struct twin *t)
+{
+	static const uint32_t probes[] = { 0,    1,    62,   63,   64,
+					   65,   127,  128,  4095, 4096,
+					   4097, 8191, 8192, 9999, 262143 };
+	uint32_t first = twin_next(t, 0);
+	uint32_t i, n = 0;
+	size_t k;
+
+	assert_true(tkw__bitset_sound(&t->set));
+	if (first != TKW__BITSET_NONE)
+		assert_int_equal(tkw__bitset_first(&t->set), first);
+	for (k = 0; k < sizeof(probes) / sizeof(probes[0]); k++) {
+		if (probes[k] < t->size)
+			assert_int_equal(tkw__bitset_next(&t->set, probes[k]),
+					 twin_next(t, probes[k]));
+	}
+	for (i = first; i != TKW__BITSET_NONE && n < 8; n++) {
+		assert_int_equal(tkw__bitset_next(&t->set, i), i);
+		assert_int_equal(tkw__bitset_next(&t->set, i + 1),
+				 twin_next(t, i + 1));
+		i = twin_next(t, i + 1);
+	}
+}
+
+static void twin_flip(struct twin *t, uint32_t i)
+{
+	if (t->in[i])
+		tkw__bitset_drop(&t->set, i);
+	else
+		tkw__bitset_add(&t->set, i);
+	t->in[i] = !t->in[i];
+}
+
+static const uint32_t sizes[] = { 1,    2,    63,   64,   65,     128,   4095,
+				  4096, 4097, 8192, 9999, 262144, 262145 };
+
+static void test_bitset_is_empty_at_first(void **state)
+{
+	struct twin t;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+		twin_init(&t, sizes[k]);
+		twin_compare(&t);
+		assert_int_equal(tkw__bitset_next(&t.set, 0), TKW__BITSET_NONE);
+		twin_fini(&t);
+	}
+}
+
+/* One member at a time: each edge of each word of each level. */
+static void test_bitset_with_one_member(void **state)
+{
+	struct twin t;
+	uint32_t i;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+		twin_init(&t, sizes[k]);
+		for (i = 0; i < t.size; i += i < 300 ? 1 : i / 9) {
+			twin_flip(&t, i);
+			twin_compare(&t);
+			twin_flip(&t, i);
+		}
+		twin_flip(&t, t.size - 1);
+		twin_compare(&t);
+		twin_flip(&t, t.size - 1);
+		twin_compare(&t);
+		twin_fini(&t);
+	}
+}
+
+static void test_bitset_with_many_members(void **state)
+{
+	uint64_t x = 1;
+	struct twin t;
+	size_t k;
+	int n;
+
+	(void)state;
+	for (k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+		twin_init(&t, sizes[k]);
+		for (n = 0; n < 160; n++) {
+			x = x * UINT64_C(6364136223846793005) + 1442695041;
+			twin_flip(&t, (uint32_t)(x >> 33) % t.size);
+			if (n % 8 == 0)
+				twin_compare(&t);
+		}
+		twin_fini(&t);
+	}
+}
+
+/* Adding a member twice, or dropping one that is not in, changes nothing. */
+static void test_bitset_add_and_drop_twice(void **state)
+{
+	struct twin t;
+
+	(void)state;
+	twin_init(&t, 4097);
+	tkw__bitset_add(&t.set, 4096);
+	tkw__bitset_add(&t.set, 4096);
+	t.in[4096] = 1;
+	twin_compare(&t);
+	tkw__bitset_drop(&t.set, 4096);
+	tkw__bitset_drop(&t.set, 4096);
+	t.in[4096] = 0;
+	twin_compare(&t);
+	twin_fini(&t);
+}
+
+static void test_bitset_of_the_largest_wheel_fits_its_levels(void **state)
+{
+	uint64_t size = TKW_WHEEL_SLOTS_MAX;
+	unsigned levels = 0;
+
+	(void)state;
+	do {
+		size = (size + 63) / 64;
+		levels++;
+	} while (size > 1);
+	assert_true(levels <= TKW__BITSET_LEVELS);
+	assert_int_equal(tkw__bitset_words(1), 1);
+	assert_int_equal(tkw__bitset_words(64), 1);
+	assert_int_equal(tkw__bitset_words(65), 3);
+	assert_int_equal(tkw__bitset_words(4096), 65);
+	assert_int_equal(tkw__bitset_words(4097), 68);
+}
+
+static void test_links_append_and_remove(void **state)
+{
+	struct tkw_link head, a, b, c;
+
+	(void)state;
+	tkw__links_init(&head);
+	assert_true(tkw__links_empty(&head));
+	tkw__links_append(&head, &a);
+	assert_false(tkw__links_empty(&head));
+	tkw__links_append(&head, &b);
+	tkw__links_append(&head, &c);
+	assert_ptr_equal(head.next, &a);
+	assert_ptr_equal(a.next, &b);
+	assert_ptr_equal(b.next, &c);
+	assert_ptr_equal(c.next, &head);
+	assert_ptr_equal(head.prev, &c);
+	assert_ptr_equal(c.prev, &b);
+	assert_ptr_equal(b.prev, &a);
+	assert_ptr_equal(a.prev, &head);
+	tkw__links_remove(&b);
+	assert_ptr_equal(a.next, &c);
+	assert_ptr_equal(c.prev, &a);
+	tkw__links_remove(&a);
+	tkw__links_remove(&c);
+	assert_true(tkw__links_empty(&head));
+	assert_ptr_equal(head.prev, &head);
+}
+
+static void test_version_of_header_and_library_agree(void **state)
+{
+	(void)state;
+	assert_string_equal(tkw_version(), TKW_VERSION);
+}
+
+int main(void)
+{
+	static const struct bed_test tests[] = {
+		BED_TEST(test_bits_lowest_and_highest, BED_ONCE),
+		BED_TEST(test_bits_min_max_and_saturating_add, BED_ONCE),
+		BED_TEST(test_bits_round_up_to_a_power_of_two, BED_ONCE),
+		BED_TEST(test_bitset_is_empty_at_first, BED_ONCE),
+		BED_TEST(test_bitset_with_one_member, BED_ONCE),
+		BED_TEST(test_bitset_with_many_members, BED_ONCE),
+		BED_TEST(test_bitset_add_and_drop_twice, BED_ONCE),
+		BED_TEST(test_bitset_of_the_largest_wheel_fits_its_levels,
+			 BED_ONCE),
+		BED_TEST(test_links_append_and_remove, BED_ONCE),
+		BED_TEST(test_version_of_header_and_library_agree, BED_ONCE),
+	};
+
+	return bed_main("base", tests, sizeof(tests) / sizeof(tests[0]));
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_wheel_check.c - SPEC 1.11: the checker finds each kind of corruption.
+ *
+ * A sound wheel is broken in one place, the checker must name the invariant;
+ * mended again it must be content: it was that, and nothing else.
+ */
+#include "bed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "wheel/engine.h"
+
+/* now is 3; 0, 1, 2 at tick 9, 3 and 4 in the next ring or a later round. */
+static void fill(struct bed *b)
+{
+	bed_advance(b, 2);
+	bed_add(b, 0, 9);
+	bed_add(b, 1, 9);
+	bed_add(b, 2, 9);
+	bed_add(b, 3, 2 * b->shape.slots + 4);
+	bed_add(b, 4, 2 * b->shape.slots + 5);
+}
+
+static void expect_broken(struct bed *b, const char *why)
+{
+	const char *got = tkw_wheel_check(b->w);
+
+	assert_non_null(got);
+	assert_string_equal(got, why);
+}
+
+static void expect_sound(struct bed *b)
+{
+	assert_null(tkw_wheel_check(b->w));
+}
+
+static struct tkw_link *head_of(struct bed *b, uint32_t id)
+{
+	return &b->w->slots[b->e[id].slot];
+}
+
+static void test_1_11_there_must_be_a_wheel(void **state)
+{
+	(void)state;
+	assert_string_equal(tkw_wheel_check(NULL), "there is no wheel");
+}
+
+static void test_1_11_the_checker_changes_nothing(void **state)
+{
+	struct bed *b = *state;
+	struct tkw_entry e[BED_ENTRIES];
+	void *copy = malloc(b->bytes);
+
+	fill(b);
+	bed_extend(b, 1, 100);
+	assert_non_null(copy);
+	memcpy(copy, b->mem, b->bytes);
+	memcpy(e, b->e, sizeof(e));
+	expect_sound(b);
+	assert_memory_equal(copy, b->mem, b->bytes);
+	assert_memory_equal(e, b->e, sizeof(e));
+	free(copy);
+}
+
+static void test_1_11_finds_a_slot_marked_that_is_empty(void **state)
+{
+	struct bed *b = *state;
+	uint32_t slot;
+
+	bed_add(b, 0, 9);
+	slot = b->e[0].slot;
+	bed_remove(b, 0);
+	tkw__bitset_add(&b->w->used, slot);
+	expect_broken(b, "I1: a slot in use is empty");
+	tkw__bitset_drop(&b->w->used, slot);
+	expect_sound(b);
+}
+
+static void test_1_11_finds_a_slot_that_is_not_marked(void **state)
+{
+	struct bed *b = *state;
+
+	fill(b);
+	tkw__bitset_drop(&b->w->used, b->e[0].slot);
+	expect_broken(b, "I4: fewer entries than counted");
+	tkw__bitset_add(&b->w->used, b->e[0].slot);
+	expect_sound(b);
+}
+
+/* A word of the bit set that is said to have members, and has none. */
+static void test_1_11_finds_a_broken_bit_set(void **state)
+{
+	struct bed *b = *state;
+	struct tkw__bitset *used = &b->w->used;
+	uint32_t l;
+
+	bed_add(b, 0, 0);
+	assert_true(used->levels > 1);
+	for (l = 1; l < used->levels; l++) {
+		/* In a word that the levels above lead to. */
+		uint32_t words = used->words[l - 1];
+		uint32_t last = words < 64 ? words - 1 : 63;
+
+		used->level[l][0] |= UINT64_C(1) << last;
+		expect_broken(b, "I1: the set of slots in use is broken");
+		used->level[l][0] &= ~(UINT64_C(1) << last);
+		expect_sound(b);
+	}
+}
+
+/* And the other way round: members that are hidden. */
+static void test_1_11_finds_hidden_slots(void **state)
+{
+	struct bed *b = *state;
+	struct tkw__bitset *used = &b->w->used;
+	uint64_t *top = used->level[used->levels - 1];
+	uint64_t was;
+
+	bed_add(b, 0, TKW_TICK_NEVER); /* the last slot of any wheel */
+	was = *top;
+	*top = 0;
+	expect_broken(b, "I4: fewer entries than counted");
+	*top = was;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_a_broken_list(void **state)
+{
+	struct bed *b = *state;
+	struct tkw_entry *e = &b->e[1];
+	struct tkw_link was;
+
+	fill(b);
+	was = e->link;
+	e->link.next = NULL;
+	expect_broken(b, "I1: a list is broken");
+	e->link.next = &e->link;
+	expect_broken(b, "I1: a list is broken");
+	e->link.next = &b->e[0].link;
+	expect_broken(b, "I1: a list is broken");
+	e->link = was;
+	e->link.prev = NULL;
+	expect_broken(b, "I1: a list is broken");
+	e->link.prev = &b->e[2].link;
+	expect_broken(b, "I1: a list is broken");
+	e->link = was;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_a_lost_tail(void **state)
+{
+	struct bed *b = *state;
+	struct tkw_link *was;
+
+	fill(b);
+	was = head_of(b, 0)->prev;
+	head_of(b, 0)->prev = &b->e[0].link;
+	expect_broken(b, "I1: a list has lost its tail");
+	head_of(b, 0)->prev = was;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_an_entry_not_flagged(void **state)
+{
+	struct bed *b = *state;
+	uint32_t was;
+
+	fill(b);
+	was = b->e[1].flags;
+	b->e[1].flags &= ~(uint32_t)TKW__LINKED;
+	expect_broken(b, "I2: a linked entry is not flagged so");
+	b->e[1].flags = was;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_an_entry_that_does_not_know_its_slot(void **state)
+{
+	struct bed *b = *state;
+
+	fill(b);
+	b->e[1].slot ^= 1;
+	expect_broken(b, "I2: an entry does not know its slot");
+	b->e[1].slot ^= 1;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_an_entry_before_now(void **state)
+{
+	struct bed *b = *state;
+
+	fill(b);
+	b->e[1].tick = 2;
+	expect_broken(b, "I2: an entry is before now");
+	b->e[1].tick = 9;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_an_entry_in_the_wrong_slot(void **state)
+{
+	struct bed *b = *state;
+
+	fill(b);
+	b->e[1].tick = 10;
+	expect_broken(b, "I3: an entry is in the wrong slot");
+	b->e[1].tick = 9;
+	b->e[4].tick++;
+	if (b->cfg.engine == TKW_WHEEL_HASHED)
+		expect_broken(b, "I3: an entry is in the wrong slot");
+	b->e[4].tick--;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_an_extension_to_before_the_slot(void **state)
+{
+	struct bed *b = *state;
+
+	fill(b);
+	bed_extend(b, 1, 100);
+	b->w->lap_end = b->w->now + 1; /* or else it breaks C1 as well */
+	b->e[1].tick = 8;
+	expect_broken(b, "I3: extended to before its slot");
+	b->e[1].tick = 9;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_a_slot_that_was_passed_over(void **state)
+{
+	struct bed *b = *state;
+	uint64_t was;
+
+	fill(b);
+	bed_advance(b, 100 < b->shape.slots ? 100 : 10);
+	was = b->w->now;
+	b->w->now = 2 * b->shape.slots + 1;
+	expect_broken(b, "H1: a slot in use starts before now");
+	b->w->now = was;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_a_base_after_now(void **state)
+{
+	struct bed *b = *state;
+
+	bed_advance(b, 20);
+	b->w->base += 2;
+	expect_broken(b, "H1: base is after now");
+	b->w->base -= 2;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_a_wrong_count(void **state)
+{
+	struct bed *b = *state;
+
+	fill(b);
+	b->w->count++;
+	expect_broken(b, "I4: fewer entries than counted");
+	b->w->count -= 2;
+	expect_broken(b, "I4: more entries than counted");
+	b->w->count++;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_an_entry_before_the_earliest(void **state)
+{
+	struct bed *b = *state;
+	uint64_t end, min;
+
+	bed_advance(b, 2);
+	bed_add(b, 0, 9);
+	bed_add(b, 1, 12);
+	end = b->w->lap_end;
+	min = b->w->lap_min;
+	b->w->lap_end = b->w->now;
+	b->w->lap_min = 10;
+	expect_broken(b, "C1: an entry is before the earliest");
+	b->w->lap_min = 9;
+	expect_sound(b);
+	b->w->lap_end = b->w->now + 1;
+	b->w->lap_min = 10;
+	expect_sound(b);
+	b->w->lap_end = end;
+	b->w->lap_min = min;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_a_lost_cursor(void **state)
+{
+	struct bed *b = *state;
+	struct tkw_link stray = { &stray, &stray };
+	struct tkw_link *was;
+
+	fill(b);
+	b->w->cursor = &stray;
+	expect_broken(b, "C2: the cursor is not in the slot of now");
+	b->w->cursor = NULL;
+	expect_sound(b);
+	bed_advance(b, 8);
+	/* Stopped behind one that was looked at, or at the head. */
+	assert_int_equal(bed_advance_by(b, 9, 2), 1);
+	assert_non_null(b->w->cursor);
+	was = b->w->cursor;
+	b->w->cursor = &stray;
+	expect_broken(b, "C2: the cursor is not in the slot of now");
+	b->w->cursor = was;
+	expect_sound(b);
+}
+
+/* Half way through a cascade all is sound, and what is not is found. */
+static void test_1_11_a_half_done_cascade_is_sound(void **state)
+{
+	struct bed *b = *state;
+
+	fill(b);
+	bed_advance(b, b->shape.slots);
+	assert_int_equal(bed_advance_by(b, 2 * b->shape.slots, 1), 1);
+	assert_int_not_equal(b->w->moving, 0);
+	b->e[3].tick++;
+	expect_broken(b, "I3: an entry is in the wrong slot");
+	b->e[3].tick--;
+	expect_sound(b);
+}
+
+int main(void)
+{
+	static const struct bed_test tests[] = {
+		BED_TEST(test_1_11_there_must_be_a_wheel, BED_ONCE),
+		BED_TEST(test_1_11_the_checker_changes_nothing, BED_ANY),
+		BED_TEST(test_1_11_finds_a_slot_marked_that_is_empty, BED_ANY),
+		BED_TEST(test_1_11_finds_a_slot_that_is_not_marked, BED_ANY),
+		BED_TEST_FROM(512, test_1_11_finds_a_broken_bit_set, BED_ANY),
+		BED_TEST(test_1_11_finds_hidden_slots, BED_ANY),
+		BED_TEST(test_1_11_finds_a_broken_list, BED_ANY),
+		BED_TEST(test_1_11_finds_a_lost_tail, BED_ANY),
+		BED_TEST(test_1_11_finds_an_entry_not_flagged, BED_ANY),
+		BED_TEST(test_1_11_finds_an_entry_that_does_not_know_its_slot,
+			 BED_ANY),
+		BED_TEST(test_1_11_finds_an_entry_before_now, BED_ANY),
+		BED_TEST_FROM(2, test_1_11_finds_an_entry_in_the_wrong_slot,
+			      BED_ANY),
+		BED_TEST_FROM(16,
+			      test_1_11_finds_an_extension_to_before_the_slot,
+			      BED_ANY),
+		BED_TEST(test_1_11_finds_a_slot_that_was_passed_over, BED_HIER),
+		BED_TEST(test_1_11_finds_a_base_after_now, BED_HIER),
+		BED_TEST(test_1_11_finds_a_wrong_count, BED_ANY),
+		BED_TEST(test_1_11_finds_an_entry_before_the_earliest,
+			 BED_HASHED),
+		BED_TEST(test_1_11_finds_a_lost_cursor, BED_HASHED),
+		BED_TEST(test_1_11_a_half_done_cascade_is_sound, BED_HIER),
+	};
+
+	return bed_main("wheel_check", tests, sizeof(tests) / sizeof(tests[0]));
+}

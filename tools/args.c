@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * args.c - reading a command line, and saying in one line what is wrong.
+ *
+ * getopt_long() was not taken: it is no part of POSIX, takes abbreviations that
+ * a later option would break, and words its complaints itself.
+ */
+#include "args.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+void tkw__complain(const char *fmt, ...)
+{
+	char line[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	/* What the user typed is quoted in it: it stays one line, and sends the
+	 * terminal no commands. */
+	for (char *p = line; *p; p++) {
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	}
+	(void)fprintf(stderr, "tkw: %s\n", line);
+}
+
+/* Is the next word the option, and with "=value"? */
+static bool matches(const struct tkw__args *a, const char *name,
+		    const char **value)
+{
+	size_t len = strlen(name);
+
+	if (a->left == 0 || strncmp(a->word[0], name, len) != 0)
+		return false;
+	*value = a->word[0][len] == '=' ? a->word[0] + len + 1 : NULL;
+	return *value || a->word[0][len] == '\0';
+}
+
+static const char *take(struct tkw__args *a)
+{
+	a->left--;
+	return *a->word++;
+}
+
+int tkw__args_flag(struct tkw__args *a, const char *name)
+{
+	const char *value;
+
+	if (!matches(a, name, &value))
+		return 0;
+	if (value) {
+		tkw__complain("%s: takes no value", name);
+		return -1;
+	}
+	take(a);
+	return 1;
+}
+
+int tkw__args_text(struct tkw__args *a, const char *name, const char **value)
+{
+	const char *text;
+
+	if (!matches(a, name, &text))
+		return 0;
+	take(a);
+	if (!text && a->left == 0) {
+		tkw__complain("%s: its value is missing", name);
+		return -1;
+	}
+	*value = text ? text : take(a);
+	return 1;
+}
+
+static bool decimal(const char *text, uint64_t *number)
+{
+	uint64_t n = 0;
+
+	if (!*text)
+		return false;
+	for (; *text; text++) {
+		unsigned digit = (unsigned)(*text - '0');
+
+		if (digit > 9 || n > (UINT64_MAX - digit) / 10)
+			return false;
+		n = 10 * n + digit;
+	}
+	*number = n;
+	return true;
+}
+
+int tkw__args_number(struct tkw__args *a, const struct tkw__number *option)
+{
+	const char *text;
+	uint64_t n;
+	int r = tkw__args_text(a, option->name, &text);
+
+	if (r <= 0)
+		return r;
+	if (!decimal(text, &n) || n < option->lo || n > option->hi) {
+		tkw__complain("%s: '%.60s' is not a whole number from %" PRIu64
+			      " to %" PRIu64,
+			      option->name, text, option->lo, option->hi);
+		return -1;
+	}
+	*option->value = n;
+	return 1;
+}
+
+int tkw__flush(void)
+{
+	static bool told;
+	int err;
+
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	err = errno ? errno : EIO;
+	if (!told)
+		tkw__complain("standard output: %s", strerror(err));
+	told = true;
+	return -1;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * demo.h - what the parts of `tkw demo` share.
+ *
+ * demo.c         its options, and the order of things
+ * demo_load.c    the load: a server's timeouts, and the ledger of their fates
+ * demo_view.c    shows it while it runs
+ * demo_picture.c the picture of the wheel
+ * demo_report.c  the ledger, in words and as JSON
+ */
+#ifndef TKW_TOOLS_DEMO_H
+#define TKW_TOOLS_DEMO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "args.h"
+#include "tickwheel.h"
+
+/* The demo has four acts, each doing one thing to the wheel. */
+enum tkw__act {
+	TKW__SCHEDULE,
+	TKW__EXTEND,
+	TKW__CANCEL,
+	TKW__EXPIRE,
+	TKW__ACTS
+};
+
+struct tkw__demo_config {
+	uint64_t count;
+	uint64_t seed;
+	uint64_t slots; /* hashed */
+	int engine;     /* enum tkw_wheel_engine */
+	bool json;
+};
+
+enum tkw__fate {
+	TKW__UNUSED,
+	TKW__WAITING,
+	TKW__FIRED,
+	TKW__CANCELLED
+};
+
+/* A timeout of the demo. The wheel is judged by `due`, which it never sees. */
+struct tkw__item {
+	struct tkw_entry entry;
+	uint64_t due;
+	uint8_t fate; /* enum tkw__fate */
+	bool extended;
+};
+
+/* What became of all of them. */
+struct tkw__ledger {
+	uint64_t accepted;
+	uint64_t fired;
+	uint64_t cancelled;
+	uint64_t pending;
+	uint64_t extended;
+	uint64_t refused;
+	uint64_t wrong; /* calls that had to be refused */
+	/* What must not be. */
+	uint64_t early;
+	uint64_t late;
+	uint64_t twice;      /* fired again, or after it was cancelled */
+	uint64_t lost;       /* neither ended nor in the wheel */
+	uint64_t disorder;   /* fired before one that should have come first */
+	const char *unsound; /* what tkw_wheel_check() found, or NULL */
+	/* The same for the same set of (entry, tick) fired. */
+	uint64_t digest;
+};
+
+/* Calls made of the wheel, and the time spent in them. */
+struct tkw__work {
+	uint64_t calls;
+	uint64_t ns;
+};
+
+struct tkw__demo {
+	struct tkw__demo_config cfg;
+	struct tkw_wheel *wheel;
+	struct tkw_wheel_shape shape;
+	void *memory; /* the wheel's */
+	struct tkw__item *items;
+	struct tkw__ledger ledger;
+	struct tkw__work work[TKW__ACTS];
+	enum tkw__act act;
+	unsigned permille; /* of the way */
+	uint64_t horizon;  /* no timeout is due later */
+	/* The last to fire. */
+	uint64_t last_tick;
+	size_t last_index;
+	/* Called often, to show something; a result other than 0 ends the load.
+	 * NULL: nobody watches. */
+	int (*watch)(struct tkw__demo *d, bool act_ended);
+	void *watcher;
+};
+
+/* No delay is longer, and none is pushed back by more. */
+enum {
+	TKW__LONGEST_MS = 2 * 60 * 60 * 1000
+};
+
+int tkw__demo(struct tkw__args *a);
+void tkw__demo_usage(void);
+
+/* Return  0, or -errno: there is no such wheel, or no memory for it. */
+int tkw__load_init(struct tkw__demo *d);
+void tkw__load_fini(struct tkw__demo *d);
+
+/*
+ * Play the four acts and close the ledger.
+ *
+ * Return  0, or what watch returned.
+ */
+int tkw__load_run(struct tkw__demo *d);
+
+/* True if every timeout ended as it should, and just once. */
+bool tkw__ledger_balanced(const struct tkw__ledger *l);
+
+/*
+ * Watch the load and draw it.
+ *
+ * Return  0; -ENOMEM.
+ */
+int tkw__view_init(struct tkw__demo *d);
+void tkw__view_fini(struct tkw__demo *d);
+
+/*
+ * Print how the wheel was at its fullest, in the place of the last picture.
+ *
+ * Return  0, or -1: standard output is broken, and the user told.
+ */
+int tkw__view_end(struct tkw__demo *d);
+
+struct tkw__screen;
+struct tkw__screen *tkw__view_screen(struct tkw__demo *d);
+
+void tkw__report_json(const struct tkw__demo *d);
+int tkw__report(const struct tkw__demo *d, struct tkw__screen *s);
+
+/* "1,234,567", "65.5 s", "3 h 51 m 12 s"; the text is in buf. */
+enum {
+	TKW__WORD = 40
+};
+const char *tkw__word_count(char buf[TKW__WORD], uint64_t n);
+const char *tkw__word_width(char buf[TKW__WORD], uint64_t ms);
+const char *tkw__word_span(char buf[TKW__WORD], uint64_t ms);
+
+#endif /* TKW_TOOLS_DEMO_H */

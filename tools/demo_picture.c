@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * demo_picture.c - the picture of the wheel: who sits where.
+ *
+ * Each ring is drawn as a row of cells, unrolled at slot 0, the coarsest ring
+ * on top. A cell stands for a few neighbouring slots and shows how many entries
+ * there are in them. The hashed wheel has one ring; its entries are drawn in
+ * several rows, by the rounds that they have to wait.
+ *
+ * Where an entry sits the wheel itself tells, by tkw_wheel_get_place(). The
+ * entries are asked in the order of their memory: to walk the wheel would cost
+ * a cache miss for each.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "demo_view.h"
+
+/* A row of the hashed wheel waits for so many times more rounds than the one
+ * below it. */
+enum {
+	ROUNDS_PER_ROW = 256
+};
+
+static bool is_hashed(const struct tkw__demo *d)
+{
+	return d->shape.engine == TKW_WHEEL_HASHED;
+}
+
+/* The cell of a slot; the first one, if a slot has several. */
+static uint32_t cell_of(const struct tkw__demo *d, const struct tkw__picture *p,
+			uint64_t slot)
+{
+	return (uint32_t)(slot * p->cells / d->shape.slots);
+}
+
+/* What a row's unit is: the ticks of a slot, or the least rounds to wait. */
+static uint64_t unit_of(const struct tkw__demo *d, uint32_t row)
+{
+	uint64_t unit = 1;
+
+	for (; row > (is_hashed(d) ? 1 : 0); row--)
+		unit *= is_hashed(d) ? ROUNDS_PER_ROW : d->shape.slots;
+	return unit;
+}
+
+static uint32_t row_of(const struct tkw__demo *d,
+		       const struct tkw_wheel_place *place)
+{
+	uint32_t row = 0;
+
+	if (!is_hashed(d))
+		return place->ring;
+	while (row + 1 < TKW__ROWS_MAX && place->rounds >= unit_of(d, row + 1))
+		row++;
+	return row;
+}
+
+uint32_t tkw__picture_rows(const struct tkw__demo *d)
+{
+	uint64_t most = is_hashed(d) ? d->horizon / d->shape.slots : d->horizon;
+	uint32_t rows = 1;
+
+	while (rows < TKW__ROWS_MAX && most >= unit_of(d, rows))
+		rows++;
+	if (!is_hashed(d) && rows > d->shape.rings)
+		return d->shape.rings;
+	return rows;
+}
+
+uint32_t tkw__picture_lines(const struct tkw__demo *d, bool hands)
+{
+	const struct tkw__view *v = d->watcher;
+	uint32_t lines = 2 * v->rows;
+
+	if (hands)
+		lines += is_hashed(d) ? 1 : v->rows;
+	return lines;
+}
+
+/* As many cells as fit, but whole slots if there are fewer of them. */
+static uint32_t count_cells(const struct tkw__demo *d, int cols)
+{
+	uint32_t room = cols > 12 ? (uint32_t)cols - 5 : 7;
+
+	if (room > TKW__CELLS_MAX)
+		room = TKW__CELLS_MAX;
+	if (d->shape.slots > room)
+		return room;
+	return room - room % (uint32_t)d->shape.slots;
+}
+
+void tkw__picture_take(const struct tkw__demo *d, struct tkw__picture *p)
+{
+	const struct tkw__view *v = d->watcher;
+	struct tkw_wheel_place place;
+
+	memset(p, 0, sizeof(*p));
+	p->now = tkw_wheel_now(d->wheel);
+	p->cells = count_cells(d, v->screen.cols);
+	for (uint64_t i = 0; i < d->cfg.count; i += v->stride) {
+		uint32_t row;
+
+		if (tkw_wheel_get_place(d->wheel, &d->items[i].entry, &place))
+			continue;
+		row = row_of(d, &place);
+		if (row >= v->rows)
+			continue;
+		p->total[row] += v->stride;
+		p->cell[row][cell_of(d, p, place.slot)] += v->stride;
+	}
+}
+
+/* Entries per 256 slots: cells do not all stand for as many slots. */
+static uint64_t density(const struct tkw__demo *d, const struct tkw__picture *p,
+			uint32_t row, uint32_t cell)
+{
+	uint64_t slots = d->shape.slots;
+	uint64_t slot = cell * slots / p->cells;
+	uint64_t first = (cell * slots + p->cells - 1) / p->cells;
+	uint64_t end = ((cell + 1) * slots + p->cells - 1) / p->cells;
+
+	if (slots <= p->cells)
+		return p->cell[row][cell_of(d, p, slot)] * 256;
+	return p->cell[row][cell] * 256 / (end - first);
+}
+
+static uint64_t fullest_cell(const struct tkw__demo *d,
+			     const struct tkw__picture *p, uint32_t row)
+{
+	uint64_t most = 0;
+
+	for (uint32_t c = 0; c < p->cells; c++) {
+		uint64_t n = density(d, p, row, c);
+
+		if (most < n)
+			most = n;
+	}
+	return most;
+}
+
+/* Each level is twice the one below. */
+static int level_of(uint64_t density, uint64_t full)
+{
+	int level = TKW__LEVELS;
+
+	if (density == 0)
+		return 0;
+	while (level > 1 && density <= full / 2) {
+		full /= 2;
+		level--;
+	}
+	return level;
+}
+
+static void draw_ring_name(struct tkw__demo *d, uint32_t ring)
+{
+	struct tkw__screen *s = tkw__view_screen(d);
+	uint64_t width = is_hashed(d) ? 1 : unit_of(d, ring);
+	char slot[TKW__WORD];
+	char round[TKW__WORD];
+
+	if (is_hashed(d))
+		tkw__screen_put(s, TKW__BOLD, " this round");
+	else
+		tkw__screen_putf(s, TKW__BOLD, " ring %" PRIu32, ring);
+	tkw__word_width(slot, width);
+	tkw__word_width(round, width * d->shape.slots);
+	if (s->cols < 72)
+		tkw__screen_putf(s, TKW__DIM, "  %s a slot: ", slot);
+	else
+		tkw__screen_putf(s, TKW__DIM,
+				 "  %" PRIu64
+				 " slots of %s, once round in %s: ",
+				 d->shape.slots, slot, round);
+}
+
+static void draw_rounds(struct tkw__demo *d, uint32_t row)
+{
+	struct tkw__screen *s = tkw__view_screen(d);
+	char from[TKW__WORD];
+	char to[TKW__WORD];
+
+	tkw__screen_put(s, TKW__BOLD, " later");
+	tkw__screen_putf(s, TKW__DIM, "  in %s to %s rounds: ",
+			 tkw__word_count(from, unit_of(d, row)),
+			 tkw__word_count(to, unit_of(d, row + 1) - 1));
+}
+
+static void draw_label(struct tkw__demo *d, const struct tkw__picture *p,
+		       uint32_t row)
+{
+	const struct tkw__view *v = d->watcher;
+	char total[TKW__WORD];
+
+	if (is_hashed(d) && row > 0)
+		draw_rounds(d, row);
+	else
+		draw_ring_name(d, row);
+	tkw__screen_putf(tkw__view_screen(d), TKW__PLAIN, "%s%s waiting",
+			 v->stride > 1 ? "about " : "",
+			 tkw__word_count(total, p->total[row]));
+	tkw__screen_end_line(tkw__view_screen(d));
+}
+
+static void draw_cells(struct tkw__demo *d, const struct tkw__picture *p,
+		       uint32_t row, uint64_t full)
+{
+	static const enum tkw__style styles[] = { TKW__GREEN, TKW__CYAN,
+						  TKW__MAGENTA };
+	struct tkw__screen *s = tkw__view_screen(d);
+
+	tkw__screen_putf(s, TKW__DIM, " %s", s->glyphs->wall);
+	for (uint32_t c = 0; c < p->cells; c++) {
+		int level = level_of(density(d, p, row, c), full);
+
+		tkw__screen_put(s, level ? styles[row % 3] : TKW__DIM,
+				s->glyphs->level[level]);
+	}
+	tkw__screen_put(s, TKW__DIM, s->glyphs->wall);
+	tkw__screen_end_line(s);
+}
+
+static void draw_hand(struct tkw__demo *d, const struct tkw__picture *p,
+		      uint32_t row)
+{
+	struct tkw__screen *s = tkw__view_screen(d);
+	uint64_t width = is_hashed(d) ? 1 : unit_of(d, row);
+	uint64_t slot = p->now / width % d->shape.slots;
+
+	tkw__screen_putf(s, TKW__YELLOW, "  %*s%s", (int)cell_of(d, p, slot),
+			 "", s->glyphs->hand);
+	tkw__screen_end_line(s);
+}
+
+void tkw__picture_draw(struct tkw__demo *d, const struct tkw__picture *p,
+		       bool hands, bool fade)
+{
+	struct tkw__view *v = d->watcher;
+
+	for (uint32_t row = v->rows; row-- > 0;) {
+		uint64_t most = fullest_cell(d, p, row);
+
+		/* A wheel that empties is seen to do so, but not for long: the
+		 * last few shall be seen as well. */
+		v->full[row] -= v->full[row] / v->fading;
+		if (v->full[row] < most || !fade)
+			v->full[row] = most;
+		draw_label(d, p, row);
+		draw_cells(d, p, row, v->full[row]);
+		/* The hashed wheel has one hand, under all of its rows. */
+		if (hands && (row == 0 || !is_hashed(d)))
+			draw_hand(d, p, row);
+	}
+}

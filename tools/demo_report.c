@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* demo_report.c - the ledger of the demo, in words and as JSON. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "demo.h"
+#include "screen.h"
+
+const char *tkw__word_count(char buf[TKW__WORD], uint64_t n)
+{
+	char *p = &buf[TKW__WORD - 1];
+	int digits = 0;
+
+	*p = '\0';
+	do {
+		if (digits > 0 && digits % 3 == 0)
+			*--p = ',';
+		*--p = (char)('0' + n % 10);
+		digits++;
+		n /= 10;
+	} while (n > 0);
+	return p;
+}
+
+const char *tkw__word_width(char buf[TKW__WORD], uint64_t ms)
+{
+	static const struct {
+		uint64_t ms;
+		const char *unit;
+	} units[] = {
+		{ UINT64_C(365) * 24 * 60 * 60 * 1000, "years" },
+		{ UINT64_C(24) * 60 * 60 * 1000, "days" },
+		{ UINT64_C(60) * 60 * 1000, "h" },
+		{ UINT64_C(1000), "s" },
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (ms < units[i].ms)
+			continue;
+		(void)snprintf(buf, TKW__WORD, "%.1f %s",
+			       (double)ms / (double)units[i].ms, units[i].unit);
+		return buf;
+	}
+	(void)snprintf(buf, TKW__WORD, "%" PRIu64 " ms", ms);
+	return buf;
+}
+
+const char *tkw__word_span(char buf[TKW__WORD], uint64_t ms)
+{
+	uint64_t s = ms / 1000;
+
+	if (s >= 3600)
+		(void)snprintf(buf, TKW__WORD,
+			       "%" PRIu64 " h %" PRIu64 " m %" PRIu64 " s",
+			       s / 3600, s / 60 % 60, s % 60);
+	else if (s >= 60)
+		(void)snprintf(buf, TKW__WORD, "%" PRIu64 " m %" PRIu64 " s",
+			       s / 60, s % 60);
+	else
+		(void)snprintf(buf, TKW__WORD, "%.3f s", (double)ms / 1000);
+	return buf;
+}
+
+static const char *engine_name(const struct tkw__demo *d)
+{
+	return d->shape.engine == TKW_WHEEL_HASHED ? "hashed" : "hierarchical";
+}
+
+static void json_number(const char *key, uint64_t value)
+{
+	(void)printf(",\"%s\":%" PRIu64, key, value);
+}
+
+void tkw__report_json(const struct tkw__demo *d)
+{
+	const struct tkw__ledger *l = &d->ledger;
+
+	(void)printf("{\"command\":\"demo\",\"version\":\"%s\"", tkw_version());
+	(void)printf(",\"engine\":\"%s\"", engine_name(d));
+	json_number("rings", d->shape.rings);
+	json_number("slots", d->shape.slots);
+	json_number("seed", d->cfg.seed);
+	json_number("count", d->cfg.count);
+	json_number("accepted", l->accepted);
+	json_number("fired", l->fired);
+	json_number("cancelled", l->cancelled);
+	json_number("pending", l->pending);
+	json_number("extended", l->extended);
+	json_number("refused", l->refused);
+	json_number("wrong_calls", l->wrong);
+	json_number("early", l->early);
+	json_number("late", l->late);
+	json_number("twice", l->twice);
+	json_number("lost", l->lost);
+	json_number("out_of_order", l->disorder);
+	(void)printf(",\"sound\":%s", l->unsound ? "false" : "true");
+	(void)printf(",\"digest\":\"%016" PRIx64 "\"", l->digest);
+	json_number("virtual_ms", tkw_wheel_now(d->wheel));
+	json_number("schedule_ns", d->work[TKW__SCHEDULE].ns);
+	json_number("extend_ns", d->work[TKW__EXTEND].ns);
+	json_number("cancel_ns", d->work[TKW__CANCEL].ns);
+	json_number("expire_ns", d->work[TKW__EXPIRE].ns);
+	(void)printf(",\"balanced\":%s}\n",
+		     tkw__ledger_balanced(l) ? "true" : "false");
+}
+
+static void put_ledger(struct tkw__screen *s, const struct tkw__ledger *l)
+{
+	char a[TKW__WORD];
+	char b[TKW__WORD];
+	char c[TKW__WORD];
+	char e[TKW__WORD];
+
+	tkw__screen_put(s, TKW__BOLD, " ledger   ");
+	tkw__screen_putf(s, TKW__PLAIN,
+			 "%s scheduled = %s fired + %s cancelled + %s pending",
+			 tkw__word_count(a, l->accepted),
+			 tkw__word_count(b, l->fired),
+			 tkw__word_count(c, l->cancelled),
+			 tkw__word_count(e, l->pending));
+	tkw__screen_end_line(s);
+	tkw__screen_putf(
+		s, TKW__PLAIN,
+		"          %s pushed back; %s refused, of %s calls wrong "
+		"on purpose",
+		tkw__word_count(a, l->extended), tkw__word_count(b, l->refused),
+		tkw__word_count(c, l->wrong));
+	tkw__screen_end_line(s);
+}
+
+static void put_faults(struct tkw__screen *s, const struct tkw__ledger *l)
+{
+	const struct {
+		const char *name;
+		uint64_t n;
+	} faults[] = { { "early", l->early },
+		       { "late", l->late },
+		       { "twice", l->twice },
+		       { "lost", l->lost },
+		       { "out of order", l->disorder } };
+
+	tkw__screen_put(s, TKW__PLAIN, "          ");
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		char n[TKW__WORD];
+
+		tkw__screen_putf(s, faults[i].n ? TKW__RED : TKW__PLAIN,
+				 "%s%s %s", i > 0 ? ", " : "", faults[i].name,
+				 tkw__word_count(n, faults[i].n));
+	}
+	tkw__screen_end_line(s);
+	if (l->unsound) {
+		tkw__screen_putf(s, TKW__RED, "          unsound: %s",
+				 l->unsound);
+		tkw__screen_end_line(s);
+	}
+	tkw__screen_end_line(s);
+}
+
+static void put_work(struct tkw__screen *s, const struct tkw__demo *d)
+{
+	static const char *const names[TKW__ACTS] = { "schedule", "push back",
+						      "cancel", "expire" };
+
+	for (int i = 0; i < TKW__ACTS; i++) {
+		const struct tkw__work *w = &d->work[i];
+		double s_spent = (double)w->ns / 1e9;
+		char n[TKW__WORD];
+
+		tkw__screen_put(s, TKW__BOLD, i ? "          " : " speed    ");
+		tkw__screen_putf(s, TKW__PLAIN, "%-9s %11s in %7.3f s",
+				 names[i], tkw__word_count(n, w->calls),
+				 s_spent);
+		if (w->calls > 0 && w->ns > 0)
+			tkw__screen_putf(s, TKW__PLAIN,
+					 " %7.1f million/s %7.1f ns each",
+					 (double)w->calls / s_spent / 1e6,
+					 (double)w->ns / (double)w->calls);
+		tkw__screen_end_line(s);
+	}
+	if (s->live) {
+		tkw__screen_put(s, TKW__DIM,
+				"          Faster without pictures, which "
+				"empty the cache: tkw demo | cat");
+		tkw__screen_end_line(s);
+	}
+	tkw__screen_end_line(s);
+}
+
+int tkw__report(const struct tkw__demo *d, struct tkw__screen *s)
+{
+	bool balanced = tkw__ledger_balanced(&d->ledger);
+	uint64_t ns = 0;
+	char span[TKW__WORD];
+
+	for (int i = 0; i < TKW__ACTS; i++)
+		ns += d->work[i].ns;
+	put_ledger(s, &d->ledger);
+	put_faults(s, &d->ledger);
+	put_work(s, d);
+	tkw__screen_putf(s, TKW__PLAIN,
+			 " %s of virtual time in %.2f s of work (seed %" PRIu64
+			 ")",
+			 tkw__word_span(span, tkw_wheel_now(d->wheel)),
+			 (double)ns / 1e9, d->cfg.seed);
+	tkw__screen_end_line(s);
+	tkw__screen_put(s, balanced ? TKW__GREEN : TKW__RED,
+			balanced ? " balanced" : " NOT balanced");
+	tkw__screen_end_line(s);
+	return tkw__screen_print(s);
+}

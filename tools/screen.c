@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * screen.c - standard output as a screen.
+ *
+ * A picture is made in memory and written at once, so that it does not flicker.
+ * Afterwards the cursor rests below it: a program that ends at any moment
+ * leaves the picture whole and the shell's prompt in a line of its own. The
+ * next picture begins by going up as many lines as the last one had.
+ */
+#include "screen.h"
+
+#include <langinfo.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "args.h"
+
+#define ESC "\033["
+#define HIDE_CURSOR ESC "?25l"
+#define SHOW_CURSOR ESC "0m" ESC "?25h"
+
+static const struct tkw__glyphs blocks = {
+	{ u8"\u00b7", u8"\u2581", u8"\u2582", u8"\u2583", u8"\u2584",
+	  u8"\u2585", u8"\u2586", u8"\u2587", u8"\u2588" },
+	u8"\u25b2",
+	u8"\u2502",
+	u8"\u2588",
+	u8"\u2591",
+};
+
+static const struct tkw__glyphs ascii = {
+	{ " ", ".", ":", "-", "=", "+", "*", "#", "@" }, "^", "|", "#", ".",
+};
+
+static const char *const codes[] = {
+	[TKW__PLAIN] = ESC "0m",      [TKW__BOLD] = ESC "0;1m",
+	[TKW__DIM] = ESC "0;2m",      [TKW__RED] = ESC "0;1;31m",
+	[TKW__GREEN] = ESC "0;32m",   [TKW__YELLOW] = ESC "0;1;33m",
+	[TKW__MAGENTA] = ESC "0;35m", [TKW__CYAN] = ESC "0;36m",
+};
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP };
+enum {
+	SIGNALS = sizeof(signals) / sizeof(signals[0])
+};
+
+/* The shell has written to the terminal since the last picture. */
+static volatile sig_atomic_t interrupted;
+
+static void say(const char *text, size_t len)
+{
+	/* Nothing can be done about a failure here; the next flush sees it. */
+	ssize_t done = write(STDOUT_FILENO, text, len);
+
+	(void)done;
+}
+
+static void on_signal(int sig);
+
+static void set_action(int sig, void (*handler)(int))
+{
+	struct sigaction act;
+
+	memset(&act, 0, sizeof(act));
+	act.sa_handler = handler;
+	act.sa_flags = SA_NODEFER | SA_RESTART;
+	sigemptyset(&act.sa_mask);
+	(void)sigaction(sig, &act, NULL);
+}
+
+/* Show the cursor, then let the signal do what it does to any program. */
+static void on_signal(int sig)
+{
+	say(SHOW_CURSOR, sizeof(SHOW_CURSOR) - 1);
+	set_action(sig, SIG_DFL);
+	(void)kill(getpid(), sig); /* delivered before it returns */
+	if (sig != SIGTSTP)
+		return;
+	/* Here it was stopped; now it has been continued. */
+	set_action(sig, on_signal);
+	interrupted = 1;
+	say(HIDE_CURSOR, sizeof(HIDE_CURSOR) - 1);
+}
+
+static void catch_signals(void)
+{
+	struct sigaction old;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		/* Whoever started us with a signal ignored wants it so. */
+		if (!sigaction(signals[i], NULL, &old) &&
+		    old.sa_handler != SIG_IGN)
+			set_action(signals[i], on_signal);
+	}
+}
+
+static bool is_set(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value && *value;
+}
+
+static bool can_redraw(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && *term &&
+	       strcmp(term, "dumb") != 0;
+}
+
+void tkw__screen_measure(struct tkw__screen *s)
+{
+	struct winsize size;
+
+	s->cols = 80;
+	s->rows = 24;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		return;
+	if (size.ws_col > 0)
+		s->cols = size.ws_col;
+	if (size.ws_row > 0)
+		s->rows = size.ws_row;
+}
+
+void tkw__screen_open(struct tkw__screen *s)
+{
+	memset(s, 0, sizeof(*s));
+	tkw__screen_measure(s);
+	s->live = can_redraw();
+	s->colour = s->live && !is_set("NO_COLOR");
+	s->glyphs = strcmp(nl_langinfo(CODESET), "UTF-8") ? &ascii : &blocks;
+	if (!s->live)
+		return;
+	(void)setvbuf(stdout, NULL, _IOFBF, sizeof(s->text));
+	catch_signals();
+	(void)fputs(HIDE_CURSOR, stdout);
+}
+
+void tkw__screen_close(struct tkw__screen *s)
+{
+	if (!s->live)
+		return;
+	(void)fputs(SHOW_CURSOR, stdout);
+	(void)tkw__flush();
+}
+
+static void append(struct tkw__screen *s, const char *text, size_t len)
+{
+	/* There is room for 40 lines of 400 columns; no picture is so big. */
+	if (len > sizeof(s->text) - s->len)
+		return;
+	memcpy(s->text + s->len, text, len);
+	s->len += len;
+}
+
+static void set_style(struct tkw__screen *s, enum tkw__style style)
+{
+	if (!s->colour || s->style == style)
+		return;
+	append(s, codes[style], strlen(codes[style]));
+	s->style = style;
+}
+
+/* The last column stays free: some terminals wrap as soon as it is written. */
+static bool fits(const struct tkw__screen *s)
+{
+	return !s->live || s->scrolling ||
+	       (s->col < s->cols - 1 && s->lines < s->rows - 1);
+}
+
+void tkw__screen_put(struct tkw__screen *s, enum tkw__style style,
+		     const char *text)
+{
+	size_t len;
+
+	if (!*text || !fits(s))
+		return;
+	set_style(s, style);
+	for (; *text && fits(s); text += len) {
+		/* A character: its first byte, and those like 10xxxxxx. */
+		len = 1;
+		while (((unsigned char)text[len] & 0xC0) == 0x80)
+			len++;
+		append(s, text, len);
+		s->col++;
+	}
+}
+
+void tkw__screen_putf(struct tkw__screen *s, enum tkw__style style,
+		      const char *fmt, ...)
+{
+	char text[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	tkw__screen_put(s, style, text);
+}
+
+void tkw__screen_end_line(struct tkw__screen *s)
+{
+	/* A picture higher than the terminal would scroll, not stay. */
+	if (s->live && !s->scrolling && s->lines >= s->rows - 1)
+		return;
+	set_style(s, TKW__PLAIN);
+	if (s->live)
+		append(s, ESC "K", sizeof(ESC "K") - 1);
+	append(s, "\n", 1);
+	s->lines++;
+	s->col = 0;
+}
+
+int tkw__screen_show(struct tkw__screen *s)
+{
+	if (interrupted) {
+		interrupted = 0;
+		s->shown = 0;
+	}
+	if (s->shown > 0)
+		(void)printf(ESC "%dA", s->shown);
+	(void)fwrite(s->text, 1, s->len, stdout);
+	if (s->shown > 0)
+		(void)fputs(ESC "J", stdout);
+	s->shown = s->live ? s->lines : 0;
+	s->lines = 0;
+	s->len = 0;
+	return tkw__flush();
+}
+
+int tkw__screen_print(struct tkw__screen *s)
+{
+	int r = tkw__screen_show(s);
+
+	s->shown = 0;
+	s->scrolling = true;
+	return r;
+}

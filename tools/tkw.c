@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* tkw.c - the command line of tickwheel: finds the command and runs it. */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "demo.h"
+#include "tickwheel.h"
+
+static void usage(void)
+{
+	(void)fputs("usage: tkw COMMAND [OPTION]...\n"
+		    "\n"
+		    "commands:\n"
+		    "  demo      a million timeouts on a timing wheel, "
+		    "with a picture of it\n"
+		    "  help      this text, or that of a command: "
+		    "tkw help demo\n"
+		    "\n"
+		    "options:\n"
+		    "  --help     this text\n"
+		    "  --version  which version this is\n"
+		    "\n"
+		    "exit status: 0 all is well; 1 it failed, or the result is "
+		    "bad; 2 the command\nline is wrong\n",
+		    stdout);
+}
+
+/* Nothing may stand behind --help and --version. */
+static int no_more(const struct tkw__args *a)
+{
+	if (a->left == 0)
+		return 1;
+	tkw__complain("unexpected argument '%.60s'; see 'tkw --help'",
+		      a->word[0]);
+	return 0;
+}
+
+static int help(struct tkw__args *a)
+{
+	if (a->left > 0 && !strcmp(a->word[0], "demo")) {
+		a->word++;
+		a->left--;
+		if (!no_more(a))
+			return TKW__EXIT_USAGE;
+		tkw__demo_usage();
+		return TKW__EXIT_OK;
+	}
+	if (!no_more(a))
+		return TKW__EXIT_USAGE;
+	usage();
+	return TKW__EXIT_OK;
+}
+
+static int version(const struct tkw__args *a)
+{
+	if (!no_more(a))
+		return TKW__EXIT_USAGE;
+	(void)printf("tkw %s\n", tkw_version());
+	return TKW__EXIT_OK;
+}
+
+static int run(struct tkw__args *a)
+{
+	const char *word;
+
+	if (a->left == 0) {
+		tkw__complain("a command is missing; see 'tkw --help'");
+		return TKW__EXIT_USAGE;
+	}
+	word = *a->word++;
+	a->left--;
+	if (!strcmp(word, "demo"))
+		return tkw__demo(a);
+	if (!strcmp(word, "help") || !strcmp(word, "--help") ||
+	    !strcmp(word, "-h"))
+		return help(a);
+	if (!strcmp(word, "--version"))
+		return version(a);
+	tkw__complain("unknown %s '%.60s'; see 'tkw --help'",
+		      word[0] == '-' ? "option" : "command", word);
+	return TKW__EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	struct tkw__args a = { argv + 1, argc > 0 ? argc - 1 : 0 };
+	int status;
+
+	/* Only for the character set: numbers stay as they are in C. */
+	(void)setlocale(LC_CTYPE, "");
+	status = run(&a);
+	if (tkw__flush() && status == TKW__EXIT_OK)
+		status = TKW__EXIT_FAILURE;
+	return status;
+}
