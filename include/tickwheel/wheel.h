@@ -210,9 +210,10 @@ uint64_t tkw_wheel_now(const struct tkw_wheel *w);
 /*
  * When must the wheel be advanced next? In O(rings).
  *
- * Return  a tick >= now that is not later than the earliest entry's; it may be
- *         earlier when that entry sits in a coarse ring, was extended, or waits
- *         for its round (an advance to it then costs at most one move per ring).
+ * Return  a tick >= now that is not later than the earliest entry's. It may be
+ *         earlier when that entry sits in a coarse ring, was extended or waits
+ *         for its round, or (hashed) when an earlier entry was removed; an
+ *         advance to it then costs at most one move per ring.
  *         TKW_TICK_NEVER if the wheel is empty or NULL.
  */
 uint64_t tkw_wheel_next(const struct tkw_wheel *w);

@@ -54,29 +54,38 @@ static inline void tkw__bitset_init(struct tkw__bitset *b, uint64_t *mem,
 	} while (size > 1);
 }
 
-static inline void tkw__bitset_add(struct tkw__bitset *b, uint32_t i)
+/* A word of a level has become, or is no longer, zero: say so above. */
+static inline void tkw__bitset_above(struct tkw__bitset *b, uint32_t i,
+				     bool some)
 {
-	for (uint32_t l = 0; l < b->levels; l++) {
+	for (uint32_t l = 1; l < b->levels; l++) {
 		uint64_t *word = &b->level[l][i / 64];
-		uint64_t was = *word;
+		uint64_t others = *word & ~(UINT64_C(1) << i % 64);
 
-		*word = was | UINT64_C(1) << i % 64;
-		if (was != 0)
+		*word = others | (uint64_t)some << i % 64;
+		if (others != 0)
 			return;
 		i /= 64;
 	}
 }
 
+static inline void tkw__bitset_add(struct tkw__bitset *b, uint32_t i)
+{
+	uint64_t *word = &b->level[0][i / 64];
+	uint64_t was = *word;
+
+	*word = was | UINT64_C(1) << i % 64;
+	if (was == 0)
+		tkw__bitset_above(b, i / 64, true);
+}
+
 static inline void tkw__bitset_drop(struct tkw__bitset *b, uint32_t i)
 {
-	for (uint32_t l = 0; l < b->levels; l++) {
-		uint64_t *word = &b->level[l][i / 64];
+	uint64_t *word = &b->level[0][i / 64];
 
-		*word &= ~(UINT64_C(1) << i % 64);
-		if (*word != 0)
-			return;
-		i /= 64;
-	}
+	*word &= ~(UINT64_C(1) << i % 64);
+	if (*word == 0)
+		tkw__bitset_above(b, i / 64, false);
 }
 
 /* The first bit of level `to` below bit i of level l, where one is set. */
@@ -117,14 +126,17 @@ static inline uint32_t tkw__bitset_next(const struct tkw__bitset *b, uint32_t i)
 }
 
 /*
- * Does each bit of a higher level stand for a word that is not zero? (One that
- * is missing hides members.) From the top down, so that the walk is safe.
+ * Does each bit of a higher level stand for a word that is not zero? From the
+ * top down, so that the walk is safe. A bit that is missing hides its members
+ * from such a walk, but not those of the first word, where one may begin.
  */
 static inline bool tkw__bitset_sound(const struct tkw__bitset *b)
 {
 	for (uint32_t l = b->levels - 1; l > 0; l--) {
 		uint32_t i = tkw__bitset_next_at(b, l, 0);
 
+		if (b->level[l - 1][0] != 0 && i != 0)
+			return false;
 		for (; i != TKW__BITSET_NONE;
 		     i = tkw__bitset_next_at(b, l, i + 1)) {
 			if (b->level[l - 1][i] == 0)

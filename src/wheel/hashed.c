@@ -102,8 +102,6 @@ bool tkw__hashed_advance(struct tkw_wheel *w, struct tkw__pass *p)
 
 uint64_t tkw__hashed_next(const struct tkw_wheel *w)
 {
-	if (w->cursor)
-		return w->now;
 	if (w->now >= w->lap_end)
 		return tkw__max_u64(w->now, w->lap_min);
 	return w->now + distance(w);

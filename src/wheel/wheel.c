@@ -147,12 +147,12 @@ int tkw_wheel_extend(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
 
 uint64_t tkw_tick_with_slack(uint64_t tick, uint64_t slack)
 {
-	uint64_t last = tkw__min_u64(tkw__sat_add(tick, slack),
-				     TKW_TICK_NEVER - 1);
+	uint64_t last = tkw__sat_add(tick, slack);
 
 	/* The answer is the number in (tick - 1, last] with the most zeros at
-	 * its end: where the two first differ last has a 1; cut behind it. */
-	if (tick == 0 || last <= tick)
+	 * its end: where the two first differ last has a 1; cut behind it. That
+	 * gives never only if tick is. */
+	if (tick == 0 || last == tick)
 		return tick;
 	return last & UINT64_MAX << tkw__highest_bit((tick - 1) ^ last);
 }

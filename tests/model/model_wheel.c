@@ -51,8 +51,9 @@ struct options {
 /* One process's part, in memory that its parent sees. */
 struct share {
 	struct tally tally;
-	uint64_t seed;       /* at work on this one */
-	volatile int failed; /* of the first: any of them has */
+	uint64_t seed;     /* at work on this one */
+	int told;          /* has said what it found */
+	volatile int stop; /* of the first: one of them has found something */
 };
 
 static const char *engine_name(int engine)
@@ -122,15 +123,32 @@ static _Noreturn void work(const struct options *o, int engine,
 	struct share *mine = &all[job];
 	uint64_t i;
 
-	for (i = job; i < o->seeds && !all[0].failed; i += o->jobs) {
+	for (i = job; i < o->seeds && !all[0].stop; i += o->jobs) {
 		mine->seed = o->first_seed + i;
 		arm_watchdog();
 		if (run_seed(o, engine, mine->seed, &mine->tally) != 0) {
 			print_replay(o, engine, mine->seed);
-			all[0].failed = 1;
+			mine->told = 1;
+			all[0].stop = 1;
 		}
 	}
-	exit(all[0].failed);
+	exit(mine->told);
+}
+
+/* A process has ended. Return 0 if it has found nothing. */
+static int take_leave(const struct options *o, int engine, struct share *all,
+		      uint64_t job, int status)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	if (!all[job].told && !all[0].stop) {
+		printf("FAILED: seed %" PRIu64
+		       " crashed or did not end (status 0x%x)\n",
+		       all[job].seed, (unsigned)status);
+		print_replay(o, engine, all[job].seed);
+	}
+	all[0].stop = 1;
+	return 1;
 }
 
 /* Return 0 if each process came to its end and found nothing. */
@@ -138,21 +156,17 @@ static int await(const struct options *o, int engine, struct share *all,
 		 const pid_t *pids)
 {
 	int failed = 0;
-	int status;
-	uint64_t j;
+	int status = 0;
+	uint64_t n, j;
 
-	for (j = 0; j < o->jobs; j++) {
-		if (waitpid(pids[j], &status, 0) != pids[j] ||
-		    !WIFEXITED(status) || WEXITSTATUS(status) > 1) {
-			printf("FAILED: seed %" PRIu64
-			       " crashed or did not end (status 0x%x)\n",
-			       all[j].seed, (unsigned)status);
-			print_replay(o, engine, all[j].seed);
-			all[0].failed = 1;
-			failed = 1;
-		} else {
-			failed |= WEXITSTATUS(status);
-		}
+	for (n = 0; n < o->jobs; n++) {
+		pid_t pid = wait(&status);
+
+		for (j = 0; j < o->jobs && pids[j] != pid; j++)
+			;
+		if (pid < 0 || j == o->jobs)
+			return 1;
+		failed |= take_leave(o, engine, all, j, status);
 	}
 	return failed;
 }
@@ -202,7 +216,7 @@ static int run_engine(const struct options *o, int engine)
 			work(o, engine, all, j);
 		if (pids[j] < 0) {
 			perror("fork");
-			all[0].failed = 1;
+			all[0].stop = 1;
 		}
 	}
 	failed = await(o, engine, all, pids);

@@ -126,6 +126,21 @@ static void test_1_11_finds_hidden_slots(void **state)
 	expect_sound(b);
 }
 
+/* The first word is found without the level above: that must be whole too. */
+static void test_1_11_finds_a_first_word_not_marked_above(void **state)
+{
+	struct bed *b = *state;
+	struct tkw__bitset *used = &b->w->used;
+	uint64_t was;
+
+	bed_add(b, 0, 7);
+	was = used->level[1][0];
+	used->level[1][0] = 0;
+	expect_broken(b, "I1: the set of slots in use is broken");
+	used->level[1][0] = was;
+	expect_sound(b);
+}
+
 static void test_1_11_finds_a_broken_list(void **state)
 {
 	struct bed *b = *state;
@@ -312,14 +327,20 @@ static void test_1_11_finds_a_lost_cursor(void **state)
 static void test_1_11_a_half_done_cascade_is_sound(void **state)
 {
 	struct bed *b = *state;
+	struct tkw_wheel_place p;
+	uint32_t i;
 
 	fill(b);
 	bed_advance(b, b->shape.slots);
 	assert_int_equal(bed_advance_by(b, 2 * b->shape.slots, 1), 1);
 	assert_int_not_equal(b->w->moving, 0);
-	b->e[3].tick++;
-	expect_broken(b, "I3: an entry is in the wrong slot");
-	b->e[3].tick--;
+	for (i = 3; i <= 4; i++) {
+		/* The one that moved is a tick off, the other a slot. */
+		assert_int_equal(tkw_wheel_get_place(b->w, &b->e[i], &p), 0);
+		b->e[i].tick += p.ring == 0 ? 1 : b->shape.slots;
+		expect_broken(b, "I3: an entry is in the wrong slot");
+		b->e[i].tick -= p.ring == 0 ? 1 : b->shape.slots;
+	}
 	expect_sound(b);
 }
 
@@ -332,6 +353,9 @@ int main(void)
 		BED_TEST(test_1_11_finds_a_slot_that_is_not_marked, BED_ANY),
 		BED_TEST_FROM(512, test_1_11_finds_a_broken_bit_set, BED_ANY),
 		BED_TEST(test_1_11_finds_hidden_slots, BED_ANY),
+		BED_TEST_FROM(512,
+			      test_1_11_finds_a_first_word_not_marked_above,
+			      BED_ANY),
 		BED_TEST(test_1_11_finds_a_broken_list, BED_ANY),
 		BED_TEST(test_1_11_finds_a_lost_tail, BED_ANY),
 		BED_TEST(test_1_11_finds_an_entry_not_flagged, BED_ANY),

@@ -337,6 +337,27 @@ static void test_1_7_next_after_removals(void **state)
 	}
 }
 
+static void test_1_8_a_bounded_advance_never_puts_now_back(void **state)
+{
+	struct bed *b = *state;
+	uint64_t step, now;
+
+	for (step = 1; step < 40; step++) {
+		bed_restart(b, 0);
+		bed_add(b, 0, 700);
+		for (now = 0; now < 600; now = tkw_wheel_now(b->w)) {
+			bed_add(b, 1, now + 1);
+			bed_remove(b, 1);
+			if (bed_advance_by(b, now + step, step % 2) == 1) {
+				assert_true(tkw_wheel_now(b->w) >= now);
+				bed_advance(b, now + step);
+			}
+			assert_true(tkw_wheel_now(b->w) == now + step + 1);
+		}
+		bed_expect(b, "");
+	}
+}
+
 /* Sleeping until next must wake in time, and get there, whatever the tick. */
 static void test_1_7_next_is_never_late(void **state)
 {
@@ -440,6 +461,8 @@ int main(void)
 			      test_1_7_next_is_exact_after_the_wheel_was_empty,
 			      BED_ANY),
 		BED_TEST(test_1_7_next_after_removals, BED_ANY),
+		BED_TEST(test_1_8_a_bounded_advance_never_puts_now_back,
+			 BED_ANY),
 		BED_TEST(test_1_7_next_is_never_late, BED_ANY),
 		BED_TEST(test_1_7_next_reaches_an_entry_within_a_call_per_ring,
 			 BED_HIER),
