@@ -3,7 +3,7 @@
 # headers.sh ROOT | --self-test - each public header compiles alone, twice in
 # one file, as C11 and as C++11, 17 and 20, without a warning.
 set -u
-# shellcheck source-path=SCRIPTDIR source=common.sh
+# shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
 CC=${CC:-cc}

@@ -5,7 +5,7 @@
 # An include is resolved as the compiler would: "../timer/x.h" and <wheel/x.h>
 # are seen through. What is not found in the tree is a system header.
 set -uf
-# shellcheck source-path=SCRIPTDIR source=common.sh
+# shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
 # Headers that bring types and constants, but no calls (assert excepted); and

@@ -3,7 +3,7 @@
 # names.sh ROOT | --self-test - file names are unique in the tree, each source
 # and script carries its licence line, and no source hides from the coverage.
 set -u
-# shellcheck source-path=SCRIPTDIR source=common.sh
+# shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
 files()

@@ -3,7 +3,7 @@
 # readme.sh ROOT EXAMPLE | --self-test - the README's program is the example in
 # the tree, and what the README says it prints is what EXAMPLE, built, prints.
 set -u
-# shellcheck source-path=SCRIPTDIR source=common.sh
+# shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
 # block LANGUAGE FILE: the first fenced block of that language.

@@ -8,7 +8,7 @@
 #   3. The objects of src/base and src/wheel call nothing from outside but the
 #      four that a compiler may emit by itself, and assert's.
 set -u
-# shellcheck source-path=SCRIPTDIR source=common.sh
+# shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
 CC=${CC:-cc}
