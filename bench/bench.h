@@ -54,8 +54,10 @@ struct tkw__load {
 	uint64_t seed;
 	const uint32_t *order; /* a random permutation of the entries */
 	/* After the timed part everything left is run out in steps of so many
-	 * ticks, and counted; 0: not this time. */
+	 * ticks, and counted; 0: not this time. Of very many entries only those
+	 * in the first part of the time: a big heap empties slowly. */
 	uint64_t drain_step;
+	uint32_t drain_part;
 };
 
 struct tkw__outcome {

@@ -24,8 +24,6 @@ static uint64_t looks_most(const struct tkw__options *o)
 	return o->quick ? 5000000 : 100000000;
 }
 
-static const char tunables[] = "GLIBC_TUNABLES";
-
 /* Rows in which one can do fewer operations than the others. */
 static bool ticks_only(const struct tkw__load *l)
 {
@@ -105,11 +103,11 @@ static void show_progress(const struct tkw__figures *f, uint32_t run,
 	bool tty = isatty(STDERR_FILENO);
 
 	if (tty || impl == NULL)
-		(void)fprintf(stderr, "%s[%zu/%zu] %s: run %u of %u %s%s",
+		(void)fprintf(stderr, "%s[%zu/%zu] %s: run %u of %u%s%s%s",
 			      tty ? "\r\033[K" : "", f->number, f->of,
 			      f->row->name, (unsigned)run + 1,
-			      (unsigned)f->row->runs, impl ? impl : "",
-			      tty ? "" : "\n");
+			      (unsigned)f->row->runs, impl ? ": " : "",
+			      impl ? impl : "", tty ? "" : "\n");
 }
 
 static void end_progress(void)
@@ -260,14 +258,18 @@ static void name_missing(const struct tkw__options *o)
  */
 static void choose_pages(const struct tkw__options *o, char **argv)
 {
+	static const char tunables[] = "GLIBC_TUNABLES";
+	static const char hugetlb[] = "glibc.malloc.hugetlb=1";
+	const char *before = getenv(tunables);
+
 	if (!o->hugepages) {
 		(void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 		return;
 	}
 	tkw__pages_huge();
-	if (getenv(tunables))
+	if (before && strcmp(before, hugetlb) == 0)
 		return;
-	if (setenv(tunables, "glibc.malloc.hugetlb=1", 1) == 0)
+	if (setenv(tunables, hugetlb, 1) == 0)
 		(void)execv("/proc/self/exe", argv);
 	tkw__say("--hugepages: malloc keeps its small pages");
 }

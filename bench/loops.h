@@ -179,9 +179,9 @@ static void run_timed(struct state *s, const struct tkw__load *l)
 static void drain(struct state *s, const struct tkw__load *l)
 {
 	uint64_t begin = TKW__START + l->delay_far;
-	uint64_t end = begin + l->delay_min + l->delay_span;
+	uint64_t end = begin + l->delay_min + l->delay_span / l->drain_part;
 
-	if (end < tkw__tally.now + l->delay_fixed)
+	if (l->drain_part == 1 && end < tkw__tally.now + l->delay_fixed)
 		end = tkw__tally.now + l->delay_fixed;
 	if (tkw__tally.now < begin)
 		advance_to(s, begin);
@@ -208,9 +208,12 @@ static uint64_t run_rounds(struct state *s, const struct tkw__load *l,
 		if (l->kind != TKW__SCHEDULE && round == 0)
 			out->bytes_per_timer =
 				(double)(tkw__bytes_in_use() - bytes_before);
-		start = tkw__real_ns();
+		if (l->kind == TKW__JUMP) /* few, so not the cold one */
+			advance_to(s, tkw__tally.now + l->jump);
+		(void)tkw__cpu_ns();
+		start = tkw__cpu_ns();
 		run_timed(s, l);
-		spent += tkw__real_ns() - start;
+		spent += tkw__cpu_between(start, tkw__cpu_ns());
 	}
 	if (l->kind == TKW__SCHEDULE)
 		out->bytes_per_timer =

@@ -27,6 +27,7 @@ enum {
 	HOUR = 60 * MINUTE,
 	OPS_LEAST = 200000,
 	OPS_MOST = 2000000,
+	DRAIN_ALL = 2000000,
 	DRAIN_STEPS = 32,
 	DRAIN_LOOKS = 3200000
 };
@@ -196,6 +197,7 @@ static void make_row(struct tkw__row *row, const struct shape *shape,
 	row->load.seed = o->seed;
 	shape->scale(&row->load, o->quick);
 	row->load.drain_step = drain_step(&row->load);
+	row->load.drain_part = n > DRAIN_ALL ? 16 : 1;
 	row->runs = runs_of(&row->load, o);
 	name_row(row, shape);
 }

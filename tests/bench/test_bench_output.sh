@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # test_bench_output.sh TKW_BENCH - a tiny run of the benchmark: what it prints,
 # what was fired, and what it refuses. No figure is judged.
+# shellcheck disable=SC2317 # check() calls the functions
 set -u
 bench=$1
 # shellcheck source-path=SCRIPTDIR source=../tools/tool_checks.sh
