@@ -16,7 +16,9 @@
 
 #include "base/bits.h"
 
-enum { TKW__BITSET_LEVELS = 5 };
+enum {
+	TKW__BITSET_LEVELS = 5
+};
 
 /* No such member. */
 #define TKW__BITSET_NONE UINT32_MAX
@@ -73,8 +75,12 @@ static inline void tkw__bitset_add(struct tkw__bitset *b, uint32_t i)
 {
 	uint64_t *word = &b->level[0][i / 64];
 	uint64_t was = *word;
+	uint64_t bit = UINT64_C(1) << i % 64;
 
-	*word = was | UINT64_C(1) << i % 64;
+	/* Most often it is a member already; then nothing is written. */
+	if (was & bit)
+		return;
+	*word = was | bit;
 	if (was == 0)
 		tkw__bitset_above(b, i / 64, true);
 }

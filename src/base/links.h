@@ -31,6 +31,16 @@ static inline void tkw__links_append(struct tkw_link *head, struct tkw_link *l)
 	head->prev = l;
 }
 
+static inline void tkw__links_prepend(struct tkw_link *head, struct tkw_link *l)
+{
+	struct tkw_link *first = head->next;
+
+	l->next = first;
+	l->prev = head;
+	first->prev = l;
+	head->next = l;
+}
+
 static inline void tkw__links_remove(struct tkw_link *l)
 {
 	l->prev->next = l->next;

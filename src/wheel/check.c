@@ -8,12 +8,10 @@
  */
 #include "wheel/engine.h"
 
-/* What the slots of a ring are relative to: see "Bounds" in hierarchical.c. */
+/* What a slot is relative to: base is the first tick of the one that moves. */
 static uint64_t base_of(const struct tkw_wheel *w, uint32_t slot)
 {
-	if (slot / TKW__RING_SLOTS < w->moving / TKW__RING_SLOTS)
-		return tkw__hier_start(w->base, w->moving);
-	return w->base;
+	return w->moving && slot == w->moving ? w->base - 1 : w->base;
 }
 
 static const char *check_hier(const struct tkw_wheel *w,
@@ -25,7 +23,8 @@ static const char *check_hier(const struct tkw_wheel *w,
 	if (start < w->now)
 		return "H1: a slot in use starts before now";
 	if (e->flags & TKW__EXTENDED)
-		return start <= e->tick ? NULL : "I3: extended to before its slot";
+		return start <= e->tick ? NULL
+					: "I3: extended to before its slot";
 	if (e->slot != tkw__hier_slot(base, e->tick))
 		return "I3: an entry is in the wrong slot";
 	return NULL;

@@ -11,11 +11,10 @@
  * (I1) A slot is in `used` if and only if its list is not empty.
  * (I2) A linked entry is flagged so, knows its slot, and no tick < now is in
  *      the wheel.
- * (I3) An entry that is not flagged as extended is in the slot that tkw__slot_of
- *      names for its tick; one that is, in a slot that comes up before its tick
- *      or with it.
- * (I4) `count` is the number of linked entries.
- * The engines add some of their own; see there.
+ * (I3) An entry that is not flagged as extended is in the slot that
+ * tkw__slot_of names for its tick; one that is, in a slot that comes up before
+ * its tick or with it. (I4) `count` is the number of linked entries. The
+ * engines add some of their own; see there.
  */
 #ifndef TKW_WHEEL_ENGINE_H
 #define TKW_WHEEL_ENGINE_H
@@ -25,6 +24,7 @@
 
 #include "base/bits.h"
 #include "base/bitset.h"
+#include "base/hint.h"
 #include "base/links.h"
 #include "tickwheel/wheel.h"
 
@@ -35,14 +35,30 @@
 enum {
 	TKW__RING_SLOTS = 1 << TKW__RING_BITS,
 	TKW__RINGS = 64 / TKW__RING_BITS,
-	TKW__HIER_SLOTS = TKW__RINGS * TKW__RING_SLOTS
+	TKW__HIER_SLOTS = TKW__RINGS * TKW__RING_SLOTS,
+	TKW__HIER_LEVELS = 2 /* of the bit set for so many slots */
 };
 _Static_assert(64 % TKW__RING_BITS == 0, "the rings span 64 bits exactly");
 
-/* Flags of an entry. */
+/* Flags of an entry; its hint has the bits above them. */
 enum {
 	TKW__LINKED = 1,
-	TKW__EXTENDED = 2 /* its tick is later than its slot */
+	TKW__EXTENDED = 2, /* its tick is later than its slot */
+	TKW__FLAG_BITS = 2
+};
+_Static_assert(TKW__FLAG_BITS + TKW__HINT_BITS == 32, "flags fit");
+
+/*
+ * A trail has the last few entries that were linked into a slot, so that each
+ * new one can hint at the one so many before it: see hierarchical.c, "Misses".
+ */
+enum {
+	TKW__TRAIL = 7,
+	TKW__TRAILS = 3 * TKW__RING_SLOTS
+};
+struct tkw__trail {
+	uint32_t hint[TKW__TRAIL];
+	uint32_t at;
 };
 
 struct tkw_wheel {
@@ -65,7 +81,10 @@ struct tkw_wheel {
 	uint64_t lap_end;
 	uint64_t lap_min;
 	struct tkw__bitset used;
-	struct tkw_link slots[]; /* the words of `used` come behind */
+	struct tkw__trail *trail; /* hierarchical: of the slots < TKW__TRAILS */
+	/* The trails and the words of `used` come behind. Aligned so that no
+	 * slot and no trail lies across two cache lines. */
+	_Alignas(16) struct tkw_link slots[];
 };
 
 /* The arguments of a running advance. */
@@ -81,11 +100,7 @@ bool tkw__hier_advance(struct tkw_wheel *w, struct tkw__pass *p);
 bool tkw__hashed_advance(struct tkw_wheel *w, struct tkw__pass *p);
 
 /* The wheel is not empty. */
-uint64_t tkw__hier_next(const struct tkw_wheel *w);
 uint64_t tkw__hashed_next(const struct tkw_wheel *w);
-
-/* The first tick of a slot of the hierarchical engine, relative to base. */
-uint64_t tkw__hier_start(uint64_t base, uint32_t slot);
 
 /* The ring is the highest digit in which tick and base differ. */
 static inline uint32_t tkw__hier_slot(uint64_t base, uint64_t tick)
@@ -96,29 +111,74 @@ static inline uint32_t tkw__hier_slot(uint64_t base, uint64_t tick)
 	return ring * TKW__RING_SLOTS + digit % TKW__RING_SLOTS;
 }
 
+/* The first tick of a slot of the hierarchical engine, relative to base. */
+static inline uint64_t tkw__hier_start(uint64_t base, uint32_t slot)
+{
+	unsigned shift = slot / TKW__RING_SLOTS * TKW__RING_BITS;
+	uint64_t digit = slot % TKW__RING_SLOTS;
+	/* 2 << 63 is 0, as it should be for the highest ring. */
+	uint64_t below = ((uint64_t)2 << (shift + TKW__RING_BITS - 1)) - 1;
+
+	return (base & ~below) | digit << shift;
+}
+
 static inline struct tkw_entry *tkw__entry_of(struct tkw_link *l)
 {
 	return (struct tkw_entry *)l; /* its first member */
 }
 
-static inline void tkw__link_into(struct tkw_wheel *w, struct tkw_entry *e,
-				  uint32_t slot)
+/* What an entry holds once it is in a slot. */
+static inline void tkw__seat(struct tkw_wheel *w, struct tkw_entry *e,
+			     uint32_t slot, uint32_t hint)
 {
 	e->slot = slot;
-	e->flags = TKW__LINKED;
-	tkw__links_append(&w->slots[slot], &e->link);
+	e->flags = hint << TKW__FLAG_BITS | TKW__LINKED;
 	tkw__bitset_add(&w->used, slot);
+}
+
+static inline void tkw__fetch_ahead(const struct tkw_entry *e)
+{
+	tkw__hint_follow(e, e->flags >> TKW__FLAG_BITS);
+}
+
+/* Put a hint into a slot's trail; return the oldest, which goes. */
+static inline uint32_t tkw__trail_step(struct tkw__trail *t, uint32_t hint)
+{
+	uint32_t at = t->at;
+	uint32_t oldest = t->hint[at];
+
+	t->hint[at] = hint;
+	t->at = at + 1 == TKW__TRAIL ? 0 : at + 1;
+	return oldest;
+}
+
+static inline void tkw__hier_link(struct tkw_wheel *w, struct tkw_entry *e)
+{
+	uint32_t slot = tkw__hier_slot(w->base, e->tick);
+	uint32_t hint = tkw__hint_to(e);
+
+	if (slot - TKW__RING_SLOTS < TKW__TRAILS - TKW__RING_SLOTS)
+		hint = tkw__trail_step(&w->trail[slot], hint);
+	tkw__seat(w, e, slot, hint);
+	tkw__links_append(&w->slots[slot], &e->link);
+}
+
+static inline void tkw__hashed_link(struct tkw_wheel *w, struct tkw_entry *e)
+{
+	uint32_t slot = (uint32_t)e->tick & w->mask;
+
+	w->lap_min = tkw__min_u64(w->lap_min, e->tick);
+	tkw__seat(w, e, slot, 0);
+	tkw__links_append(&w->slots[slot], &e->link);
 }
 
 /* Link an entry by its tick, which is not before now. */
 static inline void tkw__link(struct tkw_wheel *w, struct tkw_entry *e)
 {
-	if (!w->hashed) {
-		tkw__link_into(w, e, tkw__hier_slot(w->base, e->tick));
-		return;
-	}
-	w->lap_min = tkw__min_u64(w->lap_min, e->tick);
-	tkw__link_into(w, e, (uint32_t)e->tick & w->mask);
+	if (w->hashed)
+		tkw__hashed_link(w, e);
+	else
+		tkw__hier_link(w, e);
 }
 
 static inline void tkw__unlink(struct tkw_wheel *w, struct tkw_entry *e)
@@ -127,8 +187,23 @@ static inline void tkw__unlink(struct tkw_wheel *w, struct tkw_entry *e)
 		w->cursor = e->link.prev;
 	e->flags = 0;
 	tkw__links_remove(&e->link);
-	if (tkw__links_empty(&w->slots[e->slot]))
+	/* Both are the head: the slot is empty now. */
+	if (e->link.next == e->link.prev)
 		tkw__bitset_drop(&w->used, e->slot);
+}
+
+/* The first slot in use of the hierarchical engine. There is one. */
+static inline uint32_t tkw__hier_first(const struct tkw_wheel *w)
+{
+	return tkw__bitset_descend(&w->used, TKW__HIER_LEVELS, 0, 0);
+}
+
+/* The wheel is not empty. */
+static inline uint64_t tkw__hier_next(const struct tkw_wheel *w)
+{
+	if (w->moving)
+		return w->now;
+	return tkw__hier_start(w->base, tkw__hier_first(w));
 }
 
 /* Take the entry out and call the user; anything may have changed after. */

@@ -4,12 +4,12 @@
  *
  * Idea:   write a tick as digits in base 256, one ring per digit. An entry goes
  *         to the ring of the highest digit in which its tick differs from
- *         `base`, the tick up to which the wheel has come, and there to the slot
- *         of that digit. Near entries differ in the lowest digit only: ring 0,
- *         where each slot is one tick. When the wheel comes to the first tick of
- *         a slot of a higher ring, the slot's entries move down: they now agree
- *         with base in that digit, and go to the ring of the next one that
- *         differs. When it comes to a slot of ring 0, its entries expire.
+ *         `base`, the tick up to which the wheel has come, and there to the
+ * slot of that digit. Near entries differ in the lowest digit only: ring 0,
+ *         where each slot is one tick. When the wheel comes to the first tick
+ * of a slot of a higher ring, the slot's entries move down: they now agree with
+ * base in that digit, and go to the ring of the next one that differs. When it
+ * comes to a slot of ring 0, its entries expire.
  *
  * Rings:  ring   a slot spans    the ring spans   (at 1 ms a tick)
  *         0      1 tick          256 ticks        1 ms ... 256 ms
@@ -20,34 +20,37 @@
  *         5..7   2^40 ... 2^56   2^48 ... 2^64    to the end of time
  *
  * Order:  all entries of one tick are in one slot at any time, because the ring
- *         depends on nothing but the tick and base. So appending keeps the order
- *         of adding, and moving a slot down from its head keeps it too. (A wheel
- *         that picks the ring by distance puts a late entry below an early one
- *         of the same tick.)
+ *         depends on nothing but the tick and base; so appending keeps the
+ * order of adding. (A wheel that picks the ring by distance puts a late entry
+ *         below an early one of the same tick.) A slot moves down from its
+ * tail, and each entry is put before those that are below already: all of them
+ *         are newer, whether they were moved or added since.
  *
  * Next:   every entry of a ring is before every entry of a higher ring, and
  *         slots in use are at or after base, so the first slot in use, counted
  *         through all rings, is the next to come: one look at the bit set.
  *
- * Bounds: a slot may be left half moved down. Then `moving` names it and base
- *         stays before it, so that new entries go to its tail, behind the older
- *         ones; what has moved down already is relative to the slot's start.
+ * Bounds: a slot may be left half moved down. Then `moving` names it, and the
+ *         next advance goes on with it before anything else.
+ *
+ * Misses: a list of entries that have left the cache costs a whole memory
+ *         latency per entry, for the address of the next one is in the one
+ *         before. So each entry carries a hint at the entry that comes seven
+ *         after it when its list is walked, which is fetched ahead. Who that is
+ *         must be known when the entry is linked, and lists are walked against
+ *         the order of linking for that reason: appended lists (the higher
+ *         rings) from the tail, prepended ones (ring 0) from the head. A slot's
+ *         trail has its last seven entries; the new one takes over the oldest
+ * as its hint. What moves to a ring above 0 is prepended and yet walked from
+ * the tail; there the entry linked seven before gets the new one as its hint:
+ * `leads` has it, and it is alive, for no one else runs meanwhile. Nothing
+ * depends on hints but speed: see hint.h.
  *
  * Invariants besides those of engine.h:
- * (H1) base <= now; every slot in use starts at or after now, relative to base
- *      or, in the rings below `moving`, to the start of that slot.
+ * (H1) base <= now; every slot in use starts at or after now; `moving`, if any,
+ *      is the slot whose first tick is base, and holds entries of its span.
  */
 #include "wheel/engine.h"
-
-uint64_t tkw__hier_start(uint64_t base, uint32_t slot)
-{
-	unsigned shift = slot / TKW__RING_SLOTS * TKW__RING_BITS;
-	uint64_t digit = slot % TKW__RING_SLOTS;
-	/* 2 << 63 is 0, as it should be for the highest ring. */
-	uint64_t below = ((uint64_t)2 << (shift + TKW__RING_BITS - 1)) - 1;
-
-	return (base & ~below) | digit << shift;
-}
 
 /* Expire a slot of ring 0. Return true if the bound was met first. */
 static bool expire_slot(struct tkw_wheel *w, struct tkw__pass *p, uint32_t slot,
@@ -62,9 +65,10 @@ static bool expire_slot(struct tkw_wheel *w, struct tkw__pass *p, uint32_t slot,
 
 		if (p->steps-- == 0)
 			return true;
+		tkw__fetch_ahead(e);
 		if (e->flags & TKW__EXTENDED) {
 			tkw__unlink(w, e);
-			tkw__link(w, e);
+			tkw__hier_link(w, e);
 		} else {
 			tkw__expire(w, p, e);
 		}
@@ -73,10 +77,92 @@ static bool expire_slot(struct tkw_wheel *w, struct tkw__pass *p, uint32_t slot,
 	return false;
 }
 
+/* For each slot above ring 0 that has a trail: who waits for the next hint. */
+struct leads {
+	struct tkw_entry *lead[TKW__TRAILS - TKW__RING_SLOTS];
+	uint8_t followers[TKW__TRAILS - TKW__RING_SLOTS];
+};
+
+static void follow(struct leads *l, struct tkw_entry *e, uint32_t i)
+{
+	if (l->followers[i] == TKW__TRAIL) {
+		l->lead[i]->flags =
+			tkw__hint_to(e) << TKW__FLAG_BITS | TKW__LINKED;
+		l->lead[i] = tkw__entry_of(l->lead[i]->link.prev);
+	} else if (l->followers[i]++ == 0) {
+		l->lead[i] = e;
+	}
+}
+
+/* Put an entry that comes from above before those of a slot. */
+static inline void prepend(struct tkw_wheel *w, struct tkw_entry *e,
+			   uint32_t slot)
+{
+	uint32_t hint = tkw__hint_to(e);
+
+	if (slot < TKW__RING_SLOTS)
+		hint = tkw__trail_step(&w->trail[slot], hint);
+	tkw__seat(w, e, slot, hint);
+	tkw__links_prepend(&w->slots[slot], &e->link);
+}
+
+/* Take the last entry out of a slot that is moving. */
+static inline struct tkw_entry *take_last(struct tkw_link *head)
+{
+	struct tkw_entry *e = tkw__entry_of(head->prev);
+
+	tkw__fetch_ahead(e);
+	tkw__links_remove(&e->link);
+	return e;
+}
+
+/* From ring 1 to ring 0. Return true if the bound was met first. */
+static bool move_near(struct tkw_wheel *w, struct tkw__pass *p,
+		      struct tkw_link *head)
+{
+	while (!tkw__links_empty(head)) {
+		struct tkw_entry *e;
+
+		if (p->steps-- == 0)
+			return true;
+		e = take_last(head);
+		if (e->flags & TKW__EXTENDED)
+			tkw__hier_link(w, e);
+		else
+			prepend(w, e, e->tick % TKW__RING_SLOTS);
+	}
+	return false;
+}
+
+/* From a ring above. Return true if the bound was met first. */
+static bool move_far(struct tkw_wheel *w, struct tkw__pass *p,
+		     struct tkw_link *head)
+{
+	struct leads leads;
+
+	for (uint32_t i = 0; i < sizeof(leads.followers); i++)
+		leads.followers[i] = 0;
+	while (!tkw__links_empty(head)) {
+		struct tkw_entry *e;
+
+		if (p->steps-- == 0)
+			return true;
+		e = take_last(head);
+		if (e->flags & TKW__EXTENDED) {
+			tkw__hier_link(w, e);
+			continue;
+		}
+		prepend(w, e, tkw__hier_slot(w->base, e->tick));
+		if (e->slot - TKW__RING_SLOTS < TKW__TRAILS - TKW__RING_SLOTS)
+			follow(&leads, e, e->slot - TKW__RING_SLOTS);
+	}
+	return false;
+}
+
 /*
  * Move the entries of a slot down. Return true if the bound was met first.
- * An extended one is linked anew like an add of this moment: it may come to
- * the tail of this very slot, behind those of its tick, and then moves down.
+ * An extended one is linked like an add of this moment: behind those of its
+ * tick that are below already, and before none.
  */
 static bool move_down(struct tkw_wheel *w, struct tkw__pass *p, uint32_t slot,
 		      uint64_t start)
@@ -85,27 +171,19 @@ static bool move_down(struct tkw_wheel *w, struct tkw__pass *p, uint32_t slot,
 
 	w->moving = slot;
 	w->now = start;
-	while (!tkw__links_empty(head)) {
-		struct tkw_entry *e = tkw__entry_of(head->next);
-		bool extended = e->flags & TKW__EXTENDED;
-
-		if (p->steps-- == 0)
-			return true;
-		tkw__unlink(w, e);
-		tkw__link_into(w, e,
-			       tkw__hier_slot(extended ? w->base : start,
-					      e->tick));
-	}
-	w->moving = 0;
 	w->base = start;
+	if (slot < 2 * TKW__RING_SLOTS ? move_near(w, p, head)
+				       : move_far(w, p, head))
+		return true;
+	tkw__bitset_drop(&w->used, slot);
+	w->moving = 0;
 	return false;
 }
 
 bool tkw__hier_advance(struct tkw_wheel *w, struct tkw__pass *p)
 {
 	while (w->count > 0) {
-		uint32_t slot = w->moving ? w->moving
-					  : tkw__bitset_first(&w->used);
+		uint32_t slot = w->moving ? w->moving : tkw__hier_first(w);
 		uint64_t start = tkw__hier_start(w->base, slot);
 		bool more;
 
@@ -122,11 +200,4 @@ bool tkw__hier_advance(struct tkw_wheel *w, struct tkw__pass *p)
 	w->base = p->to;
 	w->now = p->to + 1;
 	return false;
-}
-
-uint64_t tkw__hier_next(const struct tkw_wheel *w)
-{
-	if (w->moving)
-		return w->now;
-	return tkw__hier_start(w->base, tkw__bitset_first(&w->used));
 }

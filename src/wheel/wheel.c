@@ -14,6 +14,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct tkw_entry) == 32,
 	       "the entry is promised to take 32 bytes");
 _Static_assert(sizeof(struct tkw_wheel) +
 			       TKW__HIER_SLOTS * sizeof(struct tkw_link) +
+			       TKW__TRAILS * sizeof(struct tkw__trail) +
 			       TKW__HIER_SLOTS / 32 * sizeof(uint64_t) <=
 		       TKW_WHEEL_BYTES,
 	       "the default wheel is promised to fit");
@@ -34,12 +35,19 @@ static uint64_t slots_of(const struct tkw_wheel_config *cfg)
 	return tkw__round_up_pow2(cfg->slots);
 }
 
+/* How many trails a wheel of a sound config has. */
+static uint32_t trails_of(const struct tkw_wheel_config *cfg)
+{
+	return cfg && cfg->engine == TKW_WHEEL_HASHED ? 0 : TKW__TRAILS;
+}
+
 int tkw_wheel_bytes(const struct tkw_wheel_config *cfg, size_t *bytes)
 {
 	uint64_t slots = slots_of(cfg);
 	uint64_t need = sizeof(struct tkw_wheel) +
 			slots * sizeof(struct tkw_link) +
-			tkw__bitset_words(slots) * sizeof(uint64_t);
+			tkw__bitset_words(slots) * sizeof(uint64_t) +
+			trails_of(cfg) * sizeof(struct tkw__trail);
 	int err = need <= (uint64_t)PTRDIFF_MAX ? 0 : -ENOMEM;
 
 	if (slots == 0 || bytes == NULL)
@@ -53,6 +61,7 @@ int tkw_wheel_init(struct tkw_wheel **out, void *mem, size_t bytes,
 		   const struct tkw_wheel_config *cfg)
 {
 	uint64_t slots = slots_of(cfg);
+	uint32_t trails = trails_of(cfg);
 	struct tkw_wheel *w = mem;
 	size_t need;
 	int err = tkw_wheel_bytes(cfg, &need);
@@ -74,7 +83,10 @@ int tkw_wheel_init(struct tkw_wheel **out, void *mem, size_t bytes,
 	w->floor_due = w->now;
 	for (uint64_t i = 0; i < slots; i++)
 		tkw__links_init(&w->slots[i]);
-	tkw__bitset_init(&w->used, (uint64_t *)(void *)&w->slots[slots], slots);
+	w->trail = (void *)&w->slots[slots];
+	for (uint32_t i = 0; i < trails; i++)
+		w->trail[i] = (struct tkw__trail){ .at = 0 };
+	tkw__bitset_init(&w->used, (void *)&w->trail[trails], slots);
 	*out = w;
 	return 0;
 }
@@ -157,29 +169,41 @@ uint64_t tkw_tick_with_slack(uint64_t tick, uint64_t slack)
 	return last & UINT64_MAX << tkw__highest_bit((tick - 1) ^ last);
 }
 
-int tkw_wheel_advance(struct tkw_wheel *w, uint64_t to, uint64_t max_steps,
-		      tkw_expire_fn *fn, void *ctx)
+static bool run_pass(struct tkw_wheel *w, struct tkw__pass *p)
 {
-	struct tkw__pass p = { .steps = max_steps, .fn = fn, .ctx = ctx };
 	bool more;
 
-	if (w == NULL || fn == NULL)
-		return -EINVAL;
-	if (w->in_pass)
-		return -EDEADLK;
-	p.to = tkw__min_u64(to, TKW_TICK_NEVER - 1);
-	if (p.to < w->now)
-		return 0;
 	w->in_pass = true;
-	w->floor_due = p.to + 1;
+	w->floor_due = p->to + 1;
 	if (w->hashed)
-		more = tkw__hashed_advance(w, &p);
+		more = tkw__hashed_advance(w, p);
 	else
-		more = tkw__hier_advance(w, &p);
+		more = tkw__hier_advance(w, p);
 	w->in_pass = false;
 	w->floor = w->now;
 	w->floor_due = w->now;
 	return more;
+}
+
+int tkw_wheel_advance(struct tkw_wheel *w, uint64_t to, uint64_t max_steps,
+		      tkw_expire_fn *fn, void *ctx)
+{
+	if (w == NULL || fn == NULL)
+		return -EINVAL;
+	if (w->in_pass)
+		return -EDEADLK;
+	to = tkw__min_u64(to, TKW_TICK_NEVER - 1);
+	if (to < w->now)
+		return 0;
+	if (!w->hashed && w->count > 0 && tkw__hier_next(w) > to) {
+		/* Most ticks of most wheels: nothing to do. */
+		w->base = to;
+		w->now = to + 1;
+		w->floor = to + 1;
+		w->floor_due = to + 1;
+		return 0;
+	}
+	return run_pass(w, &(struct tkw__pass){ to, max_steps, fn, ctx });
 }
 
 uint64_t tkw_wheel_now(const struct tkw_wheel *w)
@@ -235,11 +259,11 @@ int tkw_wheel_get_shape(const struct tkw_wheel *w, struct tkw_wheel_shape *s)
 {
 	if (w == NULL || s == NULL)
 		return -EINVAL;
-	*s = w->hashed ? (struct tkw_wheel_shape){ TKW_WHEEL_HASHED, 1,
-						   (uint64_t)w->mask + 1 }
-		       : (struct tkw_wheel_shape){ TKW_WHEEL_HIERARCHICAL,
-						   TKW__RINGS,
-						   TKW__RING_SLOTS };
+	*s = w->hashed
+		     ? (struct tkw_wheel_shape){ TKW_WHEEL_HASHED, 1,
+						 (uint64_t)w->mask + 1 }
+		     : (struct tkw_wheel_shape){ TKW_WHEEL_HIERARCHICAL,
+						 TKW__RINGS, TKW__RING_SLOTS };
 	return 0;
 }
 
