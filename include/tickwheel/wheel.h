@@ -20,8 +20,9 @@
  *            wanted is -EINVAL, in debug and release builds alike.
  *   Misuse   Beyond what is refused below, the caller keeps to these: an
  *            entry is set to zero before its first use, it is not copied,
- *            freed or written to while linked, and it is passed only to the
- *            wheel in which it is linked.
+ *            freed or written to while linked, it is passed only to the wheel
+ *            in which it is linked, and a wheel's memory is not reused before
+ *            tkw_wheel_fini().
  */
 #ifndef TICKWHEEL_WHEEL_H
 #define TICKWHEEL_WHEEL_H
@@ -63,6 +64,11 @@ struct tkw_entry {
 	uint32_t flags;
 };
 
+/* The caller's struct, from its entry: TKW_CONTAINER_OF(e, struct request,
+ * timeout). Where the entry is the first member a cast will do. */
+#define TKW_CONTAINER_OF(entry, type, member)                                  \
+	((type *)(void *)((char *)(entry)-offsetof(type, member)))
+
 #define TKW_ENTRY_INIT                                                         \
 	{                                                                      \
 		{ NULL, NULL }, 0, 0, 0                                        \
@@ -87,12 +93,15 @@ enum tkw_wheel_engine {
 
 /* How a wheel shall be. All zero means the defaults. */
 struct tkw_wheel_config {
-	size_t size;   /* sizeof(struct tkw_wheel_config); 0 means the
-			  fields of version 0.1 */
-	int engine;    /* enum tkw_wheel_engine */
-	uint64_t slots; /* hashed: 1 to TKW_WHEEL_SLOTS_MAX, rounded up to a
-			  power of two; hierarchical: 0 */
-	uint64_t now;  /* the first tick */
+	/* sizeof(struct tkw_wheel_config); 0: the fields of version 0.1. */
+	size_t size;
+	/* enum tkw_wheel_engine */
+	int engine;
+	/* hashed: 1 to TKW_WHEEL_SLOTS_MAX, rounded up to a power of two;
+	 * hierarchical: 0 */
+	uint64_t slots;
+	/* the first tick */
+	uint64_t now;
 };
 
 /*
@@ -107,7 +116,7 @@ struct tkw_wheel_config {
 int tkw_wheel_bytes(const struct tkw_wheel_config *cfg, size_t *bytes);
 
 /*
- * Make an empty wheel in the caller's memory.
+ * Make an empty wheel in the caller's memory, in O(slots).
  *
  * w       written on success. It points into mem, which must stay where it is
  *         until tkw_wheel_fini().
@@ -134,7 +143,8 @@ int tkw_wheel_fini(struct tkw_wheel *w);
  *
  * tick    a tick < now is due at now. From inside an expiry callback a tick up
  *         to the one being expired is due at the first tick after the target
- *         of the running tkw_wheel_advance(): a pass ends.
+ *         of the running tkw_wheel_advance(): a pass ends. (If the target is
+ *         the last tick of all, that is TKW_TICK_NEVER.)
  * Return  0; -EINVAL: NULL; -EEXIST: the entry is linked already.
  */
 int tkw_wheel_add(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick);
@@ -166,10 +176,10 @@ int tkw_wheel_move(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick);
 int tkw_wheel_extend(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick);
 
 /*
- * The latest moment that suits an entry which may be late: tick, rounded up to
- * the coarsest power of two of which a multiple lies within tick ... tick +
- * slack. Entries rounded so share ticks, and need fewer moves and wake-ups.
- * Use it on the tick given to add, move or extend.
+ * When an entry that may be late should be due: at the multiple of the coarsest
+ * power of two that lies within tick ... tick + slack. Entries rounded so share
+ * ticks, and need fewer moves and wake-ups. Use it on the tick given to add,
+ * move or extend.
  *
  * slack   how many ticks late the entry may be. 0: tick itself is returned.
  * Return  the rounded tick; never TKW_TICK_NEVER unless tick is.
@@ -179,8 +189,8 @@ uint64_t tkw_tick_with_slack(uint64_t tick, uint64_t slack);
 /*
  * Called for each entry that expires. The entry is no longer linked: the
  * callback may add it again, or free it. It may add, remove, move and extend
- * any entry, of this wheel or another, also one that is due next; it must not
- * leave by longjmp or a C++ exception.
+ * any entry, of this wheel or another, also one that is due next, and make any
+ * call that only reads; it must not leave by longjmp or a C++ exception.
  */
 typedef void tkw_expire_fn(struct tkw_wheel *w, struct tkw_entry *e, void *ctx);
 
@@ -193,13 +203,14 @@ typedef void tkw_expire_fn(struct tkw_wheel *w, struct tkw_entry *e, void *ctx);
  *         stop after so many steps, TKW_STEPS_UNBOUNDED for none. A step is an
  *         entry expired, an entry moved to a finer ring or to the slot of its
  *         extended tick, or (hashed) an entry passed over because its round has
- *         not come.
+ *         not come. With 0 the wheel goes on to the first tick that has work.
  * fn      called for each entry expired, with ctx. Inside it tkw_wheel_now() is
  *         the tick being expired.
  * Return  0: done; 1: the bound was met first. Then now is the tick that is not
  *         finished; call again, with the same or another target, to go on. Adds
  *         and removes in between are legal and keep the order.
- *         -EINVAL: NULL; -EDEADLK: called from an expiry callback of this wheel.
+ *         -EINVAL: NULL; -EDEADLK: called from an expiry callback of this
+ *         wheel.
  */
 int tkw_wheel_advance(struct tkw_wheel *w, uint64_t to, uint64_t max_steps,
 		      tkw_expire_fn *fn, void *ctx);
@@ -210,10 +221,11 @@ uint64_t tkw_wheel_now(const struct tkw_wheel *w);
 /*
  * When must the wheel be advanced next? In O(rings).
  *
- * Return  a tick >= now that is not later than the earliest entry's. It may be
- *         earlier when that entry sits in a coarse ring, was extended or waits
- *         for its round, or (hashed) when an earlier entry was removed; an
- *         advance to it then costs at most one move per ring.
+ * Return  a bound: a tick >= now, and never later than the earliest entry's.
+ *         It is earlier when that entry sits in a coarse ring, was extended or
+ *         waits for its round, or (hashed) when an earlier entry was removed.
+ *         An advance to it then moves each entry of that slot down by a ring,
+ *         or (hashed) looks at each.
  *         TKW_TICK_NEVER if the wheel is empty or NULL.
  */
 uint64_t tkw_wheel_next(const struct tkw_wheel *w);
@@ -232,8 +244,9 @@ int tkw_entry_linked(const struct tkw_entry *e);
  *
  *     for (e = tkw_wheel_first(w); e; e = tkw_wheel_after(w, e))
  *
- * To remove e on the way, ask for the one after it before. Entries added or
- * moved meanwhile may be visited or not. A whole walk is
+ * To remove or move e on the way, ask for the one after it before. While a walk
+ * is under way no other entry may be removed or moved: the walk may miss some.
+ * One that is added or moved may be visited or not. A whole walk is
  * O(entries + slots in use).
  *
  * Return  an entry; NULL at the end, for NULL, and after an entry that is not
@@ -250,7 +263,7 @@ struct tkw_wheel_shape {
 	uint64_t slots; /* per ring */
 };
 
-/* Where in the wheel an entry sits. */
+/* Where in the wheel an entry sits; an extended one, in its old slot still. */
 struct tkw_wheel_place {
 	uint32_t ring;   /* 0 is the finest */
 	uint64_t slot;   /* within its ring */

@@ -3,16 +3,19 @@
 #ifndef TKW_BASE_BITS_H
 #define TKW_BASE_BITS_H
 
+#include <assert.h>
 #include <stdint.h>
 
-/* The position of the lowest and of the highest set bit. x is not 0. */
+/* The position of the lowest and of the highest set bit; there is one. */
 static inline unsigned tkw__lowest_bit(uint64_t x)
 {
+	assert(x != 0);
 	return (unsigned)__builtin_ctzll(x);
 }
 
 static inline unsigned tkw__highest_bit(uint64_t x)
 {
+	assert(x != 0);
 	return 63u - (unsigned)__builtin_clzll(x);
 }
 
@@ -35,6 +38,7 @@ static inline uint64_t tkw__sat_add(uint64_t a, uint64_t b)
 /* The smallest power of two >= x, for 1 <= x <= 2^63. */
 static inline uint64_t tkw__round_up_pow2(uint64_t x)
 {
+	assert(x > 0 && x <= UINT64_C(1) << 63);
 	return x == 1 ? 1 : (uint64_t)2 << tkw__highest_bit(x - 1);
 }
 

@@ -81,20 +81,39 @@ static const char *check_slot(const struct tkw_wheel *w, uint32_t slot,
 	return head->prev == last ? NULL : "I1: a list has lost its tail";
 }
 
-/* Is the cursor in the list of the slot of now? */
-static bool cursor_lost(const struct tkw_wheel *w)
+/* Is the cursor in the list of the slot of now, and nothing due before it? */
+static const char *check_cursor(const struct tkw_wheel *w)
 {
-	const struct tkw_link *head = &w->slots[(uint32_t)w->now & w->mask];
-	const struct tkw_link *l = head;
+	struct tkw_link *head =
+		(struct tkw_link *)&w->slots[(uint32_t)w->now & w->mask];
+	struct tkw_link *l = head;
+	bool due = false;
 
-	if (!w->cursor)
-		return false;
-	do {
-		if (l == w->cursor)
-			return false;
+	while (l != w->cursor) {
 		l = l->next;
-	} while (l != head);
-	return true;
+		if (l == head)
+			return "C2: the cursor is not in the slot of now";
+		due |= tkw__entry_of(l)->tick == w->now &&
+		       !(tkw__entry_of(l)->flags & TKW__EXTENDED);
+	}
+	return due ? "C2: an entry that is due was passed over" : NULL;
+}
+
+/* What is in the struct alone. */
+static const char *check_state(const struct tkw_wheel *w)
+{
+	uint64_t now = w->now;
+
+	if (!w->in_pass && (w->floor != now || w->floor_due != now))
+		return "I5: a tick before now is not due at now";
+	if (w->hashed)
+		return w->cursor ? check_cursor(w) : NULL;
+	if (w->base > now)
+		return "H1: base is after now";
+	if (w->moving && (w->moving < TKW__RING_SLOTS || w->base != now ||
+			  tkw__hier_start(now, w->moving) != now))
+		return "H2: the slot that moves does not start at now";
+	return NULL;
 }
 
 const char *tkw_wheel_check(const struct tkw_wheel *w)
@@ -114,9 +133,5 @@ const char *tkw_wheel_check(const struct tkw_wheel *w)
 	}
 	if (seen != w->count)
 		return "I4: fewer entries than counted";
-	if (!w->hashed && w->base > w->now)
-		return "H1: base is after now";
-	if (w->hashed && cursor_lost(w))
-		return "C2: the cursor is not in the slot of now";
-	return NULL;
+	return check_state(w);
 }

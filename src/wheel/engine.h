@@ -3,22 +3,23 @@
  * engine.h - what the files of the wheel share: its struct, and the two things
  * both engines do alike: to link an entry into a slot and to take it out.
  *
- * The engines differ in which slot a tick belongs to (tkw__slot_of) and in how
- * they advance. Everything else is common: an array of slots, each the head of
- * a list in the order of adding, and the set of the slots in use.
+ * The engines differ in which slot a tick belongs to and in how they advance.
+ * Everything else is common: an array of slots, each the head of a list, and
+ * the set of the slots in use.
  *
  * Invariants, verified by check.c:
  * (I1) A slot is in `used` if and only if its list is not empty.
- * (I2) A linked entry is flagged so, knows its slot, and no tick < now is in
- *      the wheel.
- * (I3) An entry that is not flagged as extended is in the slot that
- * tkw__slot_of names for its tick; one that is, in a slot that comes up before
- * its tick or with it. (I4) `count` is the number of linked entries. The
- * engines add some of their own; see there.
+ * (I2) A linked entry is flagged so, knows its slot, and is not before now.
+ * (I3) An entry is in the slot of its tick; one that was extended, in a slot
+ *      that comes up before its tick or with it.
+ * (I4) `count` is the number of linked entries.
+ * (I5) Outside a pass, a tick before now is due at now.
+ * The engines add some of their own; see there.
  */
 #ifndef TKW_WHEEL_ENGINE_H
 #define TKW_WHEEL_ENGINE_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -175,6 +176,7 @@ static inline void tkw__hashed_link(struct tkw_wheel *w, struct tkw_entry *e)
 /* Link an entry by its tick, which is not before now. */
 static inline void tkw__link(struct tkw_wheel *w, struct tkw_entry *e)
 {
+	assert(e->tick >= w->now && !(e->flags & TKW__LINKED));
 	if (w->hashed)
 		tkw__hashed_link(w, e);
 	else
@@ -183,6 +185,7 @@ static inline void tkw__link(struct tkw_wheel *w, struct tkw_entry *e)
 
 static inline void tkw__unlink(struct tkw_wheel *w, struct tkw_entry *e)
 {
+	assert(e->flags & TKW__LINKED);
 	if (w->cursor == &e->link)
 		w->cursor = e->link.prev;
 	e->flags = 0;
@@ -201,6 +204,7 @@ static inline uint32_t tkw__hier_first(const struct tkw_wheel *w)
 /* The wheel is not empty. */
 static inline uint64_t tkw__hier_next(const struct tkw_wheel *w)
 {
+	assert(w->count > 0);
 	if (w->moving)
 		return w->now;
 	return tkw__hier_start(w->base, tkw__hier_first(w));

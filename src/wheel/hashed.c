@@ -4,26 +4,26 @@
  *
  * Idea:   2^n slots; a tick belongs to the slot of its lowest n bits, and an
  *         entry waits there until its round comes. Its remaining rounds are
- *         (tick - now) / slots. They are not stored: the tick says as much, and
- * a counter would have to be written at each passing of a far entry.
+ *         (tick - now) / slots. They are not stored: the tick says as much,
+ *         and a counter would be written at each passing of a far entry.
  *
- * Cost:   the wheel looks at each entry of each slot that it passes. That is
- * the nature of this engine; choose the hierarchical one for far entries. Two
- * things the classic lacks: slots not in use are skipped by the bit set, and a
- * long jump does not go round and round: what a whole lap saw and what was
- * added meanwhile gives the earliest tick of all, and until then there is
- * nothing to look at.
+ * Cost:   the wheel looks at each entry of each slot that it passes; that is
+ *         the nature of this engine. Two things the classic lacks: slots not
+ *         in use are skipped by the bit set, and a long jump does not go round
+ *         and round: what a whole lap saw and what was added meanwhile gives
+ *         the earliest tick of all, and until then there is nothing to see.
  *
  * Order:  a slot's list is in the order of adding, whatever the rounds, and so
  *         are the entries of one tick in it.
  *
- * Bounds: `cursor` is the last link of the slot of now that was looked at (its
- *         head, at first). It stays at a link that is in the list: when its
- * entry is taken out, it steps back.
+ * Bounds: `cursor` is the last link looked at in the slot of now (at first its
+ *         head). It stays at a link that is in the list: when its entry is
+ *         taken out, it steps back.
  *
  * Invariants besides those of engine.h:
  * (C1) when now >= lap_end, no entry is before lap_min.
- * (C2) cursor, if any, is in the list of the slot of now, or its head.
+ * (C2) cursor, if any, is in the list of the slot of now, or its head; what is
+ *      due now, and not extended, is behind it.
  */
 #include "wheel/engine.h"
 

@@ -2,14 +2,15 @@
 /*
  * hierarchical.c - the engine of several rings.
  *
- * Idea:   write a tick as digits in base 256, one ring per digit. An entry goes
- *         to the ring of the highest digit in which its tick differs from
+ * Idea:   write a tick as digits in base 256, one ring per digit. An entry
+ *         goes to the ring of the highest digit in which its tick differs from
  *         `base`, the tick up to which the wheel has come, and there to the
- * slot of that digit. Near entries differ in the lowest digit only: ring 0,
- *         where each slot is one tick. When the wheel comes to the first tick
- * of a slot of a higher ring, the slot's entries move down: they now agree with
- * base in that digit, and go to the ring of the next one that differs. When it
- * comes to a slot of ring 0, its entries expire.
+ *         slot of that digit. Near entries differ in the lowest digit only:
+ *         ring 0, where each slot is one tick. When the wheel comes to the
+ *         first tick of a slot of a higher ring, the slot's entries move down:
+ *         they now agree with base in that digit, and go to the ring of the
+ *         next one that differs. When it comes to a slot of ring 0, its
+ *         entries expire.
  *
  * Rings:  ring   a slot spans    the ring spans   (at 1 ms a tick)
  *         0      1 tick          256 ticks        1 ms ... 256 ms
@@ -19,14 +20,15 @@
  *         4      2^32            2^40             49 days ... 34 years
  *         5..7   2^40 ... 2^56   2^48 ... 2^64    to the end of time
  *
- * Order:  all entries of one tick are in one slot at any time, because the ring
- *         depends on nothing but the tick and base; so appending keeps the
- * order of adding. (A wheel that picks the ring by distance puts a late entry
+ * Order:  entries of one tick go to one slot, because the ring depends on
+ *         nothing but the tick and base; so appending keeps the order of
+ *         adding. (A wheel that picks the ring by distance puts a late entry
  *         below an early one of the same tick.) A slot moves down from its
- * tail, and each entry is put before those that are below already: all of them
- *         are newer, whether they were moved or added since.
+ *         tail, and each entry is put before those that are below already: all
+ *         of them are newer, whether they were moved or added since. An
+ *         extended entry is appended when its old slot comes up.
  *
- * Next:   every entry of a ring is before every entry of a higher ring, and
+ * Next:   every slot of a ring is before every slot of a higher ring, and
  *         slots in use are at or after base, so the first slot in use, counted
  *         through all rings, is the next to come: one look at the bit set.
  *
@@ -36,19 +38,20 @@
  * Misses: a list of entries that have left the cache costs a whole memory
  *         latency per entry, for the address of the next one is in the one
  *         before. So each entry carries a hint at the entry that comes seven
- *         after it when its list is walked, which is fetched ahead. Who that is
- *         must be known when the entry is linked, and lists are walked against
- *         the order of linking for that reason: appended lists (the higher
- *         rings) from the tail, prepended ones (ring 0) from the head. A slot's
- *         trail has its last seven entries; the new one takes over the oldest
- * as its hint. What moves to a ring above 0 is prepended and yet walked from
- * the tail; there the entry linked seven before gets the new one as its hint:
- * `leads` has it, and it is alive, for no one else runs meanwhile. Nothing
- * depends on hints but speed: see hint.h.
+ *         after it when its list is walked, which is fetched ahead. Who that
+ *         is must be known when the entry is linked; therefore lists are
+ *         walked against the order of linking: appended lists (the higher
+ *         rings) from the tail, prepended ones (ring 0) from the head. A
+ *         slot's trail has its last seven entries; the new one takes over the
+ *         oldest as its hint. What moves to a ring above 0 is prepended and
+ *         yet walked from the tail; there the entry linked seven before gets
+ *         the new one as its hint: `leads` has it, and it is alive, for no one
+ *         else runs meanwhile. Nothing but speed depends on hints: see hint.h.
  *
  * Invariants besides those of engine.h:
- * (H1) base <= now; every slot in use starts at or after now; `moving`, if any,
- *      is the slot whose first tick is base, and holds entries of its span.
+ * (H1) base <= now; every slot in use starts at or after now.
+ * (H2) `moving`, if any, is a slot above ring 0 whose first tick is now, and
+ *      so is base.
  */
 #include "wheel/engine.h"
 

@@ -323,6 +323,62 @@ static void test_1_11_finds_a_lost_cursor(void **state)
 	expect_sound(b);
 }
 
+static void test_1_11_finds_a_due_entry_before_the_cursor(void **state)
+{
+	struct bed *b = *state;
+	struct tkw_link *was;
+
+	bed_add(b, 0, 9);
+	bed_add(b, 1, 9);
+	assert_int_equal(bed_advance_by(b, 9, 1), 1);
+	was = b->w->cursor;
+	assert_non_null(was);
+	b->w->cursor = &b->e[1].link;
+	expect_broken(b, "C2: an entry that is due was passed over");
+	b->w->cursor = was;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_a_floor_that_is_not_now(void **state)
+{
+	struct bed *b = *state;
+
+	fill(b);
+	b->w->floor++;
+	expect_broken(b, "I5: a tick before now is not due at now");
+	b->w->floor--;
+	b->w->floor_due++;
+	expect_broken(b, "I5: a tick before now is not due at now");
+	b->w->floor_due--;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_a_wrong_slot_that_moves(void **state)
+{
+	static const char why[] =
+		"H2: the slot that moves does not start at now";
+	struct bed *b = *state;
+	uint32_t was;
+
+	fill(b);
+	b->w->moving = 1; /* of ring 0 */
+	expect_broken(b, why);
+	b->w->moving = 0;
+	bed_advance(b, 5);
+	b->w->moving = (uint32_t)b->shape.slots + 1; /* base is not now */
+	expect_broken(b, why);
+	b->w->moving = 0;
+	assert_int_equal(bed_advance_by(b, 2 * b->shape.slots, 3), 1);
+	was = b->w->moving;
+	assert_int_not_equal(was, 0);
+	b->w->moving = was + 1; /* the one beside it */
+	tkw_wheel_remove(b->w, &b->e[3]);
+	tkw_wheel_remove(b->w, &b->e[4]);
+	expect_broken(b, why);
+	b->w->moving = was;
+	expect_sound(b);
+}
+
 /* Half way through a cascade all is sound, and what is not is found. */
 static void test_1_11_a_half_done_cascade_is_sound(void **state)
 {
@@ -373,6 +429,10 @@ int main(void)
 		BED_TEST(test_1_11_finds_an_entry_before_the_earliest,
 			 BED_HASHED),
 		BED_TEST(test_1_11_finds_a_lost_cursor, BED_HASHED),
+		BED_TEST(test_1_11_finds_a_due_entry_before_the_cursor,
+			 BED_HASHED),
+		BED_TEST(test_1_11_finds_a_floor_that_is_not_now, BED_ANY),
+		BED_TEST(test_1_11_finds_a_wrong_slot_that_moves, BED_HIER),
 		BED_TEST(test_1_11_a_half_done_cascade_is_sound, BED_HIER),
 	};
 
