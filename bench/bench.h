@@ -25,21 +25,21 @@ extern "C" {
 
 /* The tick at which each sample begins. Not 0, which some take for "unset", and
  * not round, so that the wheel's rings begin in the middle. */
-#define TKW__START UINT64_C(1000001)
+#define BENCH_START UINT64_C(1000001)
 
-enum tkw__kind {
-	TKW__SCHEDULE,
-	TKW__CANCEL,
-	TKW__CHURN,
-	TKW__EXTEND,
-	TKW__RPC,
-	TKW__EXPIRE,
-	TKW__TICKS,
-	TKW__JUMP
+enum bench_kind {
+	BENCH_SCHEDULE,
+	BENCH_CANCEL,
+	BENCH_CHURN,
+	BENCH_EXTEND,
+	BENCH_RPC,
+	BENCH_EXPIRE,
+	BENCH_TICKS,
+	BENCH_JUMP
 };
 
-struct tkw__load {
-	enum tkw__kind kind;
+struct bench_load {
+	enum bench_kind kind;
 	uint32_t n;        /* entries */
 	uint32_t rounds;   /* schedule, cancel: passes over all entries */
 	uint64_t ops;      /* timed operations, in all rounds */
@@ -60,18 +60,18 @@ struct tkw__load {
 	uint32_t drain_part;
 };
 
-struct tkw__outcome {
+struct bench_outcome {
 	double ns;              /* per operation */
 	double bytes_per_timer; /* 0: unknown */
 	uint64_t fired;
 	uint64_t checksum; /* of what fired, and when */
 };
 
-struct tkw__impl {
+struct bench_impl {
 	const char *name;
 	/* NULL: not built. */
-	void (*run)(const struct tkw__impl *impl, const struct tkw__load *load,
-		    struct tkw__outcome *out);
+	void (*run)(const struct bench_impl *impl,
+		    const struct bench_load *load, struct bench_outcome *out);
 	const char *missing; /* why it was not built */
 	int variant;         /* for a file that has two impls */
 	int ours;
@@ -81,30 +81,30 @@ struct tkw__impl {
 };
 
 /* Every impl there is, built or not; the last has no name. */
-extern const struct tkw__impl *const tkw__impls[];
+extern const struct bench_impl *const bench_impls[];
 
 /* What fired in the sample that is running. */
-struct tkw__tally {
+struct bench_tally {
 	uint64_t now; /* the tick up to which time has come */
 	uint64_t fired;
 	uint64_t checksum;
 };
-extern struct tkw__tally tkw__tally;
+extern struct bench_tally bench_tally;
 
 /* Each impl's callback calls this. A sum does not depend on the order. */
-static inline void tkw__count_fired(uint64_t id)
+static inline void bench_count_fired(uint64_t id)
 {
 	uint64_t x = id * UINT64_C(0x9e3779b97f4a7c15) +
-		     tkw__tally.now * UINT64_C(0xd6e8feb86659fd93);
+		     bench_tally.now * UINT64_C(0xd6e8feb86659fd93);
 
 	x ^= x >> 32;
-	tkw__tally.checksum += x * UINT64_C(0xff51afd7ed558ccd);
-	tkw__tally.fired++;
+	bench_tally.checksum += x * UINT64_C(0xff51afd7ed558ccd);
+	bench_tally.fired++;
 }
 
 /* splitmix64: each number depends on a counter, not on the one before, so that
  * the generator adds no chain of dependent operations to a loop. */
-static inline uint64_t tkw__random(uint64_t *state)
+static inline uint64_t bench_random(uint64_t *state)
 {
 	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -114,26 +114,26 @@ static inline uint64_t tkw__random(uint64_t *state)
 }
 
 /* From 32 random bits, a number below n. */
-static inline uint32_t tkw__below(uint64_t bits, uint32_t n)
+static inline uint32_t bench_below(uint64_t bits, uint32_t n)
 {
 	return (uint32_t)((bits & UINT32_MAX) * n >> 32);
 }
 
 /* Memory for entries and for what we allocate ourselves: whole pages, zero, and
  * touched, so that no page fault is timed. Never NULL. */
-void *tkw__pages_get(size_t bytes);
-void tkw__pages_put(void *mem, size_t bytes);
+void *bench_pages_get(size_t bytes);
+void bench_pages_put(void *mem, size_t bytes);
 /* Ask for huge pages from now on. */
-void tkw__pages_huge(void);
+void bench_pages_huge(void);
 
 /* Bytes in use: pages of the calls above, and malloc's. */
-uint64_t tkw__bytes_in_use(void);
+uint64_t bench_bytes_in_use(void);
 
 /* Print one line on stderr and exit with status 1. */
 #if defined(__GNUC__)
 __attribute__((noreturn))
 #endif
-void tkw__die(const char *what);
+void bench_die(const char *what);
 
 #ifdef __cplusplus
 }

@@ -19,26 +19,26 @@
 
 /* A tick of GLib's looks at all entries, 50 to 100 ns each. More looks than
  * this in a sample, and it is left out of the row, and we say so. */
-static uint64_t looks_most(const struct tkw__options *o)
+static uint64_t looks_most(const struct bench_options *o)
 {
 	return o->quick ? 5000000 : 100000000;
 }
 
 /* Rows in which one can do fewer operations than the others. */
-static bool ticks_only(const struct tkw__load *l)
+static bool ticks_only(const struct bench_load *l)
 {
-	return l->kind == TKW__TICKS || l->kind == TKW__JUMP;
+	return l->kind == BENCH_TICKS || l->kind == BENCH_JUMP;
 }
 
 /* Why an impl does not run in a row; NULL if it does. */
-static const char *why_skip(const struct tkw__impl *impl,
-			    const struct tkw__load *l, uint64_t looks)
+static const char *why_skip(const struct bench_impl *impl,
+			    const struct bench_load *l, uint64_t looks)
 {
-	uint64_t ticks = tkw__rows_ticks(l) + 32;
+	uint64_t ticks = bench_rows_ticks(l) + 32;
 
 	if (impl->run == NULL)
 		return impl->missing;
-	if (impl->fires_nothing && l->kind == TKW__EXPIRE)
+	if (impl->fires_nothing && l->kind == BENCH_EXPIRE)
 		return "it fires nothing";
 	if (impl->fixed_only && !l->laid_out)
 		return "the delays are not all the same";
@@ -48,30 +48,30 @@ static const char *why_skip(const struct tkw__impl *impl,
 }
 
 /* Say so when an impl that looks at all entries does less than the others. */
-static void spare(struct tkw__line *l, const struct tkw__row *row,
+static void spare(struct bench_line *l, const struct bench_row *row,
 		  uint64_t looks)
 {
 	uint64_t most = looks / 4 / row->load.n + 1;
 
 	if (l->skipped) {
-		tkw__say("%s: %s skipped: %s", row->name, l->impl->name,
-			 l->skipped);
+		bench_say("%s: %s skipped: %s", row->name, l->impl->name,
+			  l->skipped);
 	} else if (row->load.ops > most && ticks_only(&row->load)) {
 		l->ops = most;
-		tkw__say("%s: %s does %" PRIu64 " instead of %" PRIu64
-			 ": each tick looks at all entries",
-			 row->name, l->impl->name, most, row->load.ops);
+		bench_say("%s: %s does %" PRIu64 " instead of %" PRIu64
+			  ": each tick looks at all entries",
+			  row->name, l->impl->name, most, row->load.ops);
 	}
 }
 
-static void choose_impls(struct tkw__figures *f, const struct tkw__options *o)
+static void choose_impls(struct bench_figures *f, const struct bench_options *o)
 {
 	f->count = 0;
-	for (size_t i = 0; tkw__impls[i]->name; i++) {
-		const struct tkw__impl *impl = tkw__impls[i];
-		struct tkw__line *l = &f->lines[f->count];
+	for (size_t i = 0; bench_impls[i]->name; i++) {
+		const struct bench_impl *impl = bench_impls[i];
+		struct bench_line *l = &f->lines[f->count];
 
-		if (!tkw__options_want_impl(o, impl->name))
+		if (!bench_options_want_impl(o, impl->name))
 			continue;
 		memset(l, 0, sizeof(*l));
 		l->impl = impl;
@@ -85,10 +85,10 @@ static void choose_impls(struct tkw__figures *f, const struct tkw__options *o)
 static uint32_t *make_order(uint32_t n, uint64_t seed)
 {
 	size_t bytes = n * sizeof(uint32_t);
-	uint32_t *order = tkw__pages_get(bytes);
+	uint32_t *order = bench_pages_get(bytes);
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t j = tkw__below(tkw__random(&seed), i + 1);
+		uint32_t j = bench_below(bench_random(&seed), i + 1);
 
 		order[i] = order[j];
 		order[j] = i;
@@ -97,7 +97,7 @@ static uint32_t *make_order(uint32_t n, uint64_t seed)
 }
 
 /* On a terminal one line that changes, else a line for each run. */
-static void show_progress(const struct tkw__figures *f, uint32_t run,
+static void show_progress(const struct bench_figures *f, uint32_t run,
 			  const char *impl)
 {
 	bool tty = isatty(STDERR_FILENO);
@@ -116,10 +116,10 @@ static void end_progress(void)
 		(void)fprintf(stderr, "\r\033[K");
 }
 
-static void take_sample(struct tkw__line *line, const struct tkw__load *l,
-			struct tkw__outcome *out)
+static void take_sample(struct bench_line *line, const struct bench_load *l,
+			struct bench_outcome *out)
 {
-	struct tkw__load mine = *l;
+	struct bench_load mine = *l;
 
 	memset(out, 0, sizeof(*out));
 	if (line->ops > 0)
@@ -133,31 +133,31 @@ static void take_sample(struct tkw__line *line, const struct tkw__load *l,
 }
 
 /* Have all fired the same? */
-static bool agree(const char *row, const struct tkw__line *a,
-		  const struct tkw__outcome *x, const struct tkw__line *b,
-		  const struct tkw__outcome *y)
+static bool agree(const char *row, const struct bench_line *a,
+		  const struct bench_outcome *x, const struct bench_line *b,
+		  const struct bench_outcome *y)
 {
 	if (x->fired == y->fired && x->checksum == y->checksum)
 		return true;
-	tkw__say("FAILED %s: %s fired %" PRIu64 " (checksum %016" PRIx64
-		 "), %s %" PRIu64 " (%016" PRIx64 ")",
-		 row, a->impl->name, x->fired, x->checksum, b->impl->name,
-		 y->fired, y->checksum);
+	bench_say("FAILED %s: %s fired %" PRIu64 " (checksum %016" PRIx64
+		  "), %s %" PRIu64 " (%016" PRIx64 ")",
+		  row, a->impl->name, x->fired, x->checksum, b->impl->name,
+		  y->fired, y->checksum);
 	return false;
 }
 
 /* Every impl once; the first of them is another one in each run. */
-static bool one_run(struct tkw__figures *f, const struct tkw__load *l,
+static bool one_run(struct bench_figures *f, const struct bench_load *l,
 		    uint32_t run)
 {
-	struct tkw__outcome outs[TKW__IMPLS_MAX];
-	size_t model = TKW__IMPLS_MAX;
+	struct bench_outcome outs[BENCH_IMPLS_MAX];
+	size_t model = BENCH_IMPLS_MAX;
 	bool good = true;
 
 	show_progress(f, run, NULL);
 	for (size_t k = 0; k < f->count; k++) {
 		size_t i = (k + run) % f->count;
-		struct tkw__line *line = &f->lines[i];
+		struct bench_line *line = &f->lines[i];
 
 		if (line->skipped)
 			continue;
@@ -165,7 +165,7 @@ static bool one_run(struct tkw__figures *f, const struct tkw__load *l,
 		take_sample(line, l, &outs[i]);
 		if (line->impl->fires_nothing)
 			continue;
-		if (model == TKW__IMPLS_MAX)
+		if (model == BENCH_IMPLS_MAX)
 			model = i;
 		if (!agree(f->row->name, &f->lines[model], &outs[model], line,
 			   &outs[i]))
@@ -174,14 +174,14 @@ static bool one_run(struct tkw__figures *f, const struct tkw__load *l,
 	return good;
 }
 
-static bool run_row(struct tkw__figures *f, const struct tkw__options *o)
+static bool run_row(struct bench_figures *f, const struct bench_options *o)
 {
-	struct tkw__load load = f->row->load;
+	struct bench_load load = f->row->load;
 	uint32_t *order = NULL;
 	bool good = true;
 
 	choose_impls(f, o);
-	if (load.kind == TKW__CANCEL) {
+	if (load.kind == BENCH_CANCEL) {
 		order = make_order(load.n, load.seed);
 		load.order = order;
 	}
@@ -191,16 +191,16 @@ static bool run_row(struct tkw__figures *f, const struct tkw__options *o)
 	}
 	end_progress();
 	if (order)
-		tkw__pages_put(order, load.n * sizeof(uint32_t));
-	tkw__report_sort(f);
+		bench_pages_put(order, load.n * sizeof(uint32_t));
+	bench_report_sort(f);
 	return good;
 }
 
 /* Return 0, or 1 if anything differed or could not be written. */
-static int run_rows(const struct tkw__row *rows, size_t count,
-		    const struct tkw__options *o, FILE *json)
+static int run_rows(const struct bench_row *rows, size_t count,
+		    const struct bench_options *o, FILE *json)
 {
-	static struct tkw__figures f;
+	static struct bench_figures f;
 	int status = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -210,44 +210,44 @@ static int run_rows(const struct tkw__row *rows, size_t count,
 		if (!run_row(&f, o))
 			status = 1;
 		if (json != stdout) {
-			tkw__report_table(stdout, &f);
+			bench_report_table(stdout, &f);
 			(void)fflush(stdout);
 		}
 		if (json) {
-			tkw__report_json(json, &f);
+			bench_report_json(json, &f);
 			(void)fflush(json);
 		}
 	}
 	if (ferror(stdout) || (json && ferror(json))) {
-		tkw__say("the output could not be written");
+		bench_say("the output could not be written");
 		status = 1;
 	}
 	return status;
 }
 
-static void list(const struct tkw__row *rows, size_t count,
-		 const struct tkw__options *o)
+static void list(const struct bench_row *rows, size_t count,
+		 const struct bench_options *o)
 {
 	for (size_t i = 0; i < count; i++)
 		(void)printf("%s\n", rows[i].name);
 	(void)printf("\n");
-	for (size_t i = 0; tkw__impls[i]->name; i++) {
-		const struct tkw__impl *impl = tkw__impls[i];
+	for (size_t i = 0; bench_impls[i]->name; i++) {
+		const struct bench_impl *impl = bench_impls[i];
 
-		if (tkw__options_want_impl(o, impl->name))
+		if (bench_options_want_impl(o, impl->name))
 			(void)printf("%s%s%s\n", impl->name,
 				     impl->run ? "" : "   skipped: ",
 				     impl->run ? "" : impl->missing);
 	}
 }
 
-static void name_missing(const struct tkw__options *o)
+static void name_missing(const struct bench_options *o)
 {
-	for (size_t i = 0; tkw__impls[i]->name; i++) {
-		const struct tkw__impl *impl = tkw__impls[i];
+	for (size_t i = 0; bench_impls[i]->name; i++) {
+		const struct bench_impl *impl = bench_impls[i];
 
-		if (!impl->run && tkw__options_want_impl(o, impl->name))
-			tkw__say("%s skipped: %s", impl->name, impl->missing);
+		if (!impl->run && bench_options_want_impl(o, impl->name))
+			bench_say("%s skipped: %s", impl->name, impl->missing);
 	}
 }
 
@@ -256,7 +256,7 @@ static void name_missing(const struct tkw__options *o)
  * them. malloc takes huge pages only if told so before the program starts, so
  * the program starts itself once more.
  */
-static void choose_pages(const struct tkw__options *o, char **argv)
+static void choose_pages(const struct bench_options *o, char **argv)
 {
 	static const char tunables[] = "GLIBC_TUNABLES";
 	static const char hugetlb[] = "glibc.malloc.hugetlb=1";
@@ -266,31 +266,31 @@ static void choose_pages(const struct tkw__options *o, char **argv)
 		(void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 		return;
 	}
-	tkw__pages_huge();
+	bench_pages_huge();
 	if (before && strcmp(before, hugetlb) == 0)
 		return;
 	if (setenv(tunables, hugetlb, 1) == 0)
 		(void)execv("/proc/self/exe", argv);
-	tkw__say("--hugepages: malloc keeps its small pages");
+	bench_say("--hugepages: malloc keeps its small pages");
 }
 
 int main(int argc, char **argv)
 {
-	static struct tkw__row rows[TKW__ROWS_MAX];
-	struct tkw__options o;
+	static struct bench_row rows[BENCH_ROWS_MAX];
+	struct bench_options o;
 	FILE *json = NULL;
 	size_t count;
 	int status;
 
-	if (tkw__options_read(&o, argc, argv) != 0)
+	if (bench_options_read(&o, argc, argv) != 0)
 		return 2;
 	if (o.help) {
-		tkw__options_help();
+		bench_options_help();
 		return 0;
 	}
-	count = tkw__rows_plan(rows, &o);
+	count = bench_rows_plan(rows, &o);
 	if (count == 0) {
-		tkw__say("no row is called so; see --list");
+		bench_say("no row is called so; see --list");
 		return 2;
 	}
 	if (o.list) {
@@ -301,7 +301,7 @@ int main(int argc, char **argv)
 	if (o.json) {
 		json = strcmp(o.json, "-") == 0 ? stdout : fopen(o.json, "w");
 		if (json == NULL) {
-			tkw__say("--json: cannot write '%.200s'", o.json);
+			bench_say("--json: cannot write '%.200s'", o.json);
 			return 2;
 		}
 	}

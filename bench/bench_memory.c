@@ -9,19 +9,19 @@
 #include <string.h>
 #include <sys/mman.h>
 
-struct tkw__tally tkw__tally;
+struct bench_tally bench_tally;
 
 static const size_t huge_page = (size_t)2 << 20;
 static bool huge;
 static uint64_t mapped;
 
-void tkw__die(const char *what)
+void bench_die(const char *what)
 {
 	(void)fprintf(stderr, "tkw_bench: %s\n", what);
 	exit(1);
 }
 
-void tkw__pages_huge(void)
+void bench_pages_huge(void)
 {
 	huge = true;
 }
@@ -32,7 +32,7 @@ static size_t round_up(size_t bytes)
 	return (bytes + huge_page - 1) / huge_page * huge_page;
 }
 
-void *tkw__pages_get(size_t bytes)
+void *bench_pages_get(size_t bytes)
 {
 	size_t whole = round_up(bytes);
 	char *mem = mmap(NULL, whole + huge_page, PROT_READ | PROT_WRITE,
@@ -40,7 +40,7 @@ void *tkw__pages_get(size_t bytes)
 	size_t before;
 
 	if (mem == MAP_FAILED)
-		tkw__die("out of memory");
+		bench_die("out of memory");
 	/* Cut off what lies before and behind the aligned part. */
 	before = (huge_page - (size_t)((uintptr_t)mem % huge_page)) % huge_page;
 	if (before > 0)
@@ -53,13 +53,13 @@ void *tkw__pages_get(size_t bytes)
 	return mem;
 }
 
-void tkw__pages_put(void *mem, size_t bytes)
+void bench_pages_put(void *mem, size_t bytes)
 {
 	(void)munmap(mem, round_up(bytes));
 	mapped -= bytes;
 }
 
-uint64_t tkw__bytes_in_use(void)
+uint64_t bench_bytes_in_use(void)
 {
 	struct mallinfo2 info = mallinfo2();
 

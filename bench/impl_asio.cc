@@ -34,7 +34,7 @@ struct tick_clock {
 	}
 	static time_point now()
 	{
-		return at(tkw__tally.now);
+		return at(bench_tally.now);
 	}
 };
 
@@ -76,7 +76,7 @@ template <typename T> struct pool_allocator {
 		block *b = from->free;
 
 		if (n != 1 || b == nullptr)
-			tkw__die("asio: the pool is empty");
+			bench_die("asio: the pool is empty");
 		from->free = b->next;
 		return reinterpret_cast<T *>(b);
 	}
@@ -112,7 +112,7 @@ struct on_wait {
 	void operator()(const boost::system::error_code &ec) const
 	{
 		if (!ec)
-			tkw__count_fired(id);
+			bench_count_fired(id);
 	}
 	pool *from;
 	uint32_t id;
@@ -131,14 +131,15 @@ void pool_open(pool *p, size_t count)
 {
 	p->count = count;
 	p->free = nullptr;
-	p->blocks = static_cast<block *>(tkw__pages_get(count * sizeof(block)));
+	p->blocks =
+		static_cast<block *>(bench_pages_get(count * sizeof(block)));
 	for (size_t i = count; i-- > 0;) {
 		p->blocks[i].next = p->free;
 		p->free = &p->blocks[i];
 	}
 }
 
-void state_open(state *s, const tkw__impl *, const tkw__load *l)
+void state_open(state *s, const bench_impl *, const bench_load *l)
 {
 	s->ctx = new context(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
 	s->work = new boost::asio::executor_work_guard<context::executor_type>(
@@ -146,7 +147,7 @@ void state_open(state *s, const tkw__impl *, const tkw__load *l)
 	s->n = l->n;
 	s->put_off = 0;
 	pool_open(&s->ops, size_t{ l->n } + put_off_max);
-	s->timers = static_cast<timer *>(tkw__pages_get(l->n * sizeof(timer)));
+	s->timers = static_cast<timer *>(bench_pages_get(l->n * sizeof(timer)));
 	for (uint32_t i = 0; i < l->n; i++)
 		new (&s->timers[i]) timer(*s->ctx);
 }
@@ -167,8 +168,8 @@ void state_close(state *s)
 	op_settle(s);
 	delete s->work;
 	delete s->ctx;
-	tkw__pages_put(s->timers, s->n * sizeof(timer));
-	tkw__pages_put(s->ops.blocks, s->ops.count * sizeof(block));
+	bench_pages_put(s->timers, s->n * sizeof(timer));
+	bench_pages_put(s->ops.blocks, s->ops.count * sizeof(block));
 }
 
 inline void count_put_off(state *s)
@@ -205,5 +206,6 @@ inline void op_advance(state *s, uint64_t)
 
 } /* namespace */
 
-extern const struct tkw__impl tkw__impl_asio = { "asio", run_load, nullptr, 0,
-						 0,      0,        0,       0 };
+extern const struct bench_impl bench_impl_asio = {
+	"asio", run_load, nullptr, 0, 0, 0, 0, 0
+};

@@ -27,7 +27,7 @@ static gboolean dispatch(GSource *source, GSourceFunc fn, gpointer data)
 	(void)fn;
 	(void)data;
 	g_source_set_ready_time(source, -1); /* once */
-	tkw__count_fired(((struct source *)source)->id);
+	bench_count_fired(((struct source *)source)->id);
 	return G_SOURCE_CONTINUE;
 }
 
@@ -42,16 +42,16 @@ static gint no_poll(GPollFD *fds, guint n, gint timeout)
 	return 0;
 }
 
-static void state_open(struct state *s, const struct tkw__impl *impl,
-		       const struct tkw__load *l)
+static void state_open(struct state *s, const struct bench_impl *impl,
+		       const struct bench_load *l)
 {
 	(void)impl;
 	s->context = g_main_context_new();
 	g_main_context_set_poll_func(s->context, no_poll);
 	if (!g_main_context_acquire(s->context))
-		tkw__die("g_main_context_acquire failed");
+		bench_die("g_main_context_acquire failed");
 	s->n = l->n;
-	s->sources = (GSource **)tkw__pages_get(l->n * sizeof(GSource *));
+	s->sources = (GSource **)bench_pages_get(l->n * sizeof(GSource *));
 	for (uint32_t i = 0; i < l->n; i++) {
 		GSource *source =
 			g_source_new(&source_funcs, sizeof(struct source));
@@ -70,7 +70,7 @@ static void state_close(struct state *s)
 	}
 	g_main_context_release(s->context);
 	g_main_context_unref(s->context);
-	tkw__pages_put(s->sources, s->n * sizeof(GSource *));
+	bench_pages_put(s->sources, s->n * sizeof(GSource *));
 }
 
 static inline void op_schedule(struct state *s, uint32_t i, uint64_t tick)
@@ -90,7 +90,7 @@ static inline void op_extend(struct state *s, uint32_t i, uint64_t tick)
 
 static inline void op_advance(struct state *s, uint64_t tick)
 {
-	tkw__vclock_set(tick);
+	bench_vclock_set(tick);
 	(void)g_main_context_iteration(s->context, FALSE);
 }
 
@@ -101,7 +101,7 @@ static inline void op_settle(struct state *s)
 
 #include "loops.h"
 
-const struct tkw__impl tkw__impl_glib = {
+const struct bench_impl bench_impl_glib = {
 	.name = "glib",
 	.run = run_load,
 	.linear_tick = 1,

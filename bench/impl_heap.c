@@ -19,20 +19,20 @@ struct state {
 	uint32_t n;
 };
 
-static void state_open(struct state *s, const struct tkw__impl *impl,
-		       const struct tkw__load *l)
+static void state_open(struct state *s, const struct bench_impl *impl,
+		       const struct bench_load *l)
 {
 	(void)impl;
 	s->n = l->n;
 	s->count = 0;
-	s->heap = (struct place *)tkw__pages_get(l->n * sizeof(*s->heap));
-	s->where = (uint32_t *)tkw__pages_get(l->n * sizeof(*s->where));
+	s->heap = (struct place *)bench_pages_get(l->n * sizeof(*s->heap));
+	s->where = (uint32_t *)bench_pages_get(l->n * sizeof(*s->where));
 }
 
 static void state_close(struct state *s)
 {
-	tkw__pages_put(s->heap, s->n * sizeof(*s->heap));
-	tkw__pages_put(s->where, s->n * sizeof(*s->where));
+	bench_pages_put(s->heap, s->n * sizeof(*s->heap));
+	bench_pages_put(s->where, s->n * sizeof(*s->where));
 }
 
 static inline void put(struct state *s, uint32_t i, struct place p)
@@ -116,7 +116,7 @@ static inline void op_advance(struct state *s, uint64_t tick)
 
 		take_out(s, 0);
 		s->where[id] = UINT32_MAX; /* touches the entry */
-		tkw__count_fired(id);
+		bench_count_fired(id);
 	}
 }
 
@@ -127,7 +127,7 @@ static inline void op_settle(struct state *s)
 
 #include "loops.h"
 
-const struct tkw__impl tkw__impl_heap = {
+const struct bench_impl bench_impl_heap = {
 	.name = "heap",
 	.run = run_load,
 };

@@ -19,18 +19,18 @@ static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)revents;
 	if (w->repeat > 0)
 		ev_timer_stop(loop, w); /* it was pushed back by "again" */
-	tkw__count_fired((uintptr_t)w->data);
+	bench_count_fired((uintptr_t)w->data);
 }
 
-static void state_open(struct state *s, const struct tkw__impl *impl,
-		       const struct tkw__load *l)
+static void state_open(struct state *s, const struct bench_impl *impl,
+		       const struct bench_load *l)
 {
 	(void)impl;
 	s->loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
 	if (s->loop == NULL)
-		tkw__die("ev_loop_new failed");
+		bench_die("ev_loop_new failed");
 	s->bytes = l->n * sizeof(*s->timers);
-	s->timers = (ev_timer *)tkw__pages_get(s->bytes);
+	s->timers = (ev_timer *)bench_pages_get(s->bytes);
 	for (uint32_t i = 0; i < l->n; i++) {
 		ev_init(&s->timers[i], on_timer);
 		s->timers[i].data = (void *)(uintptr_t)i;
@@ -40,14 +40,14 @@ static void state_open(struct state *s, const struct tkw__impl *impl,
 static void state_close(struct state *s)
 {
 	ev_loop_destroy(s->loop);
-	tkw__pages_put(s->timers, s->bytes);
+	bench_pages_put(s->timers, s->bytes);
 }
 
 /* libev fires what lies strictly before now. The clock stands in the middle of
  * a tick; a timer is due at the beginning of its own. */
 static inline double delay_to(uint64_t tick)
 {
-	return (double)(tick - tkw__tally.now) * 1e-3 - 0.5e-3;
+	return (double)(tick - bench_tally.now) * 1e-3 - 0.5e-3;
 }
 
 static inline void op_schedule(struct state *s, uint32_t i, uint64_t tick)
@@ -73,7 +73,7 @@ static inline void op_extend(struct state *s, uint32_t i, uint64_t tick)
 
 static inline void op_advance(struct state *s, uint64_t tick)
 {
-	tkw__vclock_set(tick);
+	bench_vclock_set(tick);
 	(void)ev_run(s->loop, EVRUN_NOWAIT);
 }
 
@@ -84,7 +84,7 @@ static inline void op_settle(struct state *s)
 
 #include "loops.h"
 
-const struct tkw__impl tkw__impl_libev = {
+const struct bench_impl bench_impl_libev = {
 	.name = "libev",
 	.run = run_load,
 };

@@ -26,7 +26,7 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	tkw__count_fired((uintptr_t)arg);
+	bench_count_fired((uintptr_t)arg);
 }
 
 static struct timeval to_timeval(uint64_t ticks)
@@ -44,18 +44,18 @@ static struct event_base *new_base(void)
 	struct event_base *base;
 
 	if (cfg == NULL)
-		tkw__die("event_config_new failed");
+		bench_die("event_config_new failed");
 	(void)event_config_set_flag(cfg, EVENT_BASE_FLAG_NOLOCK);
 	(void)event_config_set_flag(cfg, EVENT_BASE_FLAG_IGNORE_ENV);
 	base = event_base_new_with_config(cfg);
 	event_config_free(cfg);
 	if (base == NULL)
-		tkw__die("event_base_new_with_config failed");
+		bench_die("event_base_new_with_config failed");
 	return base;
 }
 
-static void state_open(struct state *s, const struct tkw__impl *impl,
-		       const struct tkw__load *l)
+static void state_open(struct state *s, const struct bench_impl *impl,
+		       const struct bench_load *l)
 {
 	struct timeval fixed = to_timeval(l->delay_fixed);
 
@@ -64,10 +64,10 @@ static void state_open(struct state *s, const struct tkw__impl *impl,
 	if (impl->variant == COMMON) {
 		s->common = event_base_init_common_timeout(s->base, &fixed);
 		if (s->common == NULL)
-			tkw__die("event_base_init_common_timeout failed");
+			bench_die("event_base_init_common_timeout failed");
 	}
 	s->n = l->n;
-	s->events = (struct event *)tkw__pages_get(l->n * sizeof(*s->events));
+	s->events = (struct event *)bench_pages_get(l->n * sizeof(*s->events));
 	for (uint32_t i = 0; i < l->n; i++)
 		(void)evtimer_assign(&s->events[i], s->base, on_timeout,
 				     (void *)(uintptr_t)i);
@@ -78,7 +78,7 @@ static void state_close(struct state *s)
 	for (uint32_t i = 0; i < s->n; i++)
 		(void)event_del(&s->events[i]);
 	event_base_free(s->base);
-	tkw__pages_put(s->events, s->n * sizeof(*s->events));
+	bench_pages_put(s->events, s->n * sizeof(*s->events));
 }
 
 static inline void op_schedule(struct state *s, uint32_t i, uint64_t tick)
@@ -86,7 +86,7 @@ static inline void op_schedule(struct state *s, uint32_t i, uint64_t tick)
 	if (s->common) {
 		(void)event_add(&s->events[i], s->common);
 	} else {
-		struct timeval tv = to_timeval(tick - tkw__tally.now);
+		struct timeval tv = to_timeval(tick - bench_tally.now);
 
 		(void)event_add(&s->events[i], &tv);
 	}
@@ -104,7 +104,7 @@ static inline void op_extend(struct state *s, uint32_t i, uint64_t tick)
 
 static inline void op_advance(struct state *s, uint64_t tick)
 {
-	tkw__vclock_set(tick);
+	bench_vclock_set(tick);
 	(void)event_base_loop(s->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
 }
 
@@ -115,13 +115,13 @@ static inline void op_settle(struct state *s)
 
 #include "loops.h"
 
-const struct tkw__impl tkw__impl_libevent = {
+const struct bench_impl bench_impl_libevent = {
 	.name = "libevent",
 	.run = run_load,
 	.variant = HEAP,
 };
 
-const struct tkw__impl tkw__impl_libevent_common = {
+const struct bench_impl bench_impl_libevent_common = {
 	.name = "libevent_common",
 	.run = run_load,
 	.variant = COMMON,

@@ -18,18 +18,18 @@ static void on_timer(uv_timer_t *t)
 {
 	if (uv_timer_get_repeat(t) > 0)
 		(void)uv_timer_stop(t); /* it was pushed back by "again" */
-	tkw__count_fired((uintptr_t)t->data);
+	bench_count_fired((uintptr_t)t->data);
 }
 
-static void state_open(struct state *s, const struct tkw__impl *impl,
-		       const struct tkw__load *l)
+static void state_open(struct state *s, const struct bench_impl *impl,
+		       const struct bench_load *l)
 {
 	(void)impl;
 	if (uv_loop_init(&s->loop) != 0)
-		tkw__die("uv_loop_init failed");
+		bench_die("uv_loop_init failed");
 	uv_update_time(&s->loop);
 	s->n = l->n;
-	s->timers = (uv_timer_t *)tkw__pages_get(l->n * sizeof(*s->timers));
+	s->timers = (uv_timer_t *)bench_pages_get(l->n * sizeof(*s->timers));
 	for (uint32_t i = 0; i < l->n; i++) {
 		(void)uv_timer_init(&s->loop, &s->timers[i]);
 		s->timers[i].data = (void *)(uintptr_t)i;
@@ -42,13 +42,14 @@ static void state_close(struct state *s)
 		uv_close((uv_handle_t *)&s->timers[i], NULL);
 	(void)uv_run(&s->loop, UV_RUN_NOWAIT);
 	if (uv_loop_close(&s->loop) != 0)
-		tkw__die("uv_loop_close failed");
-	tkw__pages_put(s->timers, s->n * sizeof(*s->timers));
+		bench_die("uv_loop_close failed");
+	bench_pages_put(s->timers, s->n * sizeof(*s->timers));
 }
 
 static inline void op_schedule(struct state *s, uint32_t i, uint64_t tick)
 {
-	(void)uv_timer_start(&s->timers[i], on_timer, tick - tkw__tally.now, 0);
+	(void)uv_timer_start(&s->timers[i], on_timer, tick - bench_tally.now,
+			     0);
 }
 
 static inline void op_cancel(struct state *s, uint32_t i)
@@ -58,13 +59,13 @@ static inline void op_cancel(struct state *s, uint32_t i)
 
 static inline void op_extend(struct state *s, uint32_t i, uint64_t tick)
 {
-	uv_timer_set_repeat(&s->timers[i], tick - tkw__tally.now);
+	uv_timer_set_repeat(&s->timers[i], tick - bench_tally.now);
 	(void)uv_timer_again(&s->timers[i]);
 }
 
 static inline void op_advance(struct state *s, uint64_t tick)
 {
-	tkw__vclock_set(tick);
+	bench_vclock_set(tick);
 	(void)uv_run(&s->loop, UV_RUN_NOWAIT);
 }
 
@@ -75,7 +76,7 @@ static inline void op_settle(struct state *s)
 
 #include "loops.h"
 
-const struct tkw__impl tkw__impl_libuv = {
+const struct bench_impl bench_impl_libuv = {
 	.name = "libuv",
 	.run = run_load,
 };

@@ -22,17 +22,17 @@ static inline void store(struct state *s, uint32_t i, uint64_t tick)
 	*(volatile uint64_t *)&s->nodes[i].tick = tick;
 }
 
-static void state_open(struct state *s, const struct tkw__impl *impl,
-		       const struct tkw__load *l)
+static void state_open(struct state *s, const struct bench_impl *impl,
+		       const struct bench_load *l)
 {
 	(void)impl;
 	s->bytes = l->n * sizeof(*s->nodes);
-	s->nodes = (struct node *)tkw__pages_get(s->bytes);
+	s->nodes = (struct node *)bench_pages_get(s->bytes);
 }
 
 static void state_close(struct state *s)
 {
-	tkw__pages_put(s->nodes, s->bytes);
+	bench_pages_put(s->nodes, s->bytes);
 }
 
 static inline void op_schedule(struct state *s, uint32_t i, uint64_t tick)
@@ -62,7 +62,7 @@ static inline void op_settle(struct state *s)
 
 #include "loops.h"
 
-const struct tkw__impl tkw__impl_null = {
+const struct bench_impl bench_impl_null = {
 	.name = "null",
 	.run = run_load,
 	.fires_nothing = 1,

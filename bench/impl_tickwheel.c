@@ -20,28 +20,28 @@ struct state {
 	size_t bytes;
 };
 
-static void state_open(struct state *s, const struct tkw__impl *impl,
-		       const struct tkw__load *l)
+static void state_open(struct state *s, const struct bench_impl *impl,
+		       const struct bench_load *l)
 {
 	struct tkw_wheel_config cfg = { sizeof(cfg), impl->variant, 0,
-					TKW__START + 1 };
+					BENCH_START + 1 };
 
 	if (cfg.engine == TKW_WHEEL_HASHED)
 		cfg.slots = HASHED_SLOTS;
 	if (tkw_wheel_bytes(&cfg, &s->mem_bytes) != 0)
-		tkw__die("tkw_wheel_bytes failed");
-	s->mem = tkw__pages_get(s->mem_bytes);
+		bench_die("tkw_wheel_bytes failed");
+	s->mem = bench_pages_get(s->mem_bytes);
 	if (tkw_wheel_init(&s->wheel, s->mem, s->mem_bytes, &cfg) != 0)
-		tkw__die("tkw_wheel_init failed");
+		bench_die("tkw_wheel_init failed");
 	s->bytes = l->n * sizeof(*s->entries);
-	s->entries = (struct tkw_entry *)tkw__pages_get(s->bytes);
+	s->entries = (struct tkw_entry *)bench_pages_get(s->bytes);
 }
 
 static void state_close(struct state *s)
 {
 	(void)tkw_wheel_fini(s->wheel);
-	tkw__pages_put(s->entries, s->bytes);
-	tkw__pages_put(s->mem, s->mem_bytes);
+	bench_pages_put(s->entries, s->bytes);
+	bench_pages_put(s->mem, s->mem_bytes);
 }
 
 static inline void op_schedule(struct state *s, uint32_t i, uint64_t tick)
@@ -65,9 +65,9 @@ static void on_expire(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 
 	(void)w;
 	/* Reads the entry, as a callback would read what it is embedded in. */
-	if (tkw_entry_tick(e) > tkw__tally.now)
-		tkw__die("tickwheel expired an entry too early");
-	tkw__count_fired((uint64_t)(e - first));
+	if (tkw_entry_tick(e) > bench_tally.now)
+		bench_die("tickwheel expired an entry too early");
+	bench_count_fired((uint64_t)(e - first));
 }
 
 static inline void op_advance(struct state *s, uint64_t tick)
@@ -83,14 +83,14 @@ static inline void op_settle(struct state *s)
 
 #include "loops.h"
 
-const struct tkw__impl tkw__impl_tickwheel = {
+const struct bench_impl bench_impl_tickwheel = {
 	.name = "tickwheel",
 	.run = run_load,
 	.variant = TKW_WHEEL_HIERARCHICAL,
 	.ours = 1,
 };
 
-const struct tkw__impl tkw__impl_tickwheel_hashed = {
+const struct bench_impl bench_impl_tickwheel_hashed = {
 	.name = "tickwheel_hashed",
 	.run = run_load,
 	.variant = TKW_WHEEL_HASHED,

@@ -6,42 +6,42 @@
  */
 #include "impls.h"
 
-#ifndef TKW__HAVE_LIBEV
-const struct tkw__impl tkw__impl_libev = { .name = "libev",
-					   .missing = "no libev" };
+#ifndef BENCH_HAVE_LIBEV
+const struct bench_impl bench_impl_libev = { .name = "libev",
+					     .missing = "no libev" };
 #endif
-#ifndef TKW__HAVE_LIBUV
-const struct tkw__impl tkw__impl_libuv = { .name = "libuv",
-					   .missing = "no libuv" };
+#ifndef BENCH_HAVE_LIBUV
+const struct bench_impl bench_impl_libuv = { .name = "libuv",
+					     .missing = "no libuv" };
 #endif
-#ifndef TKW__HAVE_LIBEVENT
-const struct tkw__impl tkw__impl_libevent = { .name = "libevent",
-					      .missing = "no libevent" };
-const struct tkw__impl tkw__impl_libevent_common = { .name = "libevent_common",
-						     .missing = "no libevent",
-						     .fixed_only = 1 };
+#ifndef BENCH_HAVE_LIBEVENT
+const struct bench_impl bench_impl_libevent = { .name = "libevent",
+						.missing = "no libevent" };
+const struct bench_impl bench_impl_libevent_common = {
+	.name = "libevent_common", .missing = "no libevent", .fixed_only = 1
+};
 #endif
-#ifndef TKW__HAVE_GLIB
-const struct tkw__impl tkw__impl_glib = { .name = "glib",
-					  .missing = "no glib" };
+#ifndef BENCH_HAVE_GLIB
+const struct bench_impl bench_impl_glib = { .name = "glib",
+					    .missing = "no glib" };
 #endif
-#ifndef TKW__HAVE_ASIO
-const struct tkw__impl tkw__impl_asio = { .name = "asio",
-					  .missing = "no Boost.Asio or C++" };
+#ifndef BENCH_HAVE_ASIO
+const struct bench_impl bench_impl_asio = { .name = "asio",
+					    .missing = "no Boost.Asio or C++" };
 #endif
 
-static const struct tkw__impl end;
+static const struct bench_impl end;
 
-const struct tkw__impl *const tkw__impls[] = {
-	&tkw__impl_tickwheel,
-	&tkw__impl_tickwheel_hashed,
-	&tkw__impl_libev,
-	&tkw__impl_libuv,
-	&tkw__impl_libevent,
-	&tkw__impl_libevent_common,
-	&tkw__impl_glib,
-	&tkw__impl_asio,
-	&tkw__impl_heap,
-	&tkw__impl_null,
+const struct bench_impl *const bench_impls[] = {
+	&bench_impl_tickwheel,
+	&bench_impl_tickwheel_hashed,
+	&bench_impl_libev,
+	&bench_impl_libuv,
+	&bench_impl_libevent,
+	&bench_impl_libevent_common,
+	&bench_impl_glib,
+	&bench_impl_asio,
+	&bench_impl_heap,
+	&bench_impl_null,
 	&end,
 };

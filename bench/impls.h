@@ -9,16 +9,16 @@
 extern "C" {
 #endif
 
-extern const struct tkw__impl tkw__impl_tickwheel;
-extern const struct tkw__impl tkw__impl_tickwheel_hashed;
-extern const struct tkw__impl tkw__impl_libev;
-extern const struct tkw__impl tkw__impl_libuv;
-extern const struct tkw__impl tkw__impl_libevent;
-extern const struct tkw__impl tkw__impl_libevent_common;
-extern const struct tkw__impl tkw__impl_glib;
-extern const struct tkw__impl tkw__impl_asio;
-extern const struct tkw__impl tkw__impl_heap;
-extern const struct tkw__impl tkw__impl_null;
+extern const struct bench_impl bench_impl_tickwheel;
+extern const struct bench_impl bench_impl_tickwheel_hashed;
+extern const struct bench_impl bench_impl_libev;
+extern const struct bench_impl bench_impl_libuv;
+extern const struct bench_impl bench_impl_libevent;
+extern const struct bench_impl bench_impl_libevent_common;
+extern const struct bench_impl bench_impl_glib;
+extern const struct bench_impl bench_impl_asio;
+extern const struct bench_impl bench_impl_heap;
+extern const struct bench_impl bench_impl_null;
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,7 @@ enum {
 	SIZE_MOST = 50000000
 };
 
-void tkw__say(const char *fmt, ...)
+void bench_say(const char *fmt, ...)
 {
 	char line[400];
 	va_list ap;
@@ -33,7 +33,7 @@ void tkw__say(const char *fmt, ...)
 		      isatty(STDERR_FILENO) ? "\r\033[K" : "", line);
 }
 
-void tkw__options_help(void)
+void bench_options_help(void)
 {
 	(void)puts(
 		"usage: tkw_bench [OPTION...] [FILTER...]\n"
@@ -81,12 +81,12 @@ static int number_option(const char *name, const char *text, uint64_t hi,
 {
 	if (read_number(text, strlen(text), hi, number))
 		return 0;
-	tkw__say("%s: '%.60s' is not a whole number from 1 to %llu", name, text,
-		 (unsigned long long)hi);
+	bench_say("%s: '%.60s' is not a whole number from 1 to %llu", name,
+		  text, (unsigned long long)hi);
 	return -1;
 }
 
-static int sizes_option(struct tkw__options *o, const char *text)
+static int sizes_option(struct bench_options *o, const char *text)
 {
 	o->size_count = 0;
 	for (;;) {
@@ -94,13 +94,13 @@ static int sizes_option(struct tkw__options *o, const char *text)
 		uint64_t n;
 
 		if (!read_number(text, len, SIZE_MOST, &n)) {
-			tkw__say("--sizes: '%.60s' is not a list of numbers "
-				 "from 1 to 5e7, such as 1e3,1e5",
-				 text);
+			bench_say("--sizes: '%.60s' is not a list of numbers "
+				  "from 1 to 5e7, such as 1e3,1e5",
+				  text);
 			return -1;
 		}
-		if (o->size_count == TKW__SIZES_MAX) {
-			tkw__say("--sizes: more than %d", TKW__SIZES_MAX);
+		if (o->size_count == BENCH_SIZES_MAX) {
+			bench_say("--sizes: more than %d", BENCH_SIZES_MAX);
 			return -1;
 		}
 		o->sizes[o->size_count++] = (uint32_t)n;
@@ -112,23 +112,23 @@ static int sizes_option(struct tkw__options *o, const char *text)
 
 static bool impl_exists(const char *name, size_t len)
 {
-	for (size_t i = 0; tkw__impls[i]->name; i++) {
-		if (strlen(tkw__impls[i]->name) == len &&
-		    memcmp(tkw__impls[i]->name, name, len) == 0)
+	for (size_t i = 0; bench_impls[i]->name; i++) {
+		if (strlen(bench_impls[i]->name) == len &&
+		    memcmp(bench_impls[i]->name, name, len) == 0)
 			return true;
 	}
 	return false;
 }
 
-static int impls_option(struct tkw__options *o, const char *text)
+static int impls_option(struct bench_options *o, const char *text)
 {
 	o->impls = text;
 	for (;;) {
 		size_t len = strcspn(text, ",");
 
 		if (!impl_exists(text, len)) {
-			tkw__say("--impl: there is no '%.*s'; see --list",
-				 (int)(len < 60 ? len : 60), text);
+			bench_say("--impl: there is no '%.*s'; see --list",
+				  (int)(len < 60 ? len : 60), text);
 			return -1;
 		}
 		if (text[len] == '\0')
@@ -137,7 +137,7 @@ static int impls_option(struct tkw__options *o, const char *text)
 	}
 }
 
-static bool flag_option(struct tkw__options *o, const char *word)
+static bool flag_option(struct bench_options *o, const char *word)
 {
 	static const char *const names[] = { "--quick", "--list", "--help",
 					     "--hugepages" };
@@ -152,13 +152,13 @@ static bool flag_option(struct tkw__options *o, const char *word)
 	return false;
 }
 
-static int value_option(struct tkw__options *o, const char *name,
+static int value_option(struct bench_options *o, const char *name,
 			const char *value)
 {
 	uint64_t n;
 
 	if (strcmp(name, "--runs") == 0) {
-		if (number_option(name, value, TKW__RUNS_MAX, &n) != 0)
+		if (number_option(name, value, BENCH_RUNS_MAX, &n) != 0)
 			return -1;
 		o->runs = (uint32_t)n;
 		return 0;
@@ -171,7 +171,7 @@ static int value_option(struct tkw__options *o, const char *name,
 		return impls_option(o, value);
 	o->json = value;
 	if (*value == '\0')
-		tkw__say("--json: the name of the file is empty");
+		bench_say("--json: the name of the file is empty");
 	return *value == '\0' ? -1 : 0;
 }
 
@@ -189,7 +189,7 @@ static const char *find_value_option(const char *word, size_t len)
 }
 
 /* One option, at argv[*i]. */
-static int read_option(struct tkw__options *o, int argc, char **argv, int *i)
+static int read_option(struct bench_options *o, int argc, char **argv, int *i)
 {
 	const char *word = argv[*i];
 	size_t len = strcspn(word, "=");
@@ -198,34 +198,34 @@ static int read_option(struct tkw__options *o, int argc, char **argv, int *i)
 	if (flag_option(o, word))
 		return 0;
 	if (name == NULL) {
-		tkw__say("unknown option '%.60s'; see --help", word);
+		bench_say("unknown option '%.60s'; see --help", word);
 		return -1;
 	}
 	if (word[len] == '=')
 		return value_option(o, name, word + len + 1);
 	if (*i + 1 == argc) {
-		tkw__say("%s: its value is missing", name);
+		bench_say("%s: its value is missing", name);
 		return -1;
 	}
 	*i += 1;
 	return value_option(o, name, argv[*i]);
 }
 
-static int add_filter(struct tkw__options *o, const char *word)
+static int add_filter(struct bench_options *o, const char *word)
 {
-	if (o->filter_count == TKW__FILTERS_MAX) {
-		tkw__say("more than %d filters", TKW__FILTERS_MAX);
+	if (o->filter_count == BENCH_FILTERS_MAX) {
+		bench_say("more than %d filters", BENCH_FILTERS_MAX);
 		return -1;
 	}
 	o->filters[o->filter_count++] = word;
 	return 0;
 }
 
-int tkw__options_read(struct tkw__options *o, int argc, char **argv)
+int bench_options_read(struct bench_options *o, int argc, char **argv)
 {
 	int err = 0;
 
-	*o = (struct tkw__options){ .seed = 1 };
+	*o = (struct bench_options){ .seed = 1 };
 	for (int i = 1; i < argc && err == 0; i++) {
 		if (argv[i][0] == '-')
 			err = read_option(o, argc, argv, &i);
@@ -235,7 +235,7 @@ int tkw__options_read(struct tkw__options *o, int argc, char **argv)
 	return err;
 }
 
-bool tkw__options_want_row(const struct tkw__options *o, const char *name)
+bool bench_options_want_row(const struct bench_options *o, const char *name)
 {
 	for (size_t i = 0; i < o->filter_count; i++) {
 		const char *filter = o->filters[i];
@@ -250,7 +250,7 @@ bool tkw__options_want_row(const struct tkw__options *o, const char *name)
 	return o->filter_count == 0;
 }
 
-bool tkw__options_want_impl(const struct tkw__options *o, const char *name)
+bool bench_options_want_impl(const struct bench_options *o, const char *name)
 {
 	size_t len = strlen(name);
 

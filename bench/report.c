@@ -16,18 +16,18 @@ static int by_value(const void *a, const void *b)
 
 static int by_median(const void *a, const void *b)
 {
-	const struct tkw__line *x = a;
-	const struct tkw__line *y = b;
+	const struct bench_line *x = a;
+	const struct bench_line *y = b;
 
 	if ((x->skipped != NULL) != (y->skipped != NULL))
 		return x->skipped ? 1 : -1;
 	return by_value(&x->median, &y->median);
 }
 
-void tkw__report_sort(struct tkw__figures *f)
+void bench_report_sort(struct bench_figures *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
-		struct tkw__line *l = &f->lines[i];
+		struct bench_line *l = &f->lines[i];
 		uint32_t half = l->runs / 2;
 
 		if (l->skipped)
@@ -43,7 +43,7 @@ void tkw__report_sort(struct tkw__figures *f)
 }
 
 /* The hierarchical wheel, or NULL if it did not run. */
-static const struct tkw__line *find_ours(const struct tkw__figures *f)
+static const struct bench_line *find_ours(const struct bench_figures *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		if (!f->lines[i].skipped &&
@@ -54,10 +54,10 @@ static const struct tkw__line *find_ours(const struct tkw__figures *f)
 }
 
 /* The fastest that is neither ours nor the null loop, or NULL. */
-static const struct tkw__line *find_rival(const struct tkw__figures *f)
+static const struct bench_line *find_rival(const struct bench_figures *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
-		const struct tkw__line *l = &f->lines[i];
+		const struct bench_line *l = &f->lines[i];
 
 		if (!l->skipped && !l->impl->ours && !l->impl->fires_nothing)
 			return l;
@@ -65,8 +65,8 @@ static const struct tkw__line *find_rival(const struct tkw__figures *f)
 	return NULL;
 }
 
-static void print_line(FILE *to, const struct tkw__line *l,
-		       const struct tkw__line *ours)
+static void print_line(FILE *to, const struct bench_line *l,
+		       const struct bench_line *ours)
 {
 	(void)fprintf(to, "%c %-17s %10.2f %10.2f %10.2f",
 		      l->impl->ours ? '*' : ' ', l->impl->name, l->median,
@@ -81,10 +81,10 @@ static void print_line(FILE *to, const struct tkw__line *l,
 		(void)fprintf(to, " %8s\n", "-");
 }
 
-void tkw__report_table(FILE *to, const struct tkw__figures *f)
+void bench_report_table(FILE *to, const struct bench_figures *f)
 {
-	const struct tkw__line *ours = find_ours(f);
-	const struct tkw__line *rival = find_rival(f);
+	const struct bench_line *ours = find_ours(f);
+	const struct bench_line *rival = find_rival(f);
 
 	(void)fprintf(to, "\n%s   (ns/op, %u runs, seed %" PRIu64 ")\n",
 		      f->row->name, (unsigned)f->row->runs, f->row->load.seed);
@@ -108,7 +108,7 @@ void tkw__report_table(FILE *to, const struct tkw__figures *f)
 			      rival->min / ours->min);
 }
 
-static void json_line(FILE *to, const char *bench, const struct tkw__line *l,
+static void json_line(FILE *to, const char *bench, const struct bench_line *l,
 		      uint64_t seed)
 {
 	(void)fprintf(to,
@@ -127,10 +127,10 @@ static void json_line(FILE *to, const char *bench, const struct tkw__line *l,
 	(void)fprintf(to, ",\"seed\":%" PRIu64 "}\n", seed);
 }
 
-void tkw__report_json(FILE *to, const struct tkw__figures *f)
+void bench_report_json(FILE *to, const struct bench_figures *f)
 {
-	const struct tkw__line *ours = find_ours(f);
-	const struct tkw__line *rival = find_rival(f);
+	const struct bench_line *ours = find_ours(f);
+	const struct bench_line *rival = find_rival(f);
 
 	for (size_t i = 0; i < f->count; i++) {
 		if (!f->lines[i].skipped)

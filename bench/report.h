@@ -8,32 +8,32 @@
 #include "rows.h"
 
 enum {
-	TKW__IMPLS_MAX = 16
+	BENCH_IMPLS_MAX = 16
 };
 
 /* One impl in one row. */
-struct tkw__line {
-	const struct tkw__impl *impl;
+struct bench_line {
+	const struct bench_impl *impl;
 	const char *skipped; /* why it did not run; NULL: it did */
 	uint64_t ops;        /* if not 0: fewer than the row has */
-	double samples[TKW__RUNS_MAX];
+	double samples[BENCH_RUNS_MAX];
 	uint32_t runs;
 	double median, min, max;
-	struct tkw__outcome first; /* of the run in which all was verified */
+	struct bench_outcome first; /* of the run in which all was verified */
 };
 
-struct tkw__figures {
-	const struct tkw__row *row;
+struct bench_figures {
+	const struct bench_row *row;
 	size_t number, of; /* this row, of so many */
-	struct tkw__line lines[TKW__IMPLS_MAX];
+	struct bench_line lines[BENCH_IMPLS_MAX];
 	size_t count;
 };
 
 /* From the samples: median, min, max; and the fastest first, those that were
  * skipped last. */
-void tkw__report_sort(struct tkw__figures *f);
+void bench_report_sort(struct bench_figures *f);
 
-void tkw__report_table(FILE *to, const struct tkw__figures *f);
-void tkw__report_json(FILE *to, const struct tkw__figures *f);
+void bench_report_table(FILE *to, const struct bench_figures *f);
+void bench_report_json(FILE *to, const struct bench_figures *f);
 
 #endif /* TKW_REPORT_H */

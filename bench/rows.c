@@ -36,8 +36,8 @@ enum {
 
 struct shape {
 	const char *name;
-	struct tkw__load load; /* n = 0: one row for each size */
-	void (*scale)(struct tkw__load *l, bool quick);
+	struct bench_load load; /* n = 0: one row for each size */
+	void (*scale)(struct bench_load *l, bool quick);
 };
 
 static uint64_t clamp(uint64_t n, uint64_t lo, uint64_t hi)
@@ -46,7 +46,7 @@ static uint64_t clamp(uint64_t n, uint64_t lo, uint64_t hi)
 }
 
 /* Passes over all entries: enough of them to be measured. */
-static void scale_rounds(struct tkw__load *l, bool quick)
+static void scale_rounds(struct bench_load *l, bool quick)
 {
 	uint64_t least = quick ? OPS_LEAST / 4 : OPS_LEAST;
 
@@ -54,26 +54,26 @@ static void scale_rounds(struct tkw__load *l, bool quick)
 	l->ops = (uint64_t)l->rounds * l->n;
 }
 
-static void scale_ops(struct tkw__load *l, bool quick)
+static void scale_ops(struct bench_load *l, bool quick)
 {
 	l->ops = clamp(l->n, OPS_LEAST, OPS_MOST);
 	if (quick)
 		l->ops = OPS_LEAST / 2;
 }
 
-static void scale_fixed(struct tkw__load *l, bool quick)
+static void scale_fixed(struct bench_load *l, bool quick)
 {
 	if (quick)
 		l->ops /= 10;
 }
 
-static void scale_none(struct tkw__load *l, bool quick)
+static void scale_none(struct bench_load *l, bool quick)
 {
 	(void)l;
 	(void)quick;
 }
 
-static void scale_all(struct tkw__load *l, bool quick)
+static void scale_all(struct bench_load *l, bool quick)
 {
 	(void)quick;
 	l->ops = l->n;
@@ -81,23 +81,23 @@ static void scale_all(struct tkw__load *l, bool quick)
 
 static const struct shape shapes[] = {
 	{ "wheel/schedule/uniform",
-	  { .kind = TKW__SCHEDULE, .delay_min = 1, .delay_span = MINUTE },
+	  { .kind = BENCH_SCHEDULE, .delay_min = 1, .delay_span = MINUTE },
 	  scale_rounds },
 	{ "wheel/cancel/random",
-	  { .kind = TKW__CANCEL, .delay_min = 1, .delay_span = MINUTE },
+	  { .kind = BENCH_CANCEL, .delay_min = 1, .delay_span = MINUTE },
 	  scale_rounds },
 	{ "wheel/churn/uniform",
-	  { .kind = TKW__CHURN, .delay_min = 1, .delay_span = MINUTE },
+	  { .kind = BENCH_CHURN, .delay_min = 1, .delay_span = MINUTE },
 	  scale_ops },
 	{ "wheel/extend/random",
-	  { .kind = TKW__EXTEND,
+	  { .kind = BENCH_EXTEND,
 	    .delay_min = MINUTE / 2,
 	    .delay_span = MINUTE / 2,
 	    .delay_fixed = MINUTE,
 	    .per_tick = 1000 },
 	  scale_ops },
 	{ "wheel/extend/hot",
-	  { .kind = TKW__EXTEND,
+	  { .kind = BENCH_EXTEND,
 	    .n = 10000,
 	    .ops = 2000000,
 	    .delay_fixed = 5000,
@@ -105,7 +105,7 @@ static const struct shape shapes[] = {
 	    .per_tick = 100 },
 	  scale_fixed },
 	{ "wheel/rpc/fifo",
-	  { .kind = TKW__RPC,
+	  { .kind = BENCH_RPC,
 	    .n = 10000,
 	    .ops = 1000000,
 	    .delay_fixed = 5000,
@@ -113,10 +113,10 @@ static const struct shape shapes[] = {
 	    .per_tick = 100 },
 	  scale_fixed },
 	{ "wheel/expire/uniform",
-	  { .kind = TKW__EXPIRE, .delay_min = 1, .delay_span = MINUTE },
+	  { .kind = BENCH_EXPIRE, .delay_min = 1, .delay_span = MINUTE },
 	  scale_all },
 	{ "wheel/ticks/empty",
-	  { .kind = TKW__TICKS,
+	  { .kind = BENCH_TICKS,
 	    .n = 100000,
 	    .ops = 1000000,
 	    .delay_far = HOUR,
@@ -124,7 +124,7 @@ static const struct shape shapes[] = {
 	    .delay_span = HOUR },
 	  scale_fixed },
 	{ "wheel/jump/10y",
-	  { .kind = TKW__JUMP,
+	  { .kind = BENCH_JUMP,
 	    .ops = 40,
 	    .jump = 10 * YEAR,
 	    .delay_far = 450 * YEAR, /* libuv's clock ends after 584 */
@@ -136,17 +136,17 @@ static const struct shape shapes[] = {
 enum {
 	SHAPES = sizeof(shapes) / sizeof(shapes[0])
 };
-_Static_assert(SHAPES *TKW__SIZES_MAX <= TKW__ROWS_MAX, "too many rows");
+_Static_assert(SHAPES *BENCH_SIZES_MAX <= BENCH_ROWS_MAX, "too many rows");
 
 /* 1e6, 25e3; small and crooked numbers in full. */
-static void name_row(struct tkw__row *row, const struct shape *shape)
+static void name_row(struct bench_row *row, const struct shape *shape)
 {
 	uint32_t n = row->load.n;
 	int zeros = 0;
 
 	for (; n >= 10 && n % 10 == 0; n /= 10)
 		zeros++;
-	if (shape->load.kind == TKW__TICKS)
+	if (shape->load.kind == BENCH_TICKS)
 		(void)snprintf(row->name, sizeof(row->name), "%s", shape->name);
 	else if (zeros < 3)
 		(void)snprintf(row->name, sizeof(row->name), "%s/%u",
@@ -156,15 +156,15 @@ static void name_row(struct tkw__row *row, const struct shape *shape)
 			       shape->name, (unsigned)n, zeros);
 }
 
-uint64_t tkw__rows_ticks(const struct tkw__load *l)
+uint64_t bench_rows_ticks(const struct bench_load *l)
 {
 	switch (l->kind) {
-	case TKW__EXPIRE:
+	case BENCH_EXPIRE:
 		return l->delay_span;
-	case TKW__TICKS:
+	case BENCH_TICKS:
 		return l->ops;
-	case TKW__EXTEND:
-	case TKW__RPC:
+	case BENCH_EXTEND:
+	case BENCH_RPC:
 		return l->ops / l->per_tick;
 	default:
 		return 0;
@@ -172,7 +172,7 @@ uint64_t tkw__rows_ticks(const struct tkw__load *l)
 }
 
 /* The finer the better, but some look at all entries in each step. */
-static uint64_t drain_step(const struct tkw__load *l)
+static uint64_t drain_step(const struct bench_load *l)
 {
 	uint64_t all = l->delay_min + (uint64_t)l->delay_span + l->delay_fixed;
 
@@ -181,15 +181,16 @@ static uint64_t drain_step(const struct tkw__load *l)
 	return all / steps + 1;
 }
 
-static uint32_t runs_of(const struct tkw__load *l, const struct tkw__options *o)
+static uint32_t runs_of(const struct bench_load *l,
+			const struct bench_options *o)
 {
 	if (o->runs > 0)
 		return o->runs;
 	return o->quick || l->n >= 10000000 ? 3 : 7;
 }
 
-static void make_row(struct tkw__row *row, const struct shape *shape,
-		     uint32_t n, const struct tkw__options *o)
+static void make_row(struct bench_row *row, const struct shape *shape,
+		     uint32_t n, const struct bench_options *o)
 {
 	row->load = shape->load;
 	row->load.n = n;
@@ -203,8 +204,8 @@ static void make_row(struct tkw__row *row, const struct shape *shape,
 }
 
 /* The sizes of a shape; returns how many. */
-static size_t sizes_of(const struct shape *shape, const struct tkw__options *o,
-		       uint32_t sizes[TKW__SIZES_MAX])
+static size_t sizes_of(const struct shape *shape, const struct bench_options *o,
+		       uint32_t sizes[BENCH_SIZES_MAX])
 {
 	static const uint32_t usual[] = { 1000, 100000, 1000000, 10000000 };
 	size_t count = o->size_count;
@@ -216,7 +217,7 @@ static size_t sizes_of(const struct shape *shape, const struct tkw__options *o,
 		sizes[i] = o->sizes[i];
 	for (size_t i = 0; o->size_count == 0 && i < (o->quick ? 2 : 4); i++)
 		sizes[count++] = usual[i];
-	if (shape->load.kind != TKW__JUMP)
+	if (shape->load.kind != BENCH_JUMP)
 		return count;
 	/* One jump says all. */
 	if (o->size_count == 0 && !o->quick)
@@ -226,17 +227,17 @@ static size_t sizes_of(const struct shape *shape, const struct tkw__options *o,
 	return 1;
 }
 
-size_t tkw__rows_plan(struct tkw__row *rows, const struct tkw__options *o)
+size_t bench_rows_plan(struct bench_row *rows, const struct bench_options *o)
 {
 	size_t count = 0;
 
 	for (size_t k = 0; k < SHAPES; k++) {
-		uint32_t sizes[TKW__SIZES_MAX];
+		uint32_t sizes[BENCH_SIZES_MAX];
 		size_t size_count = sizes_of(&shapes[k], o, sizes);
 
 		for (size_t i = 0; i < size_count; i++) {
 			make_row(&rows[count], &shapes[k], sizes[i], o);
-			if (tkw__options_want_row(o, rows[count].name))
+			if (bench_options_want_row(o, rows[count].name))
 				count++;
 		}
 	}

@@ -7,19 +7,19 @@
 #include "options.h"
 
 enum {
-	TKW__ROWS_MAX = 9 * TKW__SIZES_MAX
+	BENCH_ROWS_MAX = 9 * BENCH_SIZES_MAX
 };
 
-struct tkw__row {
+struct bench_row {
 	char name[48];
 	uint32_t runs;
-	struct tkw__load load;
+	struct bench_load load;
 };
 
 /* The rows that the options ask for; returns how many. */
-size_t tkw__rows_plan(struct tkw__row *rows, const struct tkw__options *o);
+size_t bench_rows_plan(struct bench_row *rows, const struct bench_options *o);
 
 /* How many ticks a sample of this load advances by, one by one. */
-uint64_t tkw__rows_ticks(const struct tkw__load *l);
+uint64_t bench_rows_ticks(const struct bench_load *l);
 
 #endif /* TKW_ROWS_H */

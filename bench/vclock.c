@@ -95,24 +95,24 @@ int timerfd_create(int clock, int flags)
 	return fn(clock, flags);
 }
 
-void tkw__vclock_set(uint64_t tick)
+void bench_vclock_set(uint64_t tick)
 {
 	virtual_now.tv_sec = (time_t)(tick / 1000);
 	virtual_now.tv_nsec = (long)(tick % 1000 * 1000000 + 500000);
 }
 
-void tkw__vclock_on(uint64_t tick)
+void bench_vclock_on(uint64_t tick)
 {
-	tkw__vclock_set(tick);
+	bench_vclock_set(tick);
 	on = true;
 }
 
-void tkw__vclock_off(void)
+void bench_vclock_off(void)
 {
 	on = false;
 }
 
-uint64_t tkw__cpu_ns(void)
+uint64_t bench_cpu_ns(void)
 {
 	struct timespec ts;
 
@@ -126,8 +126,8 @@ static uint64_t measure_reading(void)
 	uint64_t least = UINT64_MAX;
 
 	for (int i = 0; i < 1000; i++) {
-		uint64_t start = tkw__cpu_ns();
-		uint64_t took = tkw__cpu_ns() - start;
+		uint64_t start = bench_cpu_ns();
+		uint64_t took = bench_cpu_ns() - start;
 
 		if (took < least)
 			least = took;
@@ -135,7 +135,7 @@ static uint64_t measure_reading(void)
 	return least;
 }
 
-uint64_t tkw__cpu_between(uint64_t start, uint64_t end)
+uint64_t bench_cpu_between(uint64_t start, uint64_t end)
 {
 	static uint64_t reading;
 

@@ -21,20 +21,20 @@
 extern "C" {
 #endif
 
-void tkw__vclock_on(uint64_t tick);
-void tkw__vclock_set(uint64_t tick);
-void tkw__vclock_off(void);
+void bench_vclock_on(uint64_t tick);
+void bench_vclock_set(uint64_t tick);
+void bench_vclock_off(void);
 
 /*
  * The processor time that this thread has used, from the real clock. Not the
  * time on the wall: on a machine with other work to do a sample would count
  * that too, and the timed loops never wait for anything.
  */
-uint64_t tkw__cpu_ns(void);
+uint64_t bench_cpu_ns(void);
 
 /* From one reading to another, less what a reading takes: it is a system call.
  */
-uint64_t tkw__cpu_between(uint64_t start, uint64_t end);
+uint64_t bench_cpu_between(uint64_t start, uint64_t end);
 
 #ifdef __cplusplus
 }

@@ -18,11 +18,17 @@ function(tkw_library target kind)
   tkw_flags(${target})
 endfunction()
 
+# Before 1.0 a minor version may break the API, so it is part of the soname.
+set(tkw_soversion ${PROJECT_VERSION_MAJOR})
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(tkw_soversion 0.${PROJECT_VERSION_MINOR})
+endif()
+
 tkw_library(tickwheel SHARED)
 add_library(tickwheel::tickwheel ALIAS tickwheel)
 set_target_properties(tickwheel PROPERTIES
   VERSION ${PROJECT_VERSION}
-  SOVERSION ${PROJECT_VERSION_MAJOR}
+  SOVERSION ${tkw_soversion}
   LINK_DEPENDS ${tkw_map})
 # Nobody replaces our functions from outside: let calls between them be direct.
 target_compile_options(tickwheel PRIVATE -fno-semantic-interposition)

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void tkw__complain(const char *fmt, ...)
+void tool_complain(const char *fmt, ...)
 {
 	char line[400];
 	va_list ap;
@@ -32,8 +32,7 @@ void tkw__complain(const char *fmt, ...)
 }
 
 /* Is the next word the option, and with "=value"? */
-static bool matches(const struct tkw__args *a, const char *name,
-		    const char **value)
+static bool matches(const struct args *a, const char *name, const char **value)
 {
 	size_t len = strlen(name);
 
@@ -43,27 +42,27 @@ static bool matches(const struct tkw__args *a, const char *name,
 	return *value || a->word[0][len] == '\0';
 }
 
-static const char *take(struct tkw__args *a)
+static const char *take(struct args *a)
 {
 	a->left--;
 	return *a->word++;
 }
 
-int tkw__args_flag(struct tkw__args *a, const char *name)
+int args_flag(struct args *a, const char *name)
 {
 	const char *value;
 
 	if (!matches(a, name, &value))
 		return 0;
 	if (value) {
-		tkw__complain("%s: takes no value", name);
+		tool_complain("%s: takes no value", name);
 		return -1;
 	}
 	take(a);
 	return 1;
 }
 
-int tkw__args_text(struct tkw__args *a, const char *name, const char **value)
+int args_text(struct args *a, const char *name, const char **value)
 {
 	const char *text;
 
@@ -71,7 +70,7 @@ int tkw__args_text(struct tkw__args *a, const char *name, const char **value)
 		return 0;
 	take(a);
 	if (!text && a->left == 0) {
-		tkw__complain("%s: its value is missing", name);
+		tool_complain("%s: its value is missing", name);
 		return -1;
 	}
 	*value = text ? text : take(a);
@@ -95,16 +94,16 @@ static bool decimal(const char *text, uint64_t *number)
 	return true;
 }
 
-int tkw__args_number(struct tkw__args *a, const struct tkw__number *option)
+int args_number(struct args *a, const struct args_option *option)
 {
 	const char *text;
 	uint64_t n;
-	int r = tkw__args_text(a, option->name, &text);
+	int r = args_text(a, option->name, &text);
 
 	if (r <= 0)
 		return r;
 	if (!decimal(text, &n) || n < option->lo || n > option->hi) {
-		tkw__complain("%s: '%.60s' is not a whole number from %" PRIu64
+		tool_complain("%s: '%.60s' is not a whole number from %" PRIu64
 			      " to %" PRIu64,
 			      option->name, text, option->lo, option->hi);
 		return -1;
@@ -113,7 +112,7 @@ int tkw__args_number(struct tkw__args *a, const struct tkw__number *option)
 	return 1;
 }
 
-int tkw__flush(void)
+int tool_flush(void)
 {
 	static bool told;
 	int err;
@@ -123,7 +122,7 @@ int tkw__flush(void)
 		return 0;
 	err = errno ? errno : EIO;
 	if (!told)
-		tkw__complain("standard output: %s", strerror(err));
+		tool_complain("standard output: %s", strerror(err));
 	told = true;
 	return -1;
 }

@@ -7,19 +7,19 @@
 
 /* How tkw ends. */
 enum {
-	TKW__EXIT_OK = 0,
-	TKW__EXIT_FAILURE = 1, /* it went wrong, or the result is bad */
-	TKW__EXIT_USAGE = 2    /* the command line is wrong */
+	TOOL_EXIT_OK = 0,
+	TOOL_EXIT_FAILURE = 1, /* it went wrong, or the result is bad */
+	TOOL_EXIT_USAGE = 2    /* the command line is wrong */
 };
 
 /* The words that have not been read yet. */
-struct tkw__args {
+struct args {
 	char **word;
 	int left;
 };
 
 /* An option whose value is a decimal number, digits only. */
-struct tkw__number {
+struct args_option {
 	const char *name;
 	uint64_t lo;
 	uint64_t hi;
@@ -32,12 +32,12 @@ struct tkw__number {
  * Return  1: yes; 0: another word; -1: yes, but its value is missing or bad, or
  *         it has one and should not. Then the user has been told.
  */
-int tkw__args_flag(struct tkw__args *a, const char *name);
-int tkw__args_text(struct tkw__args *a, const char *name, const char **value);
-int tkw__args_number(struct tkw__args *a, const struct tkw__number *option);
+int args_flag(struct args *a, const char *name);
+int args_text(struct args *a, const char *name, const char **value);
+int args_number(struct args *a, const struct args_option *option);
 
 /* One line on standard error, whatever bytes the arguments hold. */
-void tkw__complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void tool_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * Flush standard output.
@@ -45,6 +45,6 @@ void tkw__complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * Return  0, or -1: this or an earlier write failed; the user has been told,
  *         once.
  */
-int tkw__flush(void);
+int tool_flush(void);
 
 #endif /* TKW_TOOLS_ARGS_H */

@@ -17,7 +17,7 @@ enum {
 	SLOTS_MAX = 1 << 24
 };
 
-void tkw__demo_usage(void)
+void demo_usage(void)
 {
 	(void)fputs(
 		"usage: tkw demo [OPTION]...\n"
@@ -60,11 +60,11 @@ void tkw__demo_usage(void)
 		stdout);
 }
 
-/* As tkw__args_text(). */
-static int read_engine(struct tkw__args *a, int *engine)
+/* As args_text(). */
+static int read_engine(struct args *a, int *engine)
 {
 	const char *name;
-	int r = tkw__args_text(a, "--engine", &name);
+	int r = args_text(a, "--engine", &name);
 
 	if (r <= 0)
 		return r;
@@ -73,7 +73,7 @@ static int read_engine(struct tkw__args *a, int *engine)
 	} else if (!strcmp(name, "hashed")) {
 		*engine = TKW_WHEEL_HASHED;
 	} else {
-		tkw__complain("--engine: '%.60s' is neither 'hierarchical' nor "
+		tool_complain("--engine: '%.60s' is neither 'hierarchical' nor "
 			      "'hashed'",
 			      name);
 		return -1;
@@ -81,10 +81,10 @@ static int read_engine(struct tkw__args *a, int *engine)
 	return 1;
 }
 
-/* Read one option. Return as tkw__args_text(); 0: it is unknown. */
-static int read_option(struct tkw__args *a, struct tkw__demo_config *cfg)
+/* Read one option. Return as args_text(); 0: it is unknown. */
+static int read_option(struct args *a, struct demo_config *cfg)
 {
-	const struct tkw__number numbers[] = {
+	const struct args_option numbers[] = {
 		{ "--count", 1, COUNT_MAX, &cfg->count },
 		{ "--seed", 0, UINT64_MAX, &cfg->seed },
 		{ "--slots", 1, SLOTS_MAX, &cfg->slots },
@@ -92,23 +92,23 @@ static int read_option(struct tkw__args *a, struct tkw__demo_config *cfg)
 	int r = read_engine(a, &cfg->engine);
 
 	for (size_t i = 0; i < 3 && r == 0; i++)
-		r = tkw__args_number(a, &numbers[i]);
+		r = args_number(a, &numbers[i]);
 	if (r)
 		return r;
-	r = tkw__args_flag(a, "--json");
+	r = args_flag(a, "--json");
 	if (r > 0)
 		cfg->json = true;
 	return r;
 }
 
 /* Return 1; 0: help is wanted; -1: the user has been told what is wrong. */
-static int read_options(struct tkw__args *a, struct tkw__demo_config *cfg)
+static int read_options(struct args *a, struct demo_config *cfg)
 {
 	while (a->left > 0) {
-		int r = tkw__args_flag(a, "--help");
+		int r = args_flag(a, "--help");
 
 		if (r == 0)
-			r = tkw__args_flag(a, "-h");
+			r = args_flag(a, "-h");
 		if (r)
 			return r > 0 ? 0 : -1;
 		r = read_option(a, cfg);
@@ -116,14 +116,14 @@ static int read_options(struct tkw__args *a, struct tkw__demo_config *cfg)
 			return -1;
 		if (r > 0)
 			continue;
-		tkw__complain("%s '%.60s'; see 'tkw demo --help'",
+		tool_complain("%s '%.60s'; see 'tkw demo --help'",
 			      a->word[0][0] == '-' ? "unknown option"
 						   : "unexpected argument",
 			      a->word[0]);
 		return -1;
 	}
 	if (cfg->slots && cfg->engine != TKW_WHEEL_HASHED) {
-		tkw__complain("--slots: only the hashed engine has a choice of "
+		tool_complain("--slots: only the hashed engine has a choice of "
 			      "slots");
 		return -1;
 	}
@@ -136,45 +136,45 @@ static int read_options(struct tkw__args *a, struct tkw__demo_config *cfg)
 }
 
 /* Play, and say how it ended. Return the exit status. */
-static int play(struct tkw__demo *d)
+static int play(struct demo *d)
 {
-	if (tkw__load_run(d))
-		return TKW__EXIT_FAILURE;
+	if (demo_load_run(d))
+		return TOOL_EXIT_FAILURE;
 	if (d->cfg.json) {
-		tkw__report_json(d);
+		demo_report_json(d);
 	} else {
-		if (tkw__view_end(d) || tkw__report(d, tkw__view_screen(d)))
-			return TKW__EXIT_FAILURE;
+		if (demo_view_end(d) || demo_report(d, demo_view_screen(d)))
+			return TOOL_EXIT_FAILURE;
 	}
-	return tkw__ledger_balanced(&d->ledger) ? TKW__EXIT_OK
-						: TKW__EXIT_FAILURE;
+	return demo_ledger_balanced(&d->ledger) ? TOOL_EXIT_OK
+						: TOOL_EXIT_FAILURE;
 }
 
-int tkw__demo(struct tkw__args *a)
+int demo_main(struct args *a)
 {
-	struct tkw__demo d = { .cfg = { .count = COUNT_DEFAULT,
-					.seed = SEED_DEFAULT } };
-	int status = TKW__EXIT_FAILURE;
+	struct demo d = { .cfg = { .count = COUNT_DEFAULT,
+				   .seed = SEED_DEFAULT } };
+	int status = TOOL_EXIT_FAILURE;
 	int r = read_options(a, &d.cfg);
 
 	if (r < 0)
-		return TKW__EXIT_USAGE;
+		return TOOL_EXIT_USAGE;
 	if (r == 0) {
-		tkw__demo_usage();
-		return TKW__EXIT_OK;
+		demo_usage();
+		return TOOL_EXIT_OK;
 	}
-	r = tkw__load_init(&d);
+	r = demo_load_init(&d);
 	if (!r && !d.cfg.json)
-		r = tkw__view_init(&d);
+		r = demo_view_init(&d);
 	if (r == -ENOMEM)
-		tkw__complain("demo: not enough memory for %" PRIu64
+		tool_complain("demo: not enough memory for %" PRIu64
 			      " timeouts",
 			      d.cfg.count);
 	else if (r)
-		tkw__complain("demo: %s", strerror(-r));
+		tool_complain("demo: %s", strerror(-r));
 	else
 		status = play(&d);
-	tkw__view_fini(&d);
-	tkw__load_fini(&d);
+	demo_view_fini(&d);
+	demo_load_fini(&d);
 	return status;
 }

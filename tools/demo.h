@@ -19,15 +19,15 @@
 #include "tickwheel.h"
 
 /* The demo has four acts, each doing one thing to the wheel. */
-enum tkw__act {
-	TKW__SCHEDULE,
-	TKW__EXTEND,
-	TKW__CANCEL,
-	TKW__EXPIRE,
-	TKW__ACTS
+enum demo_act {
+	DEMO_SCHEDULE,
+	DEMO_EXTEND,
+	DEMO_CANCEL,
+	DEMO_EXPIRE,
+	DEMO_ACTS
 };
 
-struct tkw__demo_config {
+struct demo_config {
 	uint64_t count;
 	uint64_t seed;
 	uint64_t slots; /* hashed */
@@ -35,23 +35,23 @@ struct tkw__demo_config {
 	bool json;
 };
 
-enum tkw__fate {
-	TKW__UNUSED,
-	TKW__WAITING,
-	TKW__FIRED,
-	TKW__CANCELLED
+enum demo_fate {
+	DEMO_UNUSED,
+	DEMO_WAITING,
+	DEMO_FIRED,
+	DEMO_CANCELLED
 };
 
 /* A timeout of the demo. The wheel is judged by `due`, which it never sees. */
-struct tkw__item {
+struct demo_item {
 	struct tkw_entry entry;
 	uint64_t due;
-	uint8_t fate; /* enum tkw__fate */
+	uint8_t fate; /* enum demo_fate */
 	bool extended;
 };
 
 /* What became of all of them. */
-struct tkw__ledger {
+struct demo_ledger {
 	uint64_t accepted;
 	uint64_t fired;
 	uint64_t cancelled;
@@ -71,20 +71,20 @@ struct tkw__ledger {
 };
 
 /* Calls made of the wheel, and the time spent in them. */
-struct tkw__work {
+struct demo_work {
 	uint64_t calls;
 	uint64_t ns;
 };
 
-struct tkw__demo {
-	struct tkw__demo_config cfg;
+struct demo {
+	struct demo_config cfg;
 	struct tkw_wheel *wheel;
 	struct tkw_wheel_shape shape;
 	void *memory; /* the wheel's */
-	struct tkw__item *items;
-	struct tkw__ledger ledger;
-	struct tkw__work work[TKW__ACTS];
-	enum tkw__act act;
+	struct demo_item *items;
+	struct demo_ledger ledger;
+	struct demo_work work[DEMO_ACTS];
+	enum demo_act act;
 	unsigned permille; /* of the way */
 	uint64_t horizon;  /* no timeout is due later */
 	/* The last to fire. */
@@ -92,59 +92,59 @@ struct tkw__demo {
 	size_t last_index;
 	/* Called often, to show something; a result other than 0 ends the load.
 	 * NULL: nobody watches. */
-	int (*watch)(struct tkw__demo *d, bool act_ended);
+	int (*watch)(struct demo *d, bool act_ended);
 	void *watcher;
 };
 
 /* No delay is longer, and none is pushed back by more. */
 enum {
-	TKW__LONGEST_MS = 2 * 60 * 60 * 1000
+	DEMO_LONGEST_MS = 2 * 60 * 60 * 1000
 };
 
-int tkw__demo(struct tkw__args *a);
-void tkw__demo_usage(void);
+int demo_main(struct args *a);
+void demo_usage(void);
 
 /* Return  0, or -errno: there is no such wheel, or no memory for it. */
-int tkw__load_init(struct tkw__demo *d);
-void tkw__load_fini(struct tkw__demo *d);
+int demo_load_init(struct demo *d);
+void demo_load_fini(struct demo *d);
 
 /*
  * Play the four acts and close the ledger.
  *
  * Return  0, or what watch returned.
  */
-int tkw__load_run(struct tkw__demo *d);
+int demo_load_run(struct demo *d);
 
 /* True if every timeout ended as it should, and just once. */
-bool tkw__ledger_balanced(const struct tkw__ledger *l);
+bool demo_ledger_balanced(const struct demo_ledger *l);
 
 /*
  * Watch the load and draw it.
  *
  * Return  0; -ENOMEM.
  */
-int tkw__view_init(struct tkw__demo *d);
-void tkw__view_fini(struct tkw__demo *d);
+int demo_view_init(struct demo *d);
+void demo_view_fini(struct demo *d);
 
 /*
  * Print how the wheel was at its fullest, in the place of the last picture.
  *
  * Return  0, or -1: standard output is broken, and the user told.
  */
-int tkw__view_end(struct tkw__demo *d);
+int demo_view_end(struct demo *d);
 
-struct tkw__screen;
-struct tkw__screen *tkw__view_screen(struct tkw__demo *d);
+struct screen;
+struct screen *demo_view_screen(struct demo *d);
 
-void tkw__report_json(const struct tkw__demo *d);
-int tkw__report(const struct tkw__demo *d, struct tkw__screen *s);
+void demo_report_json(const struct demo *d);
+int demo_report(const struct demo *d, struct screen *s);
 
 /* "1,234,567", "65.5 s", "3 h 51 m 12 s"; the text is in buf. */
 enum {
-	TKW__WORD = 40
+	DEMO_WORD = 40
 };
-const char *tkw__word_count(char buf[TKW__WORD], uint64_t n);
-const char *tkw__word_width(char buf[TKW__WORD], uint64_t ms);
-const char *tkw__word_span(char buf[TKW__WORD], uint64_t ms);
+const char *demo_word_count(char buf[DEMO_WORD], uint64_t n);
+const char *demo_word_width(char buf[DEMO_WORD], uint64_t ms);
+const char *demo_word_span(char buf[DEMO_WORD], uint64_t ms);
 
 #endif /* TKW_TOOLS_DEMO_H */

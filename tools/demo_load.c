@@ -41,7 +41,7 @@ struct plan {
 };
 
 struct pick {
-	struct tkw__item *item;
+	struct demo_item *item;
 	uint32_t extend_ms;
 };
 
@@ -93,7 +93,7 @@ static struct plan idle(uint64_t random, uint32_t fate)
 static struct plan session(uint64_t random, uint32_t fate)
 {
 	static const uint32_t ms[] = { 600000, 1200000, 2400000, 4800000,
-				       TKW__LONGEST_MS };
+				       DEMO_LONGEST_MS };
 	uint32_t delay = between(ms, 5, random);
 	struct plan p = { delay, 0, fate % 10 < 9 };
 
@@ -103,7 +103,7 @@ static struct plan session(uint64_t random, uint32_t fate)
 }
 
 /* Of ten timeouts seven guard a call, two a connection, one a session. */
-static struct plan plan(const struct tkw__demo *d, uint64_t index)
+static struct plan plan(const struct demo *d, uint64_t index)
 {
 	uint64_t a = mix(mix(d->cfg.seed + 1) ^ index);
 	uint64_t b = mix(a + 1);
@@ -125,15 +125,15 @@ static uint64_t now_ns(void)
 
 static void on_expire(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 {
-	struct tkw__demo *d = ctx;
-	struct tkw__item *it = (struct tkw__item *)e; /* its first member */
+	struct demo *d = ctx;
+	struct demo_item *it = (struct demo_item *)e; /* its first member */
 	size_t index = (size_t)(it - d->items);
 	uint64_t tick = tkw_wheel_now(w);
 
 	d->ledger.fired++;
 	d->ledger.early += tick < it->due;
 	d->ledger.late += tick > it->due;
-	d->ledger.twice += it->fate != TKW__WAITING;
+	d->ledger.twice += it->fate != DEMO_WAITING;
 	d->ledger.disorder += tick < d->last_tick;
 	if (tick != d->last_tick)
 		d->last_index = 0;
@@ -144,11 +144,11 @@ static void on_expire(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 		d->last_index = index;
 	}
 	d->ledger.digest += mix(mix(index) ^ tick);
-	it->fate = TKW__FIRED;
+	it->fate = DEMO_FIRED;
 }
 
 /* Expire all up to a tick. Return what watch returned. */
-static int advance(struct tkw__demo *d, uint64_t to)
+static int advance(struct demo *d, uint64_t to)
 {
 	for (;;) {
 		uint64_t before = d->ledger.fired;
@@ -156,8 +156,8 @@ static int advance(struct tkw__demo *d, uint64_t to)
 		int r = tkw_wheel_advance(d->wheel, to, ADVANCE_STEPS,
 					  on_expire, d);
 
-		d->work[TKW__EXPIRE].ns += now_ns() - start;
-		d->work[TKW__EXPIRE].calls += d->ledger.fired - before;
+		d->work[DEMO_EXPIRE].ns += now_ns() - start;
+		d->work[DEMO_EXPIRE].calls += d->ledger.fired - before;
 		if (r <= 0) {
 			d->ledger.refused += r < 0;
 			return 0;
@@ -169,7 +169,7 @@ static int advance(struct tkw__demo *d, uint64_t to)
 }
 
 /* The acts' shares of the progress bar. */
-static void progress(struct tkw__demo *d, uint64_t part, uint64_t whole)
+static void progress(struct demo *d, uint64_t part, uint64_t whole)
 {
 	static const unsigned start[] = { 0, 250, 350, 550, 1000 };
 	unsigned share = start[d->act + 1] - start[d->act];
@@ -179,7 +179,7 @@ static void progress(struct tkw__demo *d, uint64_t part, uint64_t whole)
 }
 
 /* A step of one of the first acts is over: a millisecond has passed. */
-static int end_step(struct tkw__demo *d, size_t step, size_t steps)
+static int end_step(struct demo *d, size_t step, size_t steps)
 {
 	int r = advance(d, tkw_wheel_now(d->wheel));
 
@@ -190,13 +190,13 @@ static int end_step(struct tkw__demo *d, size_t step, size_t steps)
 }
 
 /* A call that the wheel has to refuse, and to forget. */
-static void refuse(struct tkw__demo *d, int result)
+static void refuse(struct demo *d, int result)
 {
 	d->ledger.wrong++;
 	d->ledger.refused += result < 0;
 }
 
-static void schedule_some(struct tkw__demo *d, size_t first, size_t end)
+static void schedule_some(struct demo *d, size_t first, size_t end)
 {
 	uint64_t now = tkw_wheel_now(d->wheel);
 	uint64_t start;
@@ -205,25 +205,25 @@ static void schedule_some(struct tkw__demo *d, size_t first, size_t end)
 		d->items[i].due = now + plan(d, i).delay_ms;
 	start = now_ns();
 	for (size_t i = first; i < end; i++) {
-		struct tkw__item *it = &d->items[i];
+		struct demo_item *it = &d->items[i];
 		int r = tkw_wheel_add(d->wheel, &it->entry, it->due);
 
 		d->ledger.accepted += r == 0;
 		d->ledger.refused += r < 0;
-		it->fate = TKW__WAITING;
+		it->fate = DEMO_WAITING;
 	}
-	d->work[TKW__SCHEDULE].ns += now_ns() - start;
-	d->work[TKW__SCHEDULE].calls += end - first;
+	d->work[DEMO_SCHEDULE].ns += now_ns() - start;
+	d->work[DEMO_SCHEDULE].calls += end - first;
 	for (size_t i = first; i < end; i += BATCH)
 		refuse(d, tkw_wheel_add(d->wheel, &d->items[i].entry, now));
 }
 
-static int schedule_all(struct tkw__demo *d)
+static int schedule_all(struct demo *d)
 {
 	size_t n = (size_t)d->cfg.count;
 	int r = 0;
 
-	d->act = TKW__SCHEDULE;
+	d->act = DEMO_SCHEDULE;
 	for (size_t i = 0; i < SCHEDULE_STEPS && !r; i++) {
 		/* As uint64_t: n * 24 is more than 32 bits hold. */
 		schedule_some(d, (size_t)((uint64_t)n * i / SCHEDULE_STEPS),
@@ -233,11 +233,10 @@ static int schedule_all(struct tkw__demo *d)
 	return r;
 }
 
-static void extend_batch(struct tkw__demo *d, const struct pick *picks,
-			 size_t n)
+static void extend_batch(struct demo *d, const struct pick *picks, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct tkw__item *it = picks[i].item;
+		struct demo_item *it = picks[i].item;
 		uint64_t due = it->due + picks[i].extend_ms;
 		int r = tkw_wheel_extend(d->wheel, &it->entry, due);
 
@@ -248,46 +247,45 @@ static void extend_batch(struct tkw__demo *d, const struct pick *picks,
 	}
 }
 
-static void cancel_batch(struct tkw__demo *d, const struct pick *picks,
-			 size_t n)
+static void cancel_batch(struct demo *d, const struct pick *picks, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct tkw__item *it = picks[i].item;
+		struct demo_item *it = picks[i].item;
 		int r = tkw_wheel_remove(d->wheel, &it->entry);
 
 		d->ledger.cancelled += r == 0;
 		d->ledger.refused += r < 0;
-		it->fate = TKW__CANCELLED;
+		it->fate = DEMO_CANCELLED;
 	}
 }
 
 /* Do what the act does to some entries, and once what it must not. */
-static void do_batch(struct tkw__demo *d, const struct pick *picks, size_t n)
+static void do_batch(struct demo *d, const struct pick *picks, size_t n)
 {
 	uint64_t start = now_ns();
 
 	if (n == 0)
 		return;
-	if (d->act == TKW__EXTEND)
+	if (d->act == DEMO_EXTEND)
 		extend_batch(d, picks, n);
 	else
 		cancel_batch(d, picks, n);
 	d->work[d->act].ns += now_ns() - start;
 	d->work[d->act].calls += n;
-	if (d->act == TKW__EXTEND)
+	if (d->act == DEMO_EXTEND)
 		refuse(d, tkw_wheel_extend(d->wheel, &picks[0].item->entry, 0));
 	else
 		refuse(d, tkw_wheel_remove(d->wheel, &picks[0].item->entry));
 }
 
 /* Has the act something to do to this entry? */
-static bool wanted(const struct tkw__demo *d, const struct plan *p)
+static bool wanted(const struct demo *d, const struct plan *p)
 {
-	return d->act == TKW__EXTEND ? p->extend_ms > 0 : p->cancel;
+	return d->act == DEMO_EXTEND ? p->extend_ms > 0 : p->cancel;
 }
 
 /* Go on with a walk through the entries, from place `at` by n steps. */
-static size_t walk(struct tkw__demo *d, size_t at, size_t stride, uint64_t n)
+static size_t walk(struct demo *d, size_t at, size_t stride, uint64_t n)
 {
 	struct pick picks[BATCH];
 	size_t used = 0;
@@ -331,7 +329,7 @@ static size_t scattering_stride(size_t count)
 	return stride;
 }
 
-static int scattered(struct tkw__demo *d, enum tkw__act act, unsigned steps)
+static int scattered(struct demo *d, enum demo_act act, unsigned steps)
 {
 	uint64_t count = d->cfg.count;
 	size_t stride = scattering_stride((size_t)count);
@@ -349,12 +347,12 @@ static int scattered(struct tkw__demo *d, enum tkw__act act, unsigned steps)
 
 /* Each step takes a sixth of the time passed so far: what is due within
  * seconds and what is due within hours gets as many pictures. */
-static int expire_all(struct tkw__demo *d)
+static int expire_all(struct demo *d)
 {
 	uint64_t whole = d->ledger.accepted - d->ledger.cancelled;
 	int r = 0;
 
-	d->act = TKW__EXPIRE;
+	d->act = DEMO_EXPIRE;
 	while (!r && tkw_wheel_count(d->wheel) > 0) {
 		uint64_t now = tkw_wheel_now(d->wheel);
 
@@ -370,34 +368,34 @@ static int expire_all(struct tkw__demo *d)
 	return r;
 }
 
-static void check(struct tkw__demo *d)
+static void check(struct demo *d)
 {
 	if (!d->ledger.unsound)
 		d->ledger.unsound = tkw_wheel_check(d->wheel);
 }
 
 /* The counters say how many; only the entries themselves say which. */
-static void audit(struct tkw__demo *d)
+static void audit(struct demo *d)
 {
 	d->ledger.pending = tkw_wheel_count(d->wheel);
 	for (size_t i = 0; i < d->cfg.count; i++) {
-		const struct tkw__item *it = &d->items[i];
+		const struct demo_item *it = &d->items[i];
 		int linked = tkw_entry_linked(&it->entry);
 
-		d->ledger.lost += it->fate == TKW__WAITING && !linked;
-		d->ledger.twice += it->fate != TKW__WAITING && linked;
+		d->ledger.lost += it->fate == DEMO_WAITING && !linked;
+		d->ledger.twice += it->fate != DEMO_WAITING && linked;
 	}
 	check(d);
 }
 
-int tkw__load_run(struct tkw__demo *d)
+int demo_load_run(struct demo *d)
 {
 	int r = schedule_all(d);
 
 	if (!r)
-		r = scattered(d, TKW__EXTEND, EXTEND_STEPS);
+		r = scattered(d, DEMO_EXTEND, EXTEND_STEPS);
 	if (!r)
-		r = scattered(d, TKW__CANCEL, CANCEL_STEPS);
+		r = scattered(d, DEMO_CANCEL, CANCEL_STEPS);
 	if (r)
 		return r;
 	check(d);
@@ -407,7 +405,7 @@ int tkw__load_run(struct tkw__demo *d)
 	return r;
 }
 
-bool tkw__ledger_balanced(const struct tkw__ledger *l)
+bool demo_ledger_balanced(const struct demo_ledger *l)
 {
 	return l->accepted == l->fired + l->cancelled + l->pending &&
 	       l->pending == 0 && l->refused == l->wrong && l->early == 0 &&
@@ -425,7 +423,7 @@ static bool fits_memory(uint64_t bytes)
 	       bytes / (uint64_t)page < (uint64_t)pages;
 }
 
-int tkw__load_init(struct tkw__demo *d)
+int demo_load_init(struct demo *d)
 {
 	struct tkw_wheel_config cfg = { sizeof(cfg), d->cfg.engine,
 					d->cfg.slots, 0 };
@@ -443,14 +441,14 @@ int tkw__load_init(struct tkw__demo *d)
 	if (d->memory && d->items)
 		r = tkw_wheel_init(&d->wheel, d->memory, bytes, &cfg);
 	if (r) {
-		tkw__load_fini(d);
+		demo_load_fini(d);
 		return r;
 	}
-	d->horizon = SCHEDULE_STEPS + 2 * (uint64_t)TKW__LONGEST_MS;
+	d->horizon = SCHEDULE_STEPS + 2 * (uint64_t)DEMO_LONGEST_MS;
 	return tkw_wheel_get_shape(d->wheel, &d->shape);
 }
 
-void tkw__load_fini(struct tkw__demo *d)
+void demo_load_fini(struct demo *d)
 {
 	if (d->wheel)
 		(void)tkw_wheel_fini(d->wheel);

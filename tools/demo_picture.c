@@ -22,20 +22,20 @@ enum {
 	ROUNDS_PER_ROW = 256
 };
 
-static bool is_hashed(const struct tkw__demo *d)
+static bool is_hashed(const struct demo *d)
 {
 	return d->shape.engine == TKW_WHEEL_HASHED;
 }
 
 /* The cell of a slot; the first one, if a slot has several. */
-static uint32_t cell_of(const struct tkw__demo *d, const struct tkw__picture *p,
+static uint32_t cell_of(const struct demo *d, const struct demo_picture *p,
 			uint64_t slot)
 {
 	return (uint32_t)(slot * p->cells / d->shape.slots);
 }
 
 /* What a row's unit is: the ticks of a slot, or the least rounds to wait. */
-static uint64_t unit_of(const struct tkw__demo *d, uint32_t row)
+static uint64_t unit_of(const struct demo *d, uint32_t row)
 {
 	uint64_t unit = 1;
 
@@ -44,33 +44,33 @@ static uint64_t unit_of(const struct tkw__demo *d, uint32_t row)
 	return unit;
 }
 
-static uint32_t row_of(const struct tkw__demo *d,
+static uint32_t row_of(const struct demo *d,
 		       const struct tkw_wheel_place *place)
 {
 	uint32_t row = 0;
 
 	if (!is_hashed(d))
 		return place->ring;
-	while (row + 1 < TKW__ROWS_MAX && place->rounds >= unit_of(d, row + 1))
+	while (row + 1 < DEMO_ROWS_MAX && place->rounds >= unit_of(d, row + 1))
 		row++;
 	return row;
 }
 
-uint32_t tkw__picture_rows(const struct tkw__demo *d)
+uint32_t demo_picture_rows(const struct demo *d)
 {
 	uint64_t most = is_hashed(d) ? d->horizon / d->shape.slots : d->horizon;
 	uint32_t rows = 1;
 
-	while (rows < TKW__ROWS_MAX && most >= unit_of(d, rows))
+	while (rows < DEMO_ROWS_MAX && most >= unit_of(d, rows))
 		rows++;
 	if (!is_hashed(d) && rows > d->shape.rings)
 		return d->shape.rings;
 	return rows;
 }
 
-uint32_t tkw__picture_lines(const struct tkw__demo *d, bool hands)
+uint32_t demo_picture_lines(const struct demo *d, bool hands)
 {
-	const struct tkw__view *v = d->watcher;
+	const struct demo_view *v = d->watcher;
 	uint32_t lines = 2 * v->rows;
 
 	if (hands)
@@ -79,20 +79,20 @@ uint32_t tkw__picture_lines(const struct tkw__demo *d, bool hands)
 }
 
 /* As many cells as fit, but whole slots if there are fewer of them. */
-static uint32_t count_cells(const struct tkw__demo *d, int cols)
+static uint32_t count_cells(const struct demo *d, int cols)
 {
 	uint32_t room = cols > 12 ? (uint32_t)cols - 5 : 7;
 
-	if (room > TKW__CELLS_MAX)
-		room = TKW__CELLS_MAX;
+	if (room > DEMO_CELLS_MAX)
+		room = DEMO_CELLS_MAX;
 	if (d->shape.slots > room)
 		return room;
 	return room - room % (uint32_t)d->shape.slots;
 }
 
-void tkw__picture_take(const struct tkw__demo *d, struct tkw__picture *p)
+void demo_picture_take(const struct demo *d, struct demo_picture *p)
 {
-	const struct tkw__view *v = d->watcher;
+	const struct demo_view *v = d->watcher;
 	struct tkw_wheel_place place;
 
 	memset(p, 0, sizeof(*p));
@@ -112,7 +112,7 @@ void tkw__picture_take(const struct tkw__demo *d, struct tkw__picture *p)
 }
 
 /* Entries per 256 slots: cells do not all stand for as many slots. */
-static uint64_t density(const struct tkw__demo *d, const struct tkw__picture *p,
+static uint64_t density(const struct demo *d, const struct demo_picture *p,
 			uint32_t row, uint32_t cell)
 {
 	uint64_t slots = d->shape.slots;
@@ -125,8 +125,8 @@ static uint64_t density(const struct tkw__demo *d, const struct tkw__picture *p,
 	return p->cell[row][cell] * 256 / (end - first);
 }
 
-static uint64_t fullest_cell(const struct tkw__demo *d,
-			     const struct tkw__picture *p, uint32_t row)
+static uint64_t fullest_cell(const struct demo *d, const struct demo_picture *p,
+			     uint32_t row)
 {
 	uint64_t most = 0;
 
@@ -142,7 +142,7 @@ static uint64_t fullest_cell(const struct tkw__demo *d,
 /* Each level is twice the one below. */
 static int level_of(uint64_t density, uint64_t full)
 {
-	int level = TKW__LEVELS;
+	int level = SCREEN_LEVELS;
 
 	if (density == 0)
 		return 0;
@@ -153,90 +153,89 @@ static int level_of(uint64_t density, uint64_t full)
 	return level;
 }
 
-static void draw_ring_name(struct tkw__demo *d, uint32_t ring)
+static void draw_ring_name(struct demo *d, uint32_t ring)
 {
-	struct tkw__screen *s = tkw__view_screen(d);
+	struct screen *s = demo_view_screen(d);
 	uint64_t width = is_hashed(d) ? 1 : unit_of(d, ring);
-	char slot[TKW__WORD];
-	char round[TKW__WORD];
+	char slot[DEMO_WORD];
+	char round[DEMO_WORD];
 
 	if (is_hashed(d))
-		tkw__screen_put(s, TKW__BOLD, " this round");
+		screen_put(s, SCREEN_BOLD, " this round");
 	else
-		tkw__screen_putf(s, TKW__BOLD, " ring %" PRIu32, ring);
-	tkw__word_width(slot, width);
-	tkw__word_width(round, width * d->shape.slots);
+		screen_putf(s, SCREEN_BOLD, " ring %" PRIu32, ring);
+	demo_word_width(slot, width);
+	demo_word_width(round, width * d->shape.slots);
 	if (s->cols < 72)
-		tkw__screen_putf(s, TKW__DIM, "  %s a slot: ", slot);
+		screen_putf(s, SCREEN_DIM, "  %s a slot: ", slot);
 	else
-		tkw__screen_putf(s, TKW__DIM,
-				 "  %" PRIu64
-				 " slots of %s, once round in %s: ",
-				 d->shape.slots, slot, round);
+		screen_putf(s, SCREEN_DIM,
+			    "  %" PRIu64 " slots of %s, once round in %s: ",
+			    d->shape.slots, slot, round);
 }
 
-static void draw_rounds(struct tkw__demo *d, uint32_t row)
+static void draw_rounds(struct demo *d, uint32_t row)
 {
-	struct tkw__screen *s = tkw__view_screen(d);
-	char from[TKW__WORD];
-	char to[TKW__WORD];
+	struct screen *s = demo_view_screen(d);
+	char from[DEMO_WORD];
+	char to[DEMO_WORD];
 
-	tkw__screen_put(s, TKW__BOLD, " later");
-	tkw__screen_putf(s, TKW__DIM, "  in %s to %s rounds: ",
-			 tkw__word_count(from, unit_of(d, row)),
-			 tkw__word_count(to, unit_of(d, row + 1) - 1));
+	screen_put(s, SCREEN_BOLD, " later");
+	screen_putf(s, SCREEN_DIM, "  in %s to %s rounds: ",
+		    demo_word_count(from, unit_of(d, row)),
+		    demo_word_count(to, unit_of(d, row + 1) - 1));
 }
 
-static void draw_label(struct tkw__demo *d, const struct tkw__picture *p,
+static void draw_label(struct demo *d, const struct demo_picture *p,
 		       uint32_t row)
 {
-	const struct tkw__view *v = d->watcher;
-	char total[TKW__WORD];
+	const struct demo_view *v = d->watcher;
+	char total[DEMO_WORD];
 
 	if (is_hashed(d) && row > 0)
 		draw_rounds(d, row);
 	else
 		draw_ring_name(d, row);
-	tkw__screen_putf(tkw__view_screen(d), TKW__PLAIN, "%s%s waiting",
-			 v->stride > 1 ? "about " : "",
-			 tkw__word_count(total, p->total[row]));
-	tkw__screen_end_line(tkw__view_screen(d));
+	screen_putf(demo_view_screen(d), SCREEN_PLAIN, "%s%s waiting",
+		    v->stride > 1 ? "about " : "",
+		    demo_word_count(total, p->total[row]));
+	screen_end_line(demo_view_screen(d));
 }
 
-static void draw_cells(struct tkw__demo *d, const struct tkw__picture *p,
+static void draw_cells(struct demo *d, const struct demo_picture *p,
 		       uint32_t row, uint64_t full)
 {
-	static const enum tkw__style styles[] = { TKW__GREEN, TKW__CYAN,
-						  TKW__MAGENTA };
-	struct tkw__screen *s = tkw__view_screen(d);
+	static const enum screen_style styles[] = { SCREEN_GREEN, SCREEN_CYAN,
+						    SCREEN_MAGENTA };
+	struct screen *s = demo_view_screen(d);
 
-	tkw__screen_putf(s, TKW__DIM, " %s", s->glyphs->wall);
+	screen_putf(s, SCREEN_DIM, " %s", s->glyphs->wall);
 	for (uint32_t c = 0; c < p->cells; c++) {
 		int level = level_of(density(d, p, row, c), full);
 
-		tkw__screen_put(s, level ? styles[row % 3] : TKW__DIM,
-				s->glyphs->level[level]);
+		screen_put(s, level ? styles[row % 3] : SCREEN_DIM,
+			   s->glyphs->level[level]);
 	}
-	tkw__screen_put(s, TKW__DIM, s->glyphs->wall);
-	tkw__screen_end_line(s);
+	screen_put(s, SCREEN_DIM, s->glyphs->wall);
+	screen_end_line(s);
 }
 
-static void draw_hand(struct tkw__demo *d, const struct tkw__picture *p,
+static void draw_hand(struct demo *d, const struct demo_picture *p,
 		      uint32_t row)
 {
-	struct tkw__screen *s = tkw__view_screen(d);
+	struct screen *s = demo_view_screen(d);
 	uint64_t width = is_hashed(d) ? 1 : unit_of(d, row);
 	uint64_t slot = p->now / width % d->shape.slots;
 
-	tkw__screen_putf(s, TKW__YELLOW, "  %*s%s", (int)cell_of(d, p, slot),
-			 "", s->glyphs->hand);
-	tkw__screen_end_line(s);
+	screen_putf(s, SCREEN_YELLOW, "  %*s%s", (int)cell_of(d, p, slot), "",
+		    s->glyphs->hand);
+	screen_end_line(s);
 }
 
-void tkw__picture_draw(struct tkw__demo *d, const struct tkw__picture *p,
-		       bool hands, bool fade)
+void demo_picture_draw(struct demo *d, const struct demo_picture *p, bool hands,
+		       bool fade)
 {
-	struct tkw__view *v = d->watcher;
+	struct demo_view *v = d->watcher;
 
 	for (uint32_t row = v->rows; row-- > 0;) {
 		uint64_t most = fullest_cell(d, p, row);

@@ -7,9 +7,9 @@
 #include "demo.h"
 #include "screen.h"
 
-const char *tkw__word_count(char buf[TKW__WORD], uint64_t n)
+const char *demo_word_count(char buf[DEMO_WORD], uint64_t n)
 {
-	char *p = &buf[TKW__WORD - 1];
+	char *p = &buf[DEMO_WORD - 1];
 	int digits = 0;
 
 	*p = '\0';
@@ -23,7 +23,7 @@ const char *tkw__word_count(char buf[TKW__WORD], uint64_t n)
 	return p;
 }
 
-const char *tkw__word_width(char buf[TKW__WORD], uint64_t ms)
+const char *demo_word_width(char buf[DEMO_WORD], uint64_t ms)
 {
 	static const struct {
 		uint64_t ms;
@@ -38,31 +38,31 @@ const char *tkw__word_width(char buf[TKW__WORD], uint64_t ms)
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (ms < units[i].ms)
 			continue;
-		(void)snprintf(buf, TKW__WORD, "%.1f %s",
+		(void)snprintf(buf, DEMO_WORD, "%.1f %s",
 			       (double)ms / (double)units[i].ms, units[i].unit);
 		return buf;
 	}
-	(void)snprintf(buf, TKW__WORD, "%" PRIu64 " ms", ms);
+	(void)snprintf(buf, DEMO_WORD, "%" PRIu64 " ms", ms);
 	return buf;
 }
 
-const char *tkw__word_span(char buf[TKW__WORD], uint64_t ms)
+const char *demo_word_span(char buf[DEMO_WORD], uint64_t ms)
 {
 	uint64_t s = ms / 1000;
 
 	if (s >= 3600)
-		(void)snprintf(buf, TKW__WORD,
+		(void)snprintf(buf, DEMO_WORD,
 			       "%" PRIu64 " h %" PRIu64 " m %" PRIu64 " s",
 			       s / 3600, s / 60 % 60, s % 60);
 	else if (s >= 60)
-		(void)snprintf(buf, TKW__WORD, "%" PRIu64 " m %" PRIu64 " s",
+		(void)snprintf(buf, DEMO_WORD, "%" PRIu64 " m %" PRIu64 " s",
 			       s / 60, s % 60);
 	else
-		(void)snprintf(buf, TKW__WORD, "%.3f s", (double)ms / 1000);
+		(void)snprintf(buf, DEMO_WORD, "%.3f s", (double)ms / 1000);
 	return buf;
 }
 
-static const char *engine_name(const struct tkw__demo *d)
+static const char *engine_name(const struct demo *d)
 {
 	return d->shape.engine == TKW_WHEEL_HASHED ? "hashed" : "hierarchical";
 }
@@ -72,9 +72,9 @@ static void json_number(const char *key, uint64_t value)
 	(void)printf(",\"%s\":%" PRIu64, key, value);
 }
 
-void tkw__report_json(const struct tkw__demo *d)
+void demo_report_json(const struct demo *d)
 {
-	const struct tkw__ledger *l = &d->ledger;
+	const struct demo_ledger *l = &d->ledger;
 
 	(void)printf("{\"command\":\"demo\",\"version\":\"%s\"", tkw_version());
 	(void)printf(",\"engine\":\"%s\"", engine_name(d));
@@ -97,39 +97,39 @@ void tkw__report_json(const struct tkw__demo *d)
 	(void)printf(",\"sound\":%s", l->unsound ? "false" : "true");
 	(void)printf(",\"digest\":\"%016" PRIx64 "\"", l->digest);
 	json_number("virtual_ms", tkw_wheel_now(d->wheel));
-	json_number("schedule_ns", d->work[TKW__SCHEDULE].ns);
-	json_number("extend_ns", d->work[TKW__EXTEND].ns);
-	json_number("cancel_ns", d->work[TKW__CANCEL].ns);
-	json_number("expire_ns", d->work[TKW__EXPIRE].ns);
+	json_number("schedule_ns", d->work[DEMO_SCHEDULE].ns);
+	json_number("extend_ns", d->work[DEMO_EXTEND].ns);
+	json_number("cancel_ns", d->work[DEMO_CANCEL].ns);
+	json_number("expire_ns", d->work[DEMO_EXPIRE].ns);
 	(void)printf(",\"balanced\":%s}\n",
-		     tkw__ledger_balanced(l) ? "true" : "false");
+		     demo_ledger_balanced(l) ? "true" : "false");
 }
 
-static void put_ledger(struct tkw__screen *s, const struct tkw__ledger *l)
+static void put_ledger(struct screen *s, const struct demo_ledger *l)
 {
-	char a[TKW__WORD];
-	char b[TKW__WORD];
-	char c[TKW__WORD];
-	char e[TKW__WORD];
+	char a[DEMO_WORD];
+	char b[DEMO_WORD];
+	char c[DEMO_WORD];
+	char e[DEMO_WORD];
 
-	tkw__screen_put(s, TKW__BOLD, " ledger   ");
-	tkw__screen_putf(s, TKW__PLAIN,
-			 "%s scheduled = %s fired + %s cancelled + %s pending",
-			 tkw__word_count(a, l->accepted),
-			 tkw__word_count(b, l->fired),
-			 tkw__word_count(c, l->cancelled),
-			 tkw__word_count(e, l->pending));
-	tkw__screen_end_line(s);
-	tkw__screen_putf(
-		s, TKW__PLAIN,
-		"          %s pushed back; %s refused, of %s calls wrong "
-		"on purpose",
-		tkw__word_count(a, l->extended), tkw__word_count(b, l->refused),
-		tkw__word_count(c, l->wrong));
-	tkw__screen_end_line(s);
+	screen_put(s, SCREEN_BOLD, " ledger   ");
+	screen_putf(s, SCREEN_PLAIN,
+		    "%s scheduled = %s fired + %s cancelled + %s pending",
+		    demo_word_count(a, l->accepted),
+		    demo_word_count(b, l->fired),
+		    demo_word_count(c, l->cancelled),
+		    demo_word_count(e, l->pending));
+	screen_end_line(s);
+	screen_putf(s, SCREEN_PLAIN,
+		    "          %s pushed back; %s refused, of %s calls wrong "
+		    "on purpose",
+		    demo_word_count(a, l->extended),
+		    demo_word_count(b, l->refused),
+		    demo_word_count(c, l->wrong));
+	screen_end_line(s);
 }
 
-static void put_faults(struct tkw__screen *s, const struct tkw__ledger *l)
+static void put_faults(struct screen *s, const struct demo_ledger *l)
 {
 	const struct {
 		const char *name;
@@ -140,72 +140,69 @@ static void put_faults(struct tkw__screen *s, const struct tkw__ledger *l)
 		       { "lost", l->lost },
 		       { "out of order", l->disorder } };
 
-	tkw__screen_put(s, TKW__PLAIN, "          ");
+	screen_put(s, SCREEN_PLAIN, "          ");
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-		char n[TKW__WORD];
+		char n[DEMO_WORD];
 
-		tkw__screen_putf(s, faults[i].n ? TKW__RED : TKW__PLAIN,
-				 "%s%s %s", i > 0 ? ", " : "", faults[i].name,
-				 tkw__word_count(n, faults[i].n));
+		screen_putf(s, faults[i].n ? SCREEN_RED : SCREEN_PLAIN,
+			    "%s%s %s", i > 0 ? ", " : "", faults[i].name,
+			    demo_word_count(n, faults[i].n));
 	}
-	tkw__screen_end_line(s);
+	screen_end_line(s);
 	if (l->unsound) {
-		tkw__screen_putf(s, TKW__RED, "          unsound: %s",
-				 l->unsound);
-		tkw__screen_end_line(s);
+		screen_putf(s, SCREEN_RED, "          unsound: %s", l->unsound);
+		screen_end_line(s);
 	}
-	tkw__screen_end_line(s);
+	screen_end_line(s);
 }
 
-static void put_work(struct tkw__screen *s, const struct tkw__demo *d)
+static void put_work(struct screen *s, const struct demo *d)
 {
-	static const char *const names[TKW__ACTS] = { "schedule", "push back",
+	static const char *const names[DEMO_ACTS] = { "schedule", "push back",
 						      "cancel", "expire" };
 
-	for (int i = 0; i < TKW__ACTS; i++) {
-		const struct tkw__work *w = &d->work[i];
+	for (int i = 0; i < DEMO_ACTS; i++) {
+		const struct demo_work *w = &d->work[i];
 		double s_spent = (double)w->ns / 1e9;
-		char n[TKW__WORD];
+		char n[DEMO_WORD];
 
-		tkw__screen_put(s, TKW__BOLD, i ? "          " : " speed    ");
-		tkw__screen_putf(s, TKW__PLAIN, "%-9s %11s in %7.3f s",
-				 names[i], tkw__word_count(n, w->calls),
-				 s_spent);
+		screen_put(s, SCREEN_BOLD, i ? "          " : " speed    ");
+		screen_putf(s, SCREEN_PLAIN, "%-9s %11s in %7.3f s", names[i],
+			    demo_word_count(n, w->calls), s_spent);
 		if (w->calls > 0 && w->ns > 0)
-			tkw__screen_putf(s, TKW__PLAIN,
-					 " %7.1f million/s %7.1f ns each",
-					 (double)w->calls / s_spent / 1e6,
-					 (double)w->ns / (double)w->calls);
-		tkw__screen_end_line(s);
+			screen_putf(s, SCREEN_PLAIN,
+				    " %7.1f million/s %7.1f ns each",
+				    (double)w->calls / s_spent / 1e6,
+				    (double)w->ns / (double)w->calls);
+		screen_end_line(s);
 	}
 	if (s->live) {
-		tkw__screen_put(s, TKW__DIM,
-				"          Faster without pictures, which "
-				"empty the cache: tkw demo | cat");
-		tkw__screen_end_line(s);
+		screen_put(s, SCREEN_DIM,
+			   "          Faster without pictures, which "
+			   "empty the cache: tkw demo | cat");
+		screen_end_line(s);
 	}
-	tkw__screen_end_line(s);
+	screen_end_line(s);
 }
 
-int tkw__report(const struct tkw__demo *d, struct tkw__screen *s)
+int demo_report(const struct demo *d, struct screen *s)
 {
-	bool balanced = tkw__ledger_balanced(&d->ledger);
+	bool balanced = demo_ledger_balanced(&d->ledger);
 	uint64_t ns = 0;
-	char span[TKW__WORD];
+	char span[DEMO_WORD];
 
-	for (int i = 0; i < TKW__ACTS; i++)
+	for (int i = 0; i < DEMO_ACTS; i++)
 		ns += d->work[i].ns;
 	put_ledger(s, &d->ledger);
 	put_faults(s, &d->ledger);
 	put_work(s, d);
-	tkw__screen_putf(s, TKW__PLAIN,
-			 " %s of virtual time in %.2f s of work (seed %" PRIu64
-			 ")",
-			 tkw__word_span(span, tkw_wheel_now(d->wheel)),
-			 (double)ns / 1e9, d->cfg.seed);
-	tkw__screen_end_line(s);
-	tkw__screen_put(s, balanced ? TKW__GREEN : TKW__RED,
-			balanced ? " balanced" : " NOT balanced");
-	tkw__screen_end_line(s);
-	return tkw__screen_print(s);
+	screen_putf(s, SCREEN_PLAIN,
+		    " %s of virtual time in %.2f s of work (seed %" PRIu64 ")",
+		    demo_word_span(span, tkw_wheel_now(d->wheel)),
+		    (double)ns / 1e9, d->cfg.seed);
+	screen_end_line(s);
+	screen_put(s, balanced ? SCREEN_GREEN : SCREEN_RED,
+		   balanced ? " balanced" : " NOT balanced");
+	screen_end_line(s);
+	return screen_print(s);
 }

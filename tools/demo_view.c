@@ -26,7 +26,7 @@ static const char cancel_text[] =
 	"Answers come in. Most timeouts are cancelled: taken out at once, from "
 	"the middle of their slots, wherever they are.";
 
-static const char *const texts[2][TKW__ACTS] = {
+static const char *const texts[2][DEMO_ACTS] = {
 	[TKW_WHEEL_HIERARCHICAL] = { "Calls go out. Each gets a timeout, put "
 				     "into the slot of its "
 				     "time: no sorting. What is near goes into "
@@ -50,79 +50,79 @@ static const char *const texts[2][TKW__ACTS] = {
 			       "it is." },
 };
 
-static struct tkw__view *view_of(struct tkw__demo *d)
+static struct demo_view *view_of(struct demo *d)
 {
 	return d->watcher;
 }
 
-struct tkw__screen *tkw__view_screen(struct tkw__demo *d)
+struct screen *demo_view_screen(struct demo *d)
 {
 	return &view_of(d)->screen;
 }
 
-static void draw_title(struct tkw__demo *d)
+static void draw_title(struct demo *d)
 {
-	struct tkw__screen *s = tkw__view_screen(d);
+	struct screen *s = demo_view_screen(d);
 	bool hashed = d->shape.engine == TKW_WHEEL_HASHED;
-	char count[TKW__WORD];
+	char count[DEMO_WORD];
 
-	tkw__screen_put(s, TKW__BOLD, " tickwheel demo");
-	tkw__screen_putf(s, TKW__PLAIN,
-			 "  %s timeouts, %s timing wheel, 1 tick = 1 ms",
-			 tkw__word_count(count, d->cfg.count),
-			 hashed ? "hashed" : "hierarchical");
-	tkw__screen_end_line(s);
+	screen_put(s, SCREEN_BOLD, " tickwheel demo");
+	screen_putf(s, SCREEN_PLAIN,
+		    "  %s timeouts, %s timing wheel, 1 tick = 1 ms",
+		    demo_word_count(count, d->cfg.count),
+		    hashed ? "hashed" : "hierarchical");
+	screen_end_line(s);
 }
 
 /* What the act is about, in lines of whole words. */
-static void draw_act(struct tkw__demo *d)
+static void draw_act(struct demo *d)
 {
-	struct tkw__screen *s = tkw__view_screen(d);
+	struct screen *s = demo_view_screen(d);
 	const char *text = texts[d->shape.engine][d->act];
 
-	tkw__screen_end_line(s);
-	tkw__screen_putf(s, TKW__YELLOW, " %d/%d", (int)d->act + 1, TKW__ACTS);
+	screen_end_line(s);
+	screen_putf(s, SCREEN_YELLOW, " %d/%d", (int)d->act + 1, DEMO_ACTS);
 	while (*text) {
 		int len = (int)strcspn(text, " ");
 
 		if (s->col + 1 + len > s->cols - 1 && s->col > INDENT) {
-			tkw__screen_end_line(s);
-			tkw__screen_putf(s, TKW__PLAIN, "%*s", INDENT, "");
+			screen_end_line(s);
+			screen_putf(s, SCREEN_PLAIN, "%*s", INDENT, "");
 		}
-		tkw__screen_putf(s, TKW__PLAIN, " %.*s", len, text);
+		screen_putf(s, SCREEN_PLAIN, " %.*s", len, text);
 		text += len;
 		text += *text == ' ';
 	}
-	tkw__screen_end_line(s);
-	tkw__screen_end_line(s);
+	screen_end_line(s);
+	screen_end_line(s);
 }
 
 /* How many lines draw_act() takes, or one more: a line's last word is not
  * longer than 10 letters. */
-static unsigned act_lines(struct tkw__demo *d)
+static unsigned act_lines(struct demo *d)
 {
 	unsigned width = (unsigned)view_of(d)->screen.cols - INDENT - 12;
 
 	return 3 + (unsigned)strlen(texts[d->shape.engine][d->act]) / width;
 }
 
-static void draw_legend(struct tkw__demo *d)
+static void draw_legend(struct demo *d)
 {
-	struct tkw__screen *s = tkw__view_screen(d);
+	struct screen *s = demo_view_screen(d);
 
-	tkw__screen_putf(s, TKW__YELLOW, " %s", s->glyphs->hand);
-	tkw__screen_put(s, TKW__DIM, " the hand: now    ");
-	for (int i = 1; i <= TKW__LEVELS; i++)
-		tkw__screen_put(s, TKW__CYAN, s->glyphs->level[i]);
-	tkw__screen_put(s, TKW__DIM, " few to many entries, doubling");
-	tkw__screen_end_line(s);
-	tkw__screen_end_line(s);
+	screen_putf(s, SCREEN_YELLOW, " %s", s->glyphs->hand);
+	screen_put(s, SCREEN_DIM, " the hand: now    ");
+	for (int i = 1; i <= SCREEN_LEVELS; i++)
+		screen_put(s, SCREEN_CYAN, s->glyphs->level[i]);
+	screen_put(s, SCREEN_DIM, " few to many entries, doubling");
+	screen_end_line(s);
+	screen_end_line(s);
 }
 
-static void draw_counts(struct tkw__demo *d)
+static void draw_counts(struct demo *d)
 {
-	struct tkw__screen *s = tkw__view_screen(d);
-	const struct tkw__ledger *l = &d->ledger;
+	struct screen *s = demo_view_screen(d);
+	const struct demo_ledger *l = &d->ledger;
 	const struct {
 		const char *name;
 		uint64_t n;
@@ -132,47 +132,47 @@ static void draw_counts(struct tkw__demo *d)
 		       { "pushed back", l->extended } };
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		char n[TKW__WORD];
+		char n[DEMO_WORD];
 
-		tkw__screen_putf(s, TKW__DIM, "%s%s ", i ? "   " : " ",
-				 counts[i].name);
-		tkw__screen_put(s, TKW__PLAIN, tkw__word_count(n, counts[i].n));
+		screen_putf(s, SCREEN_DIM, "%s%s ", i ? "   " : " ",
+			    counts[i].name);
+		screen_put(s, SCREEN_PLAIN, demo_word_count(n, counts[i].n));
 	}
-	tkw__screen_end_line(s);
+	screen_end_line(s);
 }
 
-static void draw_clock(struct tkw__demo *d)
+static void draw_clock(struct demo *d)
 {
 	uint64_t ms = tkw_wheel_now(d->wheel);
 
-	tkw__screen_putf(tkw__view_screen(d), TKW__BOLD, " %02u:%02u:%02u.%03u",
-			 (unsigned)(ms / 3600000), (unsigned)(ms / 60000 % 60),
-			 (unsigned)(ms / 1000 % 60), (unsigned)(ms % 1000));
+	screen_putf(demo_view_screen(d), SCREEN_BOLD, " %02u:%02u:%02u.%03u",
+		    (unsigned)(ms / 3600000), (unsigned)(ms / 60000 % 60),
+		    (unsigned)(ms / 1000 % 60), (unsigned)(ms % 1000));
 }
 
 /* The clock and the bar take a line of the width of the picture. */
-static void draw_bar(struct tkw__demo *d)
+static void draw_bar(struct demo *d)
 {
-	struct tkw__screen *s = tkw__view_screen(d);
+	struct screen *s = demo_view_screen(d);
 	unsigned width = s->cols > 40 ? (unsigned)s->cols - 24 : 16;
 	unsigned done;
 
-	if (width > TKW__CELLS_MAX - 19)
-		width = TKW__CELLS_MAX - 19;
+	if (width > DEMO_CELLS_MAX - 19)
+		width = DEMO_CELLS_MAX - 19;
 	done = width * d->permille / 1000;
 	draw_clock(d);
-	tkw__screen_put(s, TKW__PLAIN, "  ");
+	screen_put(s, SCREEN_PLAIN, "  ");
 	for (unsigned i = 0; i < width; i++) {
-		tkw__screen_put(s, i < done ? TKW__GREEN : TKW__DIM,
-				i < done ? s->glyphs->bar_done
-					 : s->glyphs->bar_left);
+		screen_put(s, i < done ? SCREEN_GREEN : SCREEN_DIM,
+			   i < done ? s->glyphs->bar_done
+				    : s->glyphs->bar_left);
 	}
-	tkw__screen_putf(s, TKW__PLAIN, " %3u %%", d->permille / 10);
-	tkw__screen_end_line(s);
+	screen_putf(s, SCREEN_PLAIN, " %3u %%", d->permille / 10);
+	screen_end_line(s);
 }
 
 /* Sleep until the next picture is due, so that each can be seen. */
-static void pace(struct tkw__view *v, long ms)
+static void pace(struct demo_view *v, long ms)
 {
 	struct timespec now;
 
@@ -185,107 +185,107 @@ static void pace(struct tkw__view *v, long ms)
 	v->next = now;
 }
 
-static int show_moving(struct tkw__demo *d, bool act_ended)
+static int show_moving(struct demo *d, bool act_ended)
 {
-	struct tkw__view *v = view_of(d);
-	struct tkw__screen *s = &v->screen;
+	struct demo_view *v = view_of(d);
+	struct screen *s = &v->screen;
 	unsigned room;
 	bool hands;
 	bool words;
 
-	tkw__screen_measure(s);
+	screen_measure(s);
 	/* What fits beside the title, the counters and the bar? */
 	room = s->rows > 4 ? (unsigned)s->rows - 4 : 0;
-	hands = room >= tkw__picture_lines(d, true);
+	hands = room >= demo_picture_lines(d, true);
 	words = hands && s->cols >= 40 &&
-		room >= tkw__picture_lines(d, true) + act_lines(d) + 2;
-	tkw__picture_take(d, &v->now);
+		room >= demo_picture_lines(d, true) + act_lines(d) + 2;
+	demo_picture_take(d, &v->now);
 	draw_title(d);
 	if (words)
 		draw_act(d);
-	tkw__picture_draw(d, &v->now, hands, true);
+	demo_picture_draw(d, &v->now, hands, true);
 	if (words)
 		draw_legend(d);
 	draw_counts(d);
 	draw_bar(d);
 	pace(v, act_ended ? PAUSE_MS : FRAME_MS);
-	return tkw__screen_show(s);
+	return screen_show(s);
 }
 
-static int show_still(struct tkw__demo *d, bool act_ended)
+static int show_still(struct demo *d, bool act_ended)
 {
-	struct tkw__view *v = view_of(d);
+	struct demo_view *v = view_of(d);
 
-	if (d->act == TKW__EXPIRE) {
+	if (d->act == DEMO_EXPIRE) {
 		if (v->half_shown || d->permille < 775)
 			return 0;
 		v->half_shown = true;
 	} else if (!act_ended) {
 		return 0;
 	}
-	tkw__picture_take(d, &v->now);
-	if (d->act == TKW__SCHEDULE)
+	demo_picture_take(d, &v->now);
+	if (d->act == DEMO_SCHEDULE)
 		draw_title(d);
 	draw_act(d);
 	/* Pushing back changes nothing that could be seen. */
-	if (d->act != TKW__EXTEND)
-		tkw__picture_draw(d, &v->now, true, true);
-	if (d->act == TKW__SCHEDULE)
+	if (d->act != DEMO_EXTEND)
+		demo_picture_draw(d, &v->now, true, true);
+	if (d->act == DEMO_SCHEDULE)
 		draw_legend(d);
 	draw_clock(d);
-	tkw__screen_put(&v->screen, TKW__PLAIN, "  ");
+	screen_put(&v->screen, SCREEN_PLAIN, "  ");
 	draw_counts(d);
-	return tkw__screen_print(&v->screen);
+	return screen_print(&v->screen);
 }
 
-static int watch(struct tkw__demo *d, bool act_ended)
+static int watch(struct demo *d, bool act_ended)
 {
-	struct tkw__view *v = view_of(d);
+	struct demo_view *v = view_of(d);
 	int r = v->screen.live ? show_moving(d, act_ended)
 			       : show_still(d, act_ended);
 
-	if (act_ended && d->act == TKW__SCHEDULE)
+	if (act_ended && d->act == DEMO_SCHEDULE)
 		v->fullest = v->now;
 	return r;
 }
 
-int tkw__view_init(struct tkw__demo *d)
+int demo_view_init(struct demo *d)
 {
-	struct tkw__view *v = calloc(1, sizeof(*v));
+	struct demo_view *v = calloc(1, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
-	tkw__screen_open(&v->screen);
+	screen_open(&v->screen);
 	v->stride = (d->cfg.count + LOOK_AT - 1) / LOOK_AT;
 	v->fading = v->screen.live ? 16 : 2;
-	v->rows = tkw__picture_rows(d);
+	v->rows = demo_picture_rows(d);
 	d->watcher = v;
 	d->watch = watch;
 	return 0;
 }
 
-void tkw__view_fini(struct tkw__demo *d)
+void demo_view_fini(struct demo *d)
 {
 	if (!d->watcher)
 		return;
-	tkw__screen_close(tkw__view_screen(d));
+	screen_close(demo_view_screen(d));
 	free(d->watcher);
 	d->watcher = NULL;
 	d->watch = NULL;
 }
 
-int tkw__view_end(struct tkw__demo *d)
+int demo_view_end(struct demo *d)
 {
-	struct tkw__view *v = view_of(d);
+	struct demo_view *v = view_of(d);
 
 	if (v->screen.live) {
 		draw_title(d);
-		tkw__screen_put(&v->screen, TKW__PLAIN,
-				" The wheel at its fullest, with all of them "
-				"scheduled:");
-		tkw__screen_end_line(&v->screen);
-		tkw__picture_draw(d, &v->fullest, false, false);
+		screen_put(&v->screen, SCREEN_PLAIN,
+			   " The wheel at its fullest, with all of them "
+			   "scheduled:");
+		screen_end_line(&v->screen);
+		demo_picture_draw(d, &v->fullest, false, false);
 	}
-	tkw__screen_end_line(&v->screen);
-	return tkw__screen_print(&v->screen);
+	screen_end_line(&v->screen);
+	return screen_print(&v->screen);
 }

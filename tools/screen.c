@@ -24,7 +24,7 @@
 #define HIDE_CURSOR ESC "?25l"
 #define SHOW_CURSOR ESC "0m" ESC "?25h"
 
-static const struct tkw__glyphs blocks = {
+static const struct screen_glyphs blocks = {
 	{ u8"\u00b7", u8"\u2581", u8"\u2582", u8"\u2583", u8"\u2584",
 	  u8"\u2585", u8"\u2586", u8"\u2587", u8"\u2588" },
 	u8"\u25b2",
@@ -33,15 +33,15 @@ static const struct tkw__glyphs blocks = {
 	u8"\u2591",
 };
 
-static const struct tkw__glyphs ascii = {
+static const struct screen_glyphs ascii = {
 	{ " ", ".", ":", "-", "=", "+", "*", "#", "@" }, "^", "|", "#", ".",
 };
 
 static const char *const codes[] = {
-	[TKW__PLAIN] = ESC "0m",      [TKW__BOLD] = ESC "0;1m",
-	[TKW__DIM] = ESC "0;2m",      [TKW__RED] = ESC "0;1;31m",
-	[TKW__GREEN] = ESC "0;32m",   [TKW__YELLOW] = ESC "0;1;33m",
-	[TKW__MAGENTA] = ESC "0;35m", [TKW__CYAN] = ESC "0;36m",
+	[SCREEN_PLAIN] = ESC "0m",      [SCREEN_BOLD] = ESC "0;1m",
+	[SCREEN_DIM] = ESC "0;2m",      [SCREEN_RED] = ESC "0;1;31m",
+	[SCREEN_GREEN] = ESC "0;32m",   [SCREEN_YELLOW] = ESC "0;1;33m",
+	[SCREEN_MAGENTA] = ESC "0;35m", [SCREEN_CYAN] = ESC "0;36m",
 };
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP };
@@ -114,7 +114,7 @@ static bool can_redraw(void)
 	       strcmp(term, "dumb") != 0;
 }
 
-void tkw__screen_measure(struct tkw__screen *s)
+void screen_measure(struct screen *s)
 {
 	struct winsize size;
 
@@ -128,10 +128,10 @@ void tkw__screen_measure(struct tkw__screen *s)
 		s->rows = size.ws_row;
 }
 
-void tkw__screen_open(struct tkw__screen *s)
+void screen_open(struct screen *s)
 {
 	memset(s, 0, sizeof(*s));
-	tkw__screen_measure(s);
+	screen_measure(s);
 	s->live = can_redraw();
 	s->colour = s->live && !is_set("NO_COLOR");
 	s->glyphs = strcmp(nl_langinfo(CODESET), "UTF-8") ? &ascii : &blocks;
@@ -142,15 +142,15 @@ void tkw__screen_open(struct tkw__screen *s)
 	(void)fputs(HIDE_CURSOR, stdout);
 }
 
-void tkw__screen_close(struct tkw__screen *s)
+void screen_close(struct screen *s)
 {
 	if (!s->live)
 		return;
 	(void)fputs(SHOW_CURSOR, stdout);
-	(void)tkw__flush();
+	(void)tool_flush();
 }
 
-static void append(struct tkw__screen *s, const char *text, size_t len)
+static void append(struct screen *s, const char *text, size_t len)
 {
 	/* There is room for 40 lines of 400 columns; no picture is so big. */
 	if (len > sizeof(s->text) - s->len)
@@ -159,7 +159,7 @@ static void append(struct tkw__screen *s, const char *text, size_t len)
 	s->len += len;
 }
 
-static void set_style(struct tkw__screen *s, enum tkw__style style)
+static void set_style(struct screen *s, enum screen_style style)
 {
 	if (!s->colour || s->style == style)
 		return;
@@ -168,14 +168,13 @@ static void set_style(struct tkw__screen *s, enum tkw__style style)
 }
 
 /* The last column stays free: some terminals wrap as soon as it is written. */
-static bool fits(const struct tkw__screen *s)
+static bool fits(const struct screen *s)
 {
 	return !s->live || s->scrolling ||
 	       (s->col < s->cols - 1 && s->lines < s->rows - 1);
 }
 
-void tkw__screen_put(struct tkw__screen *s, enum tkw__style style,
-		     const char *text)
+void screen_put(struct screen *s, enum screen_style style, const char *text)
 {
 	size_t len;
 
@@ -192,8 +191,8 @@ void tkw__screen_put(struct tkw__screen *s, enum tkw__style style,
 	}
 }
 
-void tkw__screen_putf(struct tkw__screen *s, enum tkw__style style,
-		      const char *fmt, ...)
+void screen_putf(struct screen *s, enum screen_style style, const char *fmt,
+		 ...)
 {
 	char text[400];
 	va_list ap;
@@ -201,15 +200,15 @@ void tkw__screen_putf(struct tkw__screen *s, enum tkw__style style,
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	tkw__screen_put(s, style, text);
+	screen_put(s, style, text);
 }
 
-void tkw__screen_end_line(struct tkw__screen *s)
+void screen_end_line(struct screen *s)
 {
 	/* A picture higher than the terminal would scroll, not stay. */
 	if (s->live && !s->scrolling && s->lines >= s->rows - 1)
 		return;
-	set_style(s, TKW__PLAIN);
+	set_style(s, SCREEN_PLAIN);
 	if (s->live)
 		append(s, ESC "K", sizeof(ESC "K") - 1);
 	append(s, "\n", 1);
@@ -217,7 +216,7 @@ void tkw__screen_end_line(struct tkw__screen *s)
 	s->col = 0;
 }
 
-int tkw__screen_show(struct tkw__screen *s)
+int screen_show(struct screen *s)
 {
 	if (interrupted) {
 		interrupted = 0;
@@ -231,12 +230,12 @@ int tkw__screen_show(struct tkw__screen *s)
 	s->shown = s->live ? s->lines : 0;
 	s->lines = 0;
 	s->len = 0;
-	return tkw__flush();
+	return tool_flush();
 }
 
-int tkw__screen_print(struct tkw__screen *s)
+int screen_print(struct screen *s)
 {
-	int r = tkw__screen_show(s);
+	int r = screen_show(s);
 
 	s->shown = 0;
 	s->scrolling = true;

@@ -9,32 +9,32 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum tkw__style {
-	TKW__PLAIN,
-	TKW__BOLD,
-	TKW__DIM,
-	TKW__RED,
-	TKW__GREEN,
-	TKW__YELLOW,
-	TKW__MAGENTA,
-	TKW__CYAN
+enum screen_style {
+	SCREEN_PLAIN,
+	SCREEN_BOLD,
+	SCREEN_DIM,
+	SCREEN_RED,
+	SCREEN_GREEN,
+	SCREEN_YELLOW,
+	SCREEN_MAGENTA,
+	SCREEN_CYAN
 };
 
 enum {
-	TKW__LEVELS = 8
+	SCREEN_LEVELS = 8
 };
 
 /* What is drawn with, in UTF-8 or in ASCII. */
-struct tkw__glyphs {
-	const char *level[TKW__LEVELS + 1]; /* 0 is empty */
+struct screen_glyphs {
+	const char *level[SCREEN_LEVELS + 1]; /* 0 is empty */
 	const char *hand;
 	const char *wall;
 	const char *bar_done;
 	const char *bar_left;
 };
 
-struct tkw__screen {
-	const struct tkw__glyphs *glyphs;
+struct screen {
+	const struct screen_glyphs *glyphs;
 	bool live;   /* a terminal on which lines can be redrawn */
 	bool colour; /* live, and the user likes colours */
 	int cols;
@@ -42,7 +42,7 @@ struct tkw__screen {
 	/* The lines being made. */
 	int lines;
 	int col;
-	enum tkw__style style;
+	enum screen_style style;
 	size_t len;
 	char text[1 << 16];
 	bool scrolling; /* lines are for good: they may wrap and scroll */
@@ -50,28 +50,26 @@ struct tkw__screen {
 };
 
 /* Also hides the cursor of a live terminal, until close or a signal. */
-void tkw__screen_open(struct tkw__screen *s);
-void tkw__screen_close(struct tkw__screen *s);
+void screen_open(struct screen *s);
+void screen_close(struct screen *s);
 
 /* Has the terminal another size now? Between pictures. */
-void tkw__screen_measure(struct tkw__screen *s);
+void screen_measure(struct screen *s);
 
 /* Text without control bytes; of a picture, what does not fit is cut off. */
-void tkw__screen_put(struct tkw__screen *s, enum tkw__style style,
-		     const char *text);
-void tkw__screen_putf(struct tkw__screen *s, enum tkw__style style,
-		      const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-void tkw__screen_end_line(struct tkw__screen *s);
+void screen_put(struct screen *s, enum screen_style style, const char *text);
+void screen_putf(struct screen *s, enum screen_style style, const char *fmt,
+		 ...) __attribute__((format(printf, 3, 4)));
+void screen_end_line(struct screen *s);
 
 /*
  * Write the lines made since the last time, in the place of the last picture:
  * show until the next ones come, print for good. All that comes after a print
  * is text.
  *
- * Return  0, or -1 as tkw__flush().
+ * Return  0, or -1 as tool_flush().
  */
-int tkw__screen_show(struct tkw__screen *s);
-int tkw__screen_print(struct tkw__screen *s);
+int screen_show(struct screen *s);
+int screen_print(struct screen *s);
 
 #endif /* TKW_TOOLS_SCREEN_H */

@@ -28,70 +28,70 @@ static void usage(void)
 }
 
 /* Nothing may stand behind --help and --version. */
-static int no_more(const struct tkw__args *a)
+static int no_more(const struct args *a)
 {
 	if (a->left == 0)
 		return 1;
-	tkw__complain("unexpected argument '%.60s'; see 'tkw --help'",
+	tool_complain("unexpected argument '%.60s'; see 'tkw --help'",
 		      a->word[0]);
 	return 0;
 }
 
-static int help(struct tkw__args *a)
+static int help(struct args *a)
 {
 	if (a->left > 0 && !strcmp(a->word[0], "demo")) {
 		a->word++;
 		a->left--;
 		if (!no_more(a))
-			return TKW__EXIT_USAGE;
-		tkw__demo_usage();
-		return TKW__EXIT_OK;
+			return TOOL_EXIT_USAGE;
+		demo_usage();
+		return TOOL_EXIT_OK;
 	}
 	if (!no_more(a))
-		return TKW__EXIT_USAGE;
+		return TOOL_EXIT_USAGE;
 	usage();
-	return TKW__EXIT_OK;
+	return TOOL_EXIT_OK;
 }
 
-static int version(const struct tkw__args *a)
+static int version(const struct args *a)
 {
 	if (!no_more(a))
-		return TKW__EXIT_USAGE;
+		return TOOL_EXIT_USAGE;
 	(void)printf("tkw %s\n", tkw_version());
-	return TKW__EXIT_OK;
+	return TOOL_EXIT_OK;
 }
 
-static int run(struct tkw__args *a)
+static int run(struct args *a)
 {
 	const char *word;
 
 	if (a->left == 0) {
-		tkw__complain("a command is missing; see 'tkw --help'");
-		return TKW__EXIT_USAGE;
+		tool_complain("a command is missing; see 'tkw --help'");
+		return TOOL_EXIT_USAGE;
 	}
 	word = *a->word++;
 	a->left--;
 	if (!strcmp(word, "demo"))
-		return tkw__demo(a);
+		return demo_main(a);
 	if (!strcmp(word, "help") || !strcmp(word, "--help") ||
 	    !strcmp(word, "-h"))
 		return help(a);
 	if (!strcmp(word, "--version"))
 		return version(a);
-	tkw__complain("unknown %s '%.60s'; see 'tkw --help'",
+	tool_complain("unknown %s '%.60s'; see 'tkw --help'",
 		      word[0] == '-' ? "option" : "command", word);
-	return TKW__EXIT_USAGE;
+	return TOOL_EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
 {
-	struct tkw__args a = { argv + 1, argc > 0 ? argc - 1 : 0 };
+	struct args a = { argv + 1, argc > 0 ? argc - 1 : 0 };
 	int status;
 
 	/* Only for the character set: numbers stay as they are in C. */
 	(void)setlocale(LC_CTYPE, "");
 	status = run(&a);
-	if (tkw__flush() && status == TKW__EXIT_OK)
-		status = TKW__EXIT_FAILURE;
+	if (tool_flush() && status == TOOL_EXIT_OK)
+		status = TOOL_EXIT_FAILURE;
 	return status;
 }

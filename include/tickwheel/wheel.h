@@ -118,7 +118,7 @@ int tkw_wheel_bytes(const struct tkw_wheel_config *cfg, size_t *bytes);
 /*
  * Make an empty wheel in the caller's memory, in O(slots).
  *
- * w       written on success. It points into mem, which must stay where it is
+ * out     written on success. It points into mem, which must stay where it is
  *         until tkw_wheel_fini().
  * mem     bytes of memory, aligned for any object (malloc's will do; 64 is the
  *         fastest).
@@ -126,7 +126,7 @@ int tkw_wheel_bytes(const struct tkw_wheel_config *cfg, size_t *bytes);
  * Return  0; -EINVAL: as tkw_wheel_bytes(), or mem is NULL or misaligned, or
  *         bytes is less than tkw_wheel_bytes() says; -ENOMEM as there.
  */
-int tkw_wheel_init(struct tkw_wheel **w, void *mem, size_t bytes,
+int tkw_wheel_init(struct tkw_wheel **out, void *mem, size_t bytes,
 		   const struct tkw_wheel_config *cfg);
 
 /*

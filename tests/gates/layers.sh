@@ -19,6 +19,9 @@ api_wheel="$api/version.h $api/error.h $api/wheel.h"
 api_exec="$api/version.h $api/error.h $api/exec.h"
 api_timer="$api_wheel $api/exec.h $api/stats.h $api/timer.h"
 
+# It judges the wheel, so it shares no code with it.
+oracle='tests/model/oracle.[ch]'
+
 # room | files or folders of the tree it may include | system headers
 #
 # A row that is added needs a planted violation in self_test(). base may include
@@ -38,6 +41,7 @@ rules()
 	tools     | tools include                              | *
 	examples  | examples include                           | *
 	bench     | bench include                              | *
+	$oracle   | tests/model/oracle.h                       | $libc
 	END
 }
 
@@ -135,7 +139,8 @@ check_tree()
 	trap 'rm -f "$table" "$found"' EXIT
 	rules >"$table"
 	# shellcheck disable=SC2046 # folder names, without spaces
-	find $(ls -d include src adapters tools examples bench 2>/dev/null) \
+	find $(ls -d include src adapters tools examples bench \
+		tests/model/oracle.c tests/model/oracle.h 2>/dev/null) \
 		\( -name '*.[ch]' -o -name '*.cc' \) -exec awk '
 		/^[ \t]*#[ \t]*include/ {
 			sub(/^[ \t]*#[ \t]*include[ \t]*/, "")
@@ -150,6 +155,8 @@ check_tree()
 			complain "$file: no rule for this folder"
 		fi
 	done <"$found"
+	[ ! -d tests/model ] || [ -f tests/model/oracle.c ] ||
+		complain 'tests/model has no oracle.c: its rule is out of date'
 	[ -s "$found" ] || complain "no includes found under $1"
 	verdict "$(wc -l <"$found") includes"
 }
@@ -161,7 +168,8 @@ plant()
 	for h in include/tickwheel.h include/tickwheel/wheel.h \
 		include/tickwheel/timer.h include/tickwheel/retry.h \
 		src/base/links.h src/wheel/engine.h src/os/sync.h \
-		src/os/clock.h src/timer/shard.h src/exec/queue.h "$1"; do
+		src/os/clock.h src/timer/shard.h src/exec/queue.h \
+		"${1%.c}.h" "$1"; do
 		mkdir -p "$scratch/tree/$(dirname "$h")"
 		: >"$scratch/tree/$h"
 	done
@@ -212,6 +220,15 @@ self_test()
 	bad tools/a.c '"wheel/engine.h"'
 	bad examples/a.c '"base/links.h"'
 	bad bench/a.c '"timer/shard.h"'
+	bad tests/model/oracle.c '"tickwheel/wheel.h"'
+	bad tests/model/oracle.c '<tickwheel.h>'
+	bad tests/model/oracle.c '"../../src/base/links.h"' src/base/links.h
+	bad tests/model/oracle.c '"wheel/engine.h"'
+	bad tests/model/oracle.c '"driver.h"'
+	bad tests/model/oracle.c '<time.h>'
+	bad tests/model/oracle.h '"tickwheel.h"'
+	plant tests/model/judge.c '<stdint.h>'
+	must_reject 'no oracle.c' sh "$self" "$scratch/tree"
 	bad src/attic/a.c '<stdint.h>' 'no rule'
 	good src/base/a.h '<stdint.h>'
 	good src/wheel/a.c '"base/links.h"'
@@ -220,8 +237,10 @@ self_test()
 	good src/tasks/a.c '"os/sync.h"'
 	good tools/a.c '<stdio.h>'
 	good bench/a.c '"tickwheel.h"'
+	good tests/model/oracle.c '<string.h>'
+	good tests/model/oracle.c '"oracle.h"'
 	rules | while read -r name rest; do
-		grep -q "^$name/" "$scratch/rooms" ||
+		grep -q "^$name\\(/\\|$\\)" "$scratch/rooms" ||
 			echo "$gate: no planted violation for $name: $rest"
 	done >"$scratch/bare"
 	if [ -s "$scratch/bare" ]; then

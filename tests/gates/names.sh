@@ -6,30 +6,51 @@ set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
+# A git hook sets these for the repository that it runs in.
+unset GIT_DIR GIT_INDEX_FILE GIT_WORK_TREE
+
+# The files of the tree: in a clone those that git keeps, since there may be
+# any number of build folders beside them.
+list_files()
+{
+	if [ -e .git ] && git ls-files >"$scratch/kept" 2>/dev/null; then
+		# Not those that are about to be deleted.
+		while read -r f; do
+			[ ! -f "$f" ] || echo "$f"
+		done <"$scratch/kept"
+	else
+		find . \( -path ./.git -o -path ./build \) -prune -o -type f -print |
+			sed 's,^\./,,'
+	fi | sort >"$scratch/files"
+}
+
+# files PATTERN: those whose path matches.
 files()
 {
-	find . \( -path ./.git -o -path ./build \) -prune -o -type f "$@" -print
+	grep -E "$1" "$scratch/files"
 }
 
 check_unique()
 {
-	# Dot files and these two are named by the tools that read them.
-	for name in $(files ! -name CMakeLists.txt ! -name README.md \
-		! -name '.*' | sed 's,.*/,,' | sort | uniq -d); do
+	# Dot files and these two are named by the tools that read them, and the
+	# inputs in the corpus by what is in them.
+	grep -Ev '^fuzz/corpus/|(^|/)(CMakeLists\.txt|README\.md|\.[^/]*)$' \
+		"$scratch/files" >"$scratch/ours"
+	for name in $(sed 's,.*/,,' "$scratch/ours" | sort | uniq -d); do
 		complain "two files are called $name:" \
-			"$(files -name "$name" | sort | tr '\n' ' ')"
+			"$(awk -F / -v name="$name" '$NF == name' "$scratch/ours" |
+				tr '\n' ' ')"
 	done
 }
 
 check_licence()
 {
-	for f in $(files \( -name '*.[ch]' -o -name '*.cc' -o -name '*.map' \)); do
+	for f in $(files '\.([ch]|cc|map)$'); do
 		head -n 1 "$f" | grep -qxF '/* SPDX-License-Identifier: MIT */' ||
 			complain "no licence on the first line: $f"
 	done
 	# A script's first line is its #!.
-	for f in $(files \( -name '*.sh' -o -name '*.cmake' \
-		-o -name CMakeLists.txt -o -path ./dev -o -path './.ci/*' \)); do
+	for f in $(files '\.(sh|cmake)$|(^|/)CMakeLists\.txt$|^dev$|^\.ci/'); do
 		head -n 2 "$f" | grep -qxF '# SPDX-License-Identifier: MIT' ||
 			complain "no licence on the first lines: $f"
 	done
@@ -37,7 +58,7 @@ check_licence()
 
 check_markers()
 {
-	files -name '*.[ch]' >"$scratch/sources"
+	files '\.[ch]$' >"$scratch/sources"
 	[ -s "$scratch/sources" ] || complain 'no sources found'
 	while read -r f; do
 		if grep -nE '(GCOV|LCOV|GCOVR)_EXCL' "$f"; then
@@ -50,10 +71,11 @@ check_tree()
 {
 	make_scratch
 	cd "$1" || exit 1
+	list_files
 	check_unique
 	check_licence
 	check_markers
-	verdict "$(files | wc -l) files"
+	verdict "$(wc -l <"$scratch/files") files"
 }
 
 plant()
@@ -69,6 +91,28 @@ plant()
 	: >"$tree/build/a.c"
 }
 
+self_test_corpus()
+{
+	plant
+	mkdir -p "$tree/fuzz/corpus/one" "$tree/fuzz/corpus/two"
+	echo input | tee "$tree/fuzz/corpus/one/0a" >"$tree/fuzz/corpus/two/0a"
+	must_accept 'an input in two corpora' sh "$self" "$tree"
+}
+
+self_test_clone()
+{
+	command -v git >/dev/null || return 0
+	plant
+	git -C "$tree" init -q
+	git -C "$tree" add dev src tests
+	mkdir "$tree/build-arm"
+	echo 'int x;' >"$tree/build-arm/a.c"
+	must_accept 'a build folder of another name' sh "$self" "$tree"
+	git -C "$tree" add build-arm
+	must_reject 'two files are called a.c: build-arm/a.c src/a.c' \
+		sh "$self" "$tree"
+}
+
 self_test()
 {
 	make_scratch
@@ -78,13 +122,13 @@ self_test()
 	must_reject 'two files are called a.c' sh "$self" "$tree"
 	plant
 	echo 'int x;' >"$tree/src/a.h"
-	must_reject 'no licence on the first line: ./src/a.h' sh "$self" "$tree"
+	must_reject 'no licence on the first line: src/a.h' sh "$self" "$tree"
 	plant
 	echo '#!/bin/sh' >"$tree/dev"
-	must_reject 'no licence on the first lines: ./dev' sh "$self" "$tree"
+	must_reject 'no licence on the first lines: dev' sh "$self" "$tree"
 	plant
 	: >"$tree/src/CMakeLists.txt"
-	must_reject './src/CMakeLists.txt' sh "$self" "$tree"
+	must_reject 'src/CMakeLists.txt' sh "$self" "$tree"
 	for word in GCOV LCOV GCOVR; do
 		plant
 		echo "int x; /* ${word}_EXCL_LINE */" >>"$tree/src/a.c"
@@ -93,6 +137,8 @@ self_test()
 	plant
 	rm "$tree"/src/*.[ch]
 	must_reject 'no sources' sh "$self" "$tree"
+	self_test_corpus
+	self_test_clone
 	self_verdict
 }
 
