@@ -75,14 +75,18 @@ static inline void tkw__bitset_add(struct tkw__bitset *b, uint32_t i)
 {
 	uint64_t *word = &b->level[0][i / 64];
 	uint64_t was = *word;
-	uint64_t bit = UINT64_C(1) << i % 64;
 
-	/* Most often it is a member already; then nothing is written. */
-	if (was & bit)
-		return;
-	*word = was | bit;
+	*word = was | UINT64_C(1) << i % 64;
 	if (was == 0)
 		tkw__bitset_above(b, i / 64, true);
+}
+
+/* The same, where i is a member already most of the time: nothing is written
+ * then. Where that cannot be foreseen, the branch costs more than the store. */
+static inline void tkw__bitset_keep(struct tkw__bitset *b, uint32_t i)
+{
+	if (!(b->level[0][i / 64] >> i % 64 & 1))
+		tkw__bitset_add(b, i);
 }
 
 static inline void tkw__bitset_drop(struct tkw__bitset *b, uint32_t i)

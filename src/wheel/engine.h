@@ -129,12 +129,18 @@ static inline struct tkw_entry *tkw__entry_of(struct tkw_link *l)
 }
 
 /* What an entry holds once it is in a slot. */
-static inline void tkw__seat(struct tkw_wheel *w, struct tkw_entry *e,
-			     uint32_t slot, uint32_t hint)
+static inline void tkw__seat(struct tkw_entry *e, uint32_t slot, uint32_t hint)
 {
 	e->slot = slot;
 	e->flags = hint << TKW__FLAG_BITS | TKW__LINKED;
-	tkw__bitset_add(&w->used, slot);
+}
+
+static inline void tkw__append(struct tkw_wheel *w, struct tkw_entry *e,
+			       uint32_t slot, uint32_t hint)
+{
+	tkw__seat(e, slot, hint);
+	tkw__links_append(&w->slots[slot], &e->link);
+	tkw__bitset_keep(&w->used, slot);
 }
 
 static inline void tkw__fetch_ahead(const struct tkw_entry *e)
@@ -160,8 +166,7 @@ static inline void tkw__hier_link(struct tkw_wheel *w, struct tkw_entry *e)
 
 	if (slot - TKW__RING_SLOTS < TKW__TRAILS - TKW__RING_SLOTS)
 		hint = tkw__trail_step(&w->trail[slot], hint);
-	tkw__seat(w, e, slot, hint);
-	tkw__links_append(&w->slots[slot], &e->link);
+	tkw__append(w, e, slot, hint);
 }
 
 static inline void tkw__hashed_link(struct tkw_wheel *w, struct tkw_entry *e)
@@ -169,8 +174,7 @@ static inline void tkw__hashed_link(struct tkw_wheel *w, struct tkw_entry *e)
 	uint32_t slot = (uint32_t)e->tick & w->mask;
 
 	w->lap_min = tkw__min_u64(w->lap_min, e->tick);
-	tkw__seat(w, e, slot, 0);
-	tkw__links_append(&w->slots[slot], &e->link);
+	tkw__append(w, e, slot, 0);
 }
 
 /* Link an entry by its tick, which is not before now. */

@@ -105,8 +105,9 @@ static inline void prepend(struct tkw_wheel *w, struct tkw_entry *e,
 
 	if (slot < TKW__RING_SLOTS)
 		hint = tkw__trail_step(&w->trail[slot], hint);
-	tkw__seat(w, e, slot, hint);
+	tkw__seat(e, slot, hint);
 	tkw__links_prepend(&w->slots[slot], &e->link);
+	tkw__bitset_add(&w->used, slot);
 }
 
 /* Take the last entry out of a slot that is moving. */

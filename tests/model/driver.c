@@ -150,11 +150,15 @@ static void count_stop(struct driving *d)
 	d->tally->n[TALLY_STOP]++;
 	if (d->pass_expired > 0 && oracle_next(o) == o->now)
 		d->tally->n[TALLY_STOP_IN_TICK]++;
+	if (d->pass_expired == 0 && d->pass_cascaded > 0)
+		d->tally->n[TALLY_STOP_IN_CASCADE]++;
 }
 
 /* Not all steps can be seen, but no more than the bound must be. */
 static void verify_bound(struct driving *d, int answer, uint64_t max_steps)
 {
+	uint64_t before = d->tally->n[TALLY_CASCADE];
+
 	if (max_steps == TKW_STEPS_UNBOUNDED) {
 		if (answer == 1)
 			driving_fail(d, "an advance without bound was stopped");
@@ -162,6 +166,7 @@ static void verify_bound(struct driving *d, int answer, uint64_t max_steps)
 	}
 	if (d->pass_expired + driving_look(d) > max_steps)
 		driving_fail(d, "an advance took more steps than its bound");
+	d->pass_cascaded = d->tally->n[TALLY_CASCADE] - before;
 }
 
 static int advance(struct driving *d, uint64_t to, uint64_t max_steps)

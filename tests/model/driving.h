@@ -50,8 +50,9 @@ struct driving {
 
 	/* the running pass */
 	uint64_t pass_expired;
-	uint32_t inside_left; /* calls that its callbacks may still make */
-	int stopped;          /* the last advance met its bound */
+	uint64_t pass_cascaded; /* bounded: seen to move to a finer ring */
+	uint32_t inside_left;   /* calls that its callbacks may still make */
+	int stopped;            /* the last advance met its bound */
 	uint64_t stop_target;
 };
 

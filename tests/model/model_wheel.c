@@ -155,11 +155,15 @@ static int take_leave(const struct options *o, int engine, struct share *all,
 static int await(const struct options *o, int engine, struct share *all,
 		 const pid_t *pids)
 {
-	int failed = 0;
-	int status = 0;
+	uint64_t running = 0;
 	uint64_t n, j;
+	int failed;
 
-	for (n = 0; n < o->jobs; n++) {
+	for (j = 0; j < o->jobs; j++)
+		running += pids[j] >= 0;
+	failed = running < o->jobs; /* a fork failed */
+	for (n = 0; n < running; n++) {
+		int status = 0;
 		pid_t pid = wait(&status);
 
 		for (j = 0; j < o->jobs && pids[j] != pid; j++)

@@ -33,6 +33,7 @@ static const char *const names[TALLY_KINDS] = {
 	[TALLY_ADVANCE_TO_NEXT] = "  to the next tick due",
 	[TALLY_STOP] = "stopped by the bound",
 	[TALLY_STOP_IN_TICK] = "  in the middle of a tick",
+	[TALLY_STOP_IN_CASCADE] = "  in the middle of a cascade",
 	[TALLY_RESUME_SAME] = "resumed, same target",
 	[TALLY_RESUME_OTHER] = "resumed, another target",
 	[TALLY_CHANGE_WHILE_STOPPED] = "changes between stop and resume",
@@ -85,7 +86,8 @@ const char *tally_missing(const struct tally *t, int one_ring)
 	int i;
 
 	for (i = 0; i < TALLY_KINDS; i++) {
-		if (i == TALLY_CASCADE && one_ring)
+		if (one_ring &&
+		    (i == TALLY_CASCADE || i == TALLY_STOP_IN_CASCADE))
 			continue;
 		if (t->n[i] == 0)
 			return names[i];

@@ -99,9 +99,12 @@ void driving_walk(struct driving *d)
 	struct tkw_entry *e = tkw_wheel_first(d->wheel);
 
 	for (; e; e = tkw_wheel_after(d->wheel, e)) {
-		struct driving_item *item = (struct driving_item *)e;
-		uint32_t id = (uint32_t)(item - d->items);
+		size_t at = (size_t)((char *)e - (char *)d->items);
+		uint32_t id = (uint32_t)(at / sizeof(d->items[0]));
 
+		if (at % sizeof(d->items[0]) != 0 ||
+		    at / sizeof(d->items[0]) >= d->pool)
+			driving_fail(d, "a walk visited what is no entry");
 		if (seen >> id & 1)
 			driving_fail(d, "a walk visited an entry twice");
 		seen |= UINT64_C(1) << id;

@@ -224,6 +224,67 @@ static void test_bitset_of_the_largest_wheel_fits_its_levels(void **state)
 	assert_int_equal(tkw__bitset_words(4097), 68);
 }
 
+/* Just beyond four levels: too many for the twin, so edges only. */
+enum {
+	FIVE_LEVELS = 64 * 64 * 64 * 64 + 1,
+	EDGES = 9
+};
+static const uint32_t edges[EDGES] = {
+	0, 63, 64, 4095, 4096, 262143, 262144, FIVE_LEVELS - 2, FIVE_LEVELS - 1
+};
+
+/* The smallest edge >= i that is in, a bit for each. */
+static uint32_t edge_next(unsigned in, uint32_t i)
+{
+	uint32_t k;
+
+	for (k = 0; k < EDGES; k++) {
+		if (in >> k & 1 && edges[k] >= i)
+			return edges[k];
+	}
+	return TKW__BITSET_NONE;
+}
+
+static void edges_compare(const struct tkw__bitset *set, unsigned in)
+{
+	uint32_t k, i;
+
+	assert_true(tkw__bitset_sound(set));
+	if (in)
+		assert_int_equal(tkw__bitset_first(set), edge_next(in, 0));
+	for (k = 0; k < EDGES; k++) {
+		for (i = edges[k] - (edges[k] > 0); i <= edges[k] + 1; i++)
+			assert_int_equal(tkw__bitset_next(set, i),
+					 edge_next(in, i));
+	}
+}
+
+/* Each subset of the edges, one added or dropped at a time. */
+static void test_bitset_of_five_levels(void **state)
+{
+	uint64_t *mem = malloc(tkw__bitset_words(FIVE_LEVELS) * sizeof(*mem));
+	struct tkw__bitset set;
+	unsigned in = 0;
+	unsigned n, k;
+
+	(void)state;
+	assert_non_null(mem);
+	tkw__bitset_init(&set, mem, FIVE_LEVELS);
+	assert_int_equal(set.levels, 5);
+	edges_compare(&set, in);
+	for (n = 1; n <= 1u << EDGES; n++) {
+		k = n < 1u << EDGES ? tkw__lowest_bit(n) : EDGES - 1;
+		in ^= 1u << k;
+		if (in >> k & 1)
+			tkw__bitset_add(&set, edges[k]);
+		else
+			tkw__bitset_drop(&set, edges[k]);
+		edges_compare(&set, in);
+	}
+	assert_int_equal(in, 0);
+	free(mem);
+}
+
 static void test_links_append_and_remove(void **state)
 {
 	struct tkw_link head, a, b, c;
@@ -270,6 +331,7 @@ int main(void)
 		BED_TEST(test_bitset_add_and_drop_twice, BED_ONCE),
 		BED_TEST(test_bitset_of_the_largest_wheel_fits_its_levels,
 			 BED_ONCE),
+		BED_TEST(test_bitset_of_five_levels, BED_ONCE),
 		BED_TEST(test_links_append_and_remove, BED_ONCE),
 		BED_TEST(test_version_of_header_and_library_agree, BED_ONCE),
 	};

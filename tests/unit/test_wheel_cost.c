@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wheel_cost.c - SPEC 1.5, and the costs in 1.1 and 1.7, in units that can
- * be counted: steps of an advance, memory that may not be touched, calls of the
- * allocator. No clock.
+ * test_wheel_cost.c - SPEC 1.5, and the costs in 1.1, 1.7 and 1.11, in units
+ * that can be counted: steps of an advance, memory that may not be touched,
+ * calls of the allocator. No clock.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, sysconf */
 #include "bed.h"
@@ -12,7 +12,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "wheel/engine.h"
+
 static const uint64_t ten_years = UINT64_C(315360000000); /* in ms */
+
+static void count_it(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
+{
+	(void)w;
+	(void)e;
+	++*(unsigned *)ctx;
+}
 
 static void test_1_5_an_empty_wheel_advances_without_a_step(void **state)
 {
@@ -120,6 +129,71 @@ static void test_1_5_a_tick_costs_a_step_per_entry_due(void **state)
 	assert_int_equal(b->expired, 10);
 }
 
+/* Passing over an entry whose round has not come is a step like any other. */
+enum {
+	PASSED = 5
+};
+
+static void add_passed(struct bed *b, uint64_t now)
+{
+	uint32_t i;
+
+	for (i = 1; i <= PASSED; i++)
+		bed_add(b, i, now + i * b->shape.slots);
+}
+
+/* The slot of now is looked through: nothing but the time is different. */
+static void expect_passed(struct bed *b, uint64_t now)
+{
+	uint64_t slot = now & (b->shape.slots - 1);
+	uint32_t i;
+
+	assert_true(tkw_wheel_now(b->w) == now + 1);
+	assert_int_equal(tkw_wheel_count(b->w), PASSED);
+	for (i = 1; i <= PASSED; i++) {
+		assert_true(tkw_entry_tick(&b->e[i]) ==
+			    now + i * b->shape.slots);
+		bed_expect_place(b, i, 0, slot, i - 1);
+	}
+}
+
+static void test_1_5_an_entry_passed_over_is_a_step(void **state)
+{
+	struct bed *b = *state;
+	uint64_t now = 3;
+	uint32_t i;
+
+	bed_restart(b, now);
+	bed_add(b, 0, now);
+	add_passed(b, now);
+	assert_int_equal(bed_advance_by(b, now, 1), 1);
+	bed_expect(b, "0@3");
+	for (i = 1; i < PASSED; i++) {
+		assert_int_equal(bed_advance_by(b, now, 1), 1);
+		assert_true(tkw_wheel_now(b->w) == now);
+	}
+	assert_int_equal(bed_advance_by(b, now, 1), 0);
+	bed_expect(b, "");
+	expect_passed(b, now);
+}
+
+/* One that is due behind them has to wait for so many steps. */
+static void test_1_5_entries_passed_over_delay_one_behind(void **state)
+{
+	struct bed *b = *state;
+	uint64_t now = 3;
+
+	bed_restart(b, now);
+	add_passed(b, now);
+	bed_add(b, 0, now);
+	assert_int_equal(bed_advance_by(b, now, PASSED), 1);
+	bed_expect(b, "");
+	assert_true(tkw_wheel_now(b->w) == now);
+	assert_int_equal(bed_advance_by(b, now, 1), 0);
+	bed_expect(b, "0@3");
+	expect_passed(b, now);
+}
+
 /* Pages of entries that can be made untouchable. */
 struct pages {
 	struct tkw_entry *e;
@@ -196,6 +270,164 @@ static void test_1_7_next_looks_at_no_entry(void **state)
 	drop_long_list(b, &p);
 }
 
+/*
+ * A wheel of very many slots, a few of them in use. The pages of the others are
+ * untouchable: whoever goes through all slots dies.
+ */
+enum {
+	SPARSE_SLOTS = 1 << 20,
+	SPARSE = 6
+};
+
+struct sparse {
+	struct tkw_wheel *w;
+	void *mem;
+	size_t bytes;
+	struct tkw_entry e[SPARSE];
+};
+
+/* Set the access to the pages that hold slots and nothing else. */
+static void protect_slots(struct sparse *s, int access)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t begin = offsetof(struct tkw_wheel, slots);
+	size_t end = begin + SPARSE_SLOTS * sizeof(struct tkw_link);
+
+	begin = (begin + page - 1) / page * page;
+	end = end / page * page;
+	assert_true(begin + 8 * page < end);
+	assert_int_equal(mprotect((char *)s->mem + begin, end - begin, access),
+			 0);
+}
+
+static void open_slot(struct sparse *s, uint32_t slot)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t at = offsetof(struct tkw_wheel, slots) +
+		    slot * sizeof(struct tkw_link);
+
+	assert_int_equal(mprotect((char *)s->mem + at / page * page, page,
+				  PROT_READ | PROT_WRITE),
+			 0);
+}
+
+/* Due in twenty years and later; two share a slot, one has the last of all. */
+static void sparse_init(struct sparse *s)
+{
+	static const uint32_t slots[SPARSE] = {
+		SPARSE_SLOTS / 8, SPARSE_SLOTS / 8,     SPARSE_SLOTS / 3,
+		SPARSE_SLOTS / 2, SPARSE_SLOTS / 7 * 5, SPARSE_SLOTS - 1
+	};
+	struct tkw_wheel_config cfg = { .engine = TKW_WHEEL_HASHED,
+					.slots = SPARSE_SLOTS };
+	uint64_t round = 2 * ten_years / SPARSE_SLOTS + 1;
+	uint32_t i;
+
+	memset(s, 0, sizeof(*s));
+	assert_int_equal(tkw_wheel_bytes(&cfg, &s->bytes), 0);
+	s->mem = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(s->mem != MAP_FAILED);
+	assert_int_equal(tkw_wheel_init(&s->w, s->mem, s->bytes, &cfg), 0);
+	for (i = 0; i < SPARSE; i++)
+		assert_int_equal(tkw_wheel_add(s->w, &s->e[i],
+					       round * SPARSE_SLOTS + slots[i]),
+				 0);
+	protect_slots(s, PROT_NONE);
+	for (i = 0; i < SPARSE; i++)
+		open_slot(s, slots[i]);
+}
+
+static void sparse_fini(struct sparse *s)
+{
+	protect_slots(s, PROT_READ | PROT_WRITE);
+	assert_int_equal(tkw_wheel_fini(s->w), 0);
+	assert_int_equal(munmap(s->mem, s->bytes), 0);
+}
+
+static void test_1_11_check_touches_only_slots_in_use(void **state)
+{
+	struct sparse s;
+
+	(void)state;
+	sparse_init(&s);
+	assert_null(tkw_wheel_check(s.w));
+	sparse_fini(&s);
+}
+
+static void test_1_11_a_walk_touches_only_slots_in_use(void **state)
+{
+	struct tkw_entry *e;
+	unsigned seen = 0;
+	unsigned n = 0;
+	struct sparse s;
+
+	(void)state;
+	sparse_init(&s);
+	for (e = tkw_wheel_first(s.w); e; e = tkw_wheel_after(s.w, e)) {
+		seen |= 1u << (e - s.e);
+		n++;
+	}
+	assert_int_equal(n, SPARSE);
+	assert_int_equal(seen, (1u << SPARSE) - 1);
+	sparse_fini(&s);
+}
+
+static void test_1_7_next_touches_only_slots_in_use(void **state)
+{
+	struct sparse s;
+	uint64_t first;
+
+	(void)state;
+	sparse_init(&s);
+	first = tkw_entry_tick(&s.e[0]);
+	assert_true(tkw_wheel_next(s.w) <= first);
+	/* Asked again in the middle of a slot, and of a lap. */
+	assert_int_equal(
+		tkw_wheel_advance(s.w, first, 1, count_it, &(unsigned){ 0 }),
+		1);
+	assert_true(tkw_wheel_next(s.w) <= first);
+	assert_int_equal(
+		tkw_wheel_advance(s.w, first, 1, count_it, &(unsigned){ 0 }),
+		0);
+	assert_true(tkw_wheel_next(s.w) > first);
+	assert_true(tkw_wheel_next(s.w) <= tkw_entry_tick(&s.e[2]));
+	sparse_fini(&s);
+}
+
+/* Ten years of nothing, and then to the last entry. */
+static void test_1_5_an_advance_touches_only_slots_in_use(void **state)
+{
+	unsigned fired = 0;
+	struct sparse s;
+
+	(void)state;
+	sparse_init(&s);
+	assert_int_equal(tkw_wheel_advance(s.w, ten_years, TKW_STEPS_UNBOUNDED,
+					   count_it, &fired),
+			 0);
+	assert_int_equal(fired, 0);
+	assert_int_equal(tkw_wheel_advance(s.w, 3 * ten_years,
+					   TKW_STEPS_UNBOUNDED, count_it,
+					   &fired),
+			 0);
+	assert_int_equal(fired, SPARSE);
+	sparse_fini(&s);
+}
+
+static void test_1_5_fini_touches_only_slots_in_use(void **state)
+{
+	struct sparse s;
+	uint32_t i;
+
+	(void)state;
+	sparse_init(&s);
+	assert_int_equal(tkw_wheel_fini(s.w), 0);
+	for (i = 0; i < SPARSE; i++)
+		assert_int_equal(tkw_entry_linked(&s.e[i]), 0);
+	assert_int_equal(munmap(s.mem, s.bytes), 0);
+}
+
 /* A store: the wheel itself is not written to, nor any other entry. */
 static void test_1_5_extend_writes_to_its_entry_only(void **state)
 {
@@ -246,13 +478,6 @@ void *wrap_realloc(void *old, size_t size)
 {
 	allocator_calls++;
 	return real_realloc(old, size);
-}
-
-static void count_it(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
-{
-	(void)w;
-	(void)e;
-	++*(unsigned *)ctx;
 }
 
 static void test_1_1_no_call_of_the_allocator(void **state)
@@ -336,7 +561,16 @@ int main(void)
 		BED_TEST(test_1_5_add_remove_move_touch_only_neighbours,
 			 BED_ANY),
 		BED_TEST(test_1_5_extend_writes_to_its_entry_only, BED_ANY),
+		BED_TEST(test_1_5_an_entry_passed_over_is_a_step, BED_HASHED),
+		BED_TEST(test_1_5_entries_passed_over_delay_one_behind,
+			 BED_HASHED),
+		BED_TEST(test_1_5_an_advance_touches_only_slots_in_use,
+			 BED_ONCE),
+		BED_TEST(test_1_5_fini_touches_only_slots_in_use, BED_ONCE),
 		BED_TEST(test_1_7_next_looks_at_no_entry, BED_ANY),
+		BED_TEST(test_1_7_next_touches_only_slots_in_use, BED_ONCE),
+		BED_TEST(test_1_11_a_walk_touches_only_slots_in_use, BED_ONCE),
+		BED_TEST(test_1_11_check_touches_only_slots_in_use, BED_ONCE),
 	};
 
 	return bed_main("wheel_cost", tests, sizeof(tests) / sizeof(tests[0]));
