@@ -81,14 +81,6 @@ static inline void tkw__bitset_add(struct tkw__bitset *b, uint32_t i)
 		tkw__bitset_above(b, i / 64, true);
 }
 
-/* The same, where i is a member already most of the time: nothing is written
- * then. Where that cannot be foreseen, the branch costs more than the store. */
-static inline void tkw__bitset_keep(struct tkw__bitset *b, uint32_t i)
-{
-	if (!(b->level[0][i / 64] >> i % 64 & 1))
-		tkw__bitset_add(b, i);
-}
-
 static inline void tkw__bitset_drop(struct tkw__bitset *b, uint32_t i)
 {
 	uint64_t *word = &b->level[0][i / 64];

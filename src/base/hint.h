@@ -19,13 +19,13 @@ enum {
 	TKW__LINE_BITS = 6
 };
 
+/* The highest two bits are for whoever packs the hint to drop. */
 static inline uint32_t tkw__hint_to(const void *p)
 {
-	return (uint32_t)((uintptr_t)p >> TKW__LINE_BITS) &
-	       ((1u << TKW__HINT_BITS) - 1);
+	return (uint32_t)((uintptr_t)p >> TKW__LINE_BITS);
 }
 
-/* Fetch the line that a hint names, to be written to soon. */
+/* Fetch the line that a hint of 30 bits names, to be written to soon. */
 static inline void tkw__hint_follow(const void *holder, uint32_t hint)
 {
 	uint64_t span = (UINT64_C(1) << (TKW__HINT_BITS + TKW__LINE_BITS)) - 1;

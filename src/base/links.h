@@ -21,7 +21,8 @@ static inline bool tkw__links_empty(const struct tkw_link *head)
 	return head->next == head;
 }
 
-static inline void tkw__links_append(struct tkw_link *head, struct tkw_link *l)
+/* Return true if the list was empty. */
+static inline bool tkw__links_append(struct tkw_link *head, struct tkw_link *l)
 {
 	struct tkw_link *last = head->prev;
 
@@ -29,6 +30,7 @@ static inline void tkw__links_append(struct tkw_link *head, struct tkw_link *l)
 	l->prev = last;
 	last->next = l;
 	head->prev = l;
+	return last == head;
 }
 
 static inline void tkw__links_prepend(struct tkw_link *head, struct tkw_link *l)

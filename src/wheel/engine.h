@@ -139,8 +139,8 @@ static inline void tkw__append(struct tkw_wheel *w, struct tkw_entry *e,
 			       uint32_t slot, uint32_t hint)
 {
 	tkw__seat(e, slot, hint);
-	tkw__links_append(&w->slots[slot], &e->link);
-	tkw__bitset_keep(&w->used, slot);
+	if (tkw__links_append(&w->slots[slot], &e->link))
+		tkw__bitset_add(&w->used, slot);
 }
 
 static inline void tkw__fetch_ahead(const struct tkw_entry *e)

@@ -107,6 +107,8 @@ static inline void prepend(struct tkw_wheel *w, struct tkw_entry *e,
 		hint = tkw__trail_step(&w->trail[slot], hint);
 	tkw__seat(e, slot, hint);
 	tkw__links_prepend(&w->slots[slot], &e->link);
+	/* Whether the slot was empty cannot be foreseen here: the branch would
+	 * cost more than the store. */
 	tkw__bitset_add(&w->used, slot);
 }
 
@@ -186,7 +188,7 @@ static bool move_down(struct tkw_wheel *w, struct tkw__pass *p, uint32_t slot,
 
 bool tkw__hier_advance(struct tkw_wheel *w, struct tkw__pass *p)
 {
-	while (w->count > 0) {
+	while (w->count > 0 && w->now <= p->to) {
 		uint32_t slot = w->moving ? w->moving : tkw__hier_first(w);
 		uint64_t start = tkw__hier_start(w->base, slot);
 		bool more;
