@@ -223,9 +223,9 @@ uint64_t tkw_wheel_now(const struct tkw_wheel *w);
  *
  * Return  a bound: a tick >= now, and never later than the earliest entry's.
  *         It is earlier when that entry sits in a coarse ring, was extended or
- *         waits for its round, or (hashed) when an earlier entry was removed.
- *         An advance to it then moves each entry of that slot down by a ring,
- *         or (hashed) looks at each.
+ *         waits for its round, when a bounded advance has stopped, or (hashed)
+ *         when an earlier entry was removed. An advance to it then moves each
+ *         entry of that slot to where it belongs, or (hashed) looks at each.
  *         TKW_TICK_NEVER if the wheel is empty or NULL.
  */
 uint64_t tkw_wheel_next(const struct tkw_wheel *w);

@@ -7,7 +7,8 @@
  * the worst that a stale hint can do is to fetch a line in vain.
  *
  * 30 bits of line number span 64 GiB; the bits above are taken from the address
- * of the one who holds the hint. Things farther apart lose the help, not more.
+ * of the one who holds the hint. Where a boundary of 64 GiB lies between the
+ * two the help is lost, and no more.
  */
 #ifndef TKW_BASE_HINT_H
 #define TKW_BASE_HINT_H
@@ -25,7 +26,7 @@ static inline uint32_t tkw__hint_to(const void *p)
 	return (uint32_t)((uintptr_t)p >> TKW__LINE_BITS);
 }
 
-/* Fetch the line that a hint of 30 bits names, to be written to soon. */
+/* Fetch the line that a hint of 30 bits names; it will be written to. */
 static inline void tkw__hint_follow(const void *holder, uint32_t hint)
 {
 	uint64_t span = (UINT64_C(1) << (TKW__HINT_BITS + TKW__LINE_BITS)) - 1;

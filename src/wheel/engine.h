@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * engine.h - what the files of the wheel share: its struct, and the two things
- * both engines do alike: to link an entry into a slot and to take it out.
+ * engine.h - what the files of the wheel share: its struct, and all that an add
+ * or a remove does: which slot a tick belongs to, to link an entry there, and
+ * to take it out.
  *
- * The engines differ in which slot a tick belongs to and in how they advance.
- * Everything else is common: an array of slots, each the head of a list, and
- * the set of the slots in use.
+ * Common to both engines are an array of slots, each the head of a list, and
+ * the set of the slots in use. They differ in the slot of a tick and in how
+ * they advance.
  *
  * Invariants, verified by check.c:
  * (I1) A slot is in `used` if and only if its list is not empty.
@@ -21,6 +22,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bits.h"
@@ -40,6 +42,8 @@ enum {
 	TKW__HIER_LEVELS = 2 /* of the bit set for so many slots */
 };
 _Static_assert(64 % TKW__RING_BITS == 0, "the rings span 64 bits exactly");
+_Static_assert(TKW__HIER_SLOTS > 64 && TKW__HIER_SLOTS <= 64 * 64,
+	       "two levels of 64 bits hold the slots");
 
 /* Flags of an entry; its hint has the bits above them. */
 enum {
@@ -50,8 +54,9 @@ enum {
 _Static_assert(TKW__FLAG_BITS + TKW__HINT_BITS == 32, "flags fit");
 
 /*
- * A trail has the last few entries that were linked into a slot, so that each
- * new one can hint at the one so many before it: see hierarchical.c, "Misses".
+ * A trail has the last few entries that came to a slot the way most do, so that
+ * each new one can hint at the one so many before it: from above in ring 0, by
+ * an add in rings 1 and 2. See hierarchical.c, "Misses".
  */
 enum {
 	TKW__TRAIL = 7,
@@ -83,10 +88,16 @@ struct tkw_wheel {
 	uint64_t lap_min;
 	struct tkw__bitset used;
 	struct tkw__trail *trail; /* hierarchical: of the slots < TKW__TRAILS */
-	/* The trails and the words of `used` come behind. Aligned so that no
-	 * slot and no trail lies across two cache lines. */
-	_Alignas(16) struct tkw_link slots[];
+	/* The trails and the words of `used` come behind. In memory aligned to
+	 * 64 no slot and no trail lies across two cache lines. */
+	_Alignas(max_align_t) struct tkw_link slots[];
 };
+_Static_assert(_Alignof(struct tkw_wheel) <= _Alignof(max_align_t),
+	       "memory aligned for any object will do");
+_Static_assert(sizeof(void *) != 8 ||
+		       sizeof(struct tkw_wheel) % sizeof(struct tkw__trail) ==
+			       0,
+	       "slots and trails lie within cache lines");
 
 /* The arguments of a running advance. */
 struct tkw__pass {
@@ -164,6 +175,8 @@ static inline void tkw__hier_link(struct tkw_wheel *w, struct tkw_entry *e)
 	uint32_t slot = tkw__hier_slot(w->base, e->tick);
 	uint32_t hint = tkw__hint_to(e);
 
+	/* Rings 1 and 2 only: ring 0 is walked from its head, where it is no
+	 * help to know who came before. */
 	if (slot - TKW__RING_SLOTS < TKW__TRAILS - TKW__RING_SLOTS)
 		hint = tkw__trail_step(&w->trail[slot], hint);
 	tkw__append(w, e, slot, hint);
@@ -212,6 +225,20 @@ static inline uint64_t tkw__hier_next(const struct tkw_wheel *w)
 	if (w->moving)
 		return w->now;
 	return tkw__hier_start(w->base, tkw__hier_first(w));
+}
+
+/*
+ * If there is nothing to do up to a tick, which is the case for most ticks of
+ * most wheels, go behind it. A slot that is moving is due now, so it is not
+ * left behind; an empty wheel has no first slot to ask for.
+ */
+static inline bool tkw__hier_skip(struct tkw_wheel *w, uint64_t to)
+{
+	if (w->count == 0 || tkw__hier_next(w) <= to)
+		return false;
+	w->base = to;
+	w->now = to + 1;
+	return true;
 }
 
 /* Take the entry out and call the user; anything may have changed after. */

@@ -37,16 +37,18 @@
  *
  * Misses: a list of entries that have left the cache costs a whole memory
  *         latency per entry, for the address of the next one is in the one
- *         before. So each entry carries a hint at the entry that comes seven
+ *         before. So an entry carries a hint at the entry that comes seven
  *         after it when its list is walked, which is fetched ahead. Who that
  *         is must be known when the entry is linked; therefore lists are
  *         walked against the order of linking: appended lists (the higher
  *         rings) from the tail, prepended ones (ring 0) from the head. A
  *         slot's trail has its last seven entries; the new one takes over the
- *         oldest as its hint. What moves to a ring above 0 is prepended and
- *         yet walked from the tail; there the entry linked seven before gets
- *         the new one as its hint: `leads` has it, and it is alive, for no one
- *         else runs meanwhile. Nothing but speed depends on hints: see hint.h.
+ *         oldest as its hint. (An add to ring 0 itself has none: it is there
+ *         for a quarter of a turn only. Rings above 2 have none either.) What
+ * moves to a ring above 0 is prepended and yet walked from the tail; there the
+ * entry linked seven before gets the new one as its hint: `leads` has it, and
+ * it is alive, for no one else runs meanwhile. Nothing but speed depends on
+ * hints: see hint.h.
  *
  * Invariants besides those of engine.h:
  * (H1) base <= now; every slot in use starts at or after now.
@@ -89,6 +91,8 @@ struct leads {
 static void follow(struct leads *l, struct tkw_entry *e, uint32_t i)
 {
 	if (l->followers[i] == TKW__TRAIL) {
+		/* It was seated by this very call: it has no other flag. */
+		assert(!(l->lead[i]->flags & TKW__EXTENDED));
 		l->lead[i]->flags =
 			tkw__hint_to(e) << TKW__FLAG_BITS | TKW__LINKED;
 		l->lead[i] = tkw__entry_of(l->lead[i]->link.prev);
@@ -202,7 +206,7 @@ bool tkw__hier_advance(struct tkw_wheel *w, struct tkw__pass *p)
 		if (more)
 			return true;
 	}
-	w->moving = 0;
+	w->moving = 0; /* all of it was removed while it was stopped */
 	w->base = p->to;
 	w->now = p->to + 1;
 	return false;

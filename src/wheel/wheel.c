@@ -87,6 +87,7 @@ int tkw_wheel_init(struct tkw_wheel **out, void *mem, size_t bytes,
 	for (uint32_t i = 0; i < trails; i++)
 		w->trail[i] = (struct tkw__trail){ .at = 0 };
 	tkw__bitset_init(&w->used, (void *)&w->trail[trails], slots);
+	assert(w->hashed || w->used.levels == TKW__HIER_LEVELS);
 	*out = w;
 	return 0;
 }
@@ -169,6 +170,7 @@ uint64_t tkw_tick_with_slack(uint64_t tick, uint64_t slack)
 	return last & UINT64_MAX << tkw__highest_bit((tick - 1) ^ last);
 }
 
+/* Return true if the bound was met first. */
 static bool run_pass(struct tkw_wheel *w, struct tkw__pass *p)
 {
 	bool more;
@@ -180,14 +182,14 @@ static bool run_pass(struct tkw_wheel *w, struct tkw__pass *p)
 	else
 		more = tkw__hier_advance(w, p);
 	w->in_pass = false;
-	w->floor = w->now;
-	w->floor_due = w->now;
 	return more;
 }
 
 int tkw_wheel_advance(struct tkw_wheel *w, uint64_t to, uint64_t max_steps,
 		      tkw_expire_fn *fn, void *ctx)
 {
+	bool more = false;
+
 	if (w == NULL || fn == NULL)
 		return -EINVAL;
 	if (w->in_pass)
@@ -195,15 +197,12 @@ int tkw_wheel_advance(struct tkw_wheel *w, uint64_t to, uint64_t max_steps,
 	to = tkw__min_u64(to, TKW_TICK_NEVER - 1);
 	if (to < w->now)
 		return 0;
-	if (!w->hashed && w->count > 0 && tkw__hier_next(w) > to) {
-		/* Most ticks of most wheels: nothing to do. */
-		w->base = to;
-		w->now = to + 1;
-		w->floor = to + 1;
-		w->floor_due = to + 1;
-		return 0;
-	}
-	return run_pass(w, &(struct tkw__pass){ to, max_steps, fn, ctx });
+	if (w->hashed || !tkw__hier_skip(w, to))
+		more = run_pass(w,
+				&(struct tkw__pass){ to, max_steps, fn, ctx });
+	w->floor = w->now;
+	w->floor_due = w->now;
+	return more;
 }
 
 uint64_t tkw_wheel_now(const struct tkw_wheel *w)
