@@ -43,12 +43,12 @@
  *         walked against the order of linking: appended lists (the higher
  *         rings) from the tail, prepended ones (ring 0) from the head. A
  *         slot's trail has its last seven entries; the new one takes over the
- *         oldest as its hint. (An add to ring 0 itself has none: it is there
- *         for a quarter of a turn only. Rings above 2 have none either.) What
- * moves to a ring above 0 is prepended and yet walked from the tail; there the
- * entry linked seven before gets the new one as its hint: `leads` has it, and
- * it is alive, for no one else runs meanwhile. Nothing but speed depends on
- * hints: see hint.h.
+ *         oldest as its hint. (An add to ring 0 itself has none, for it comes
+ *         last in the walk; rings above 2 have none either.) What moves to a
+ *         ring above 0 is prepended and yet walked from the tail; there the
+ *         entry linked seven before gets the new one as its hint: `leads` has
+ *         it, and it is alive, for no one else runs meanwhile. Nothing but
+ *         speed depends on hints: see hint.h.
  *
  * Invariants besides those of engine.h:
  * (H1) base <= now; every slot in use starts at or after now.
@@ -206,7 +206,7 @@ bool tkw__hier_advance(struct tkw_wheel *w, struct tkw__pass *p)
 		if (more)
 			return true;
 	}
-	w->moving = 0; /* all of it was removed while it was stopped */
+	w->moving = 0; /* still set if the wheel was emptied meanwhile */
 	w->base = p->to;
 	w->now = p->to + 1;
 	return false;
