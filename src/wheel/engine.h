@@ -117,10 +117,11 @@ uint64_t tkw__hashed_next(const struct tkw_wheel *w);
 /* The ring is the highest digit in which tick and base differ. */
 static inline uint32_t tkw__hier_slot(uint64_t base, uint64_t tick)
 {
-	unsigned ring = tkw__highest_bit((tick ^ base) | 1) / TKW__RING_BITS;
-	unsigned digit = (unsigned)(tick >> ring * TKW__RING_BITS);
+	unsigned differ = tkw__highest_bit((tick ^ base) | 1);
+	unsigned shift = differ / TKW__RING_BITS * TKW__RING_BITS;
+	unsigned digit = (unsigned)(tick >> shift) % TKW__RING_SLOTS;
 
-	return ring * TKW__RING_SLOTS + digit % TKW__RING_SLOTS;
+	return shift * (TKW__RING_SLOTS / TKW__RING_BITS) + digit;
 }
 
 /* The first tick of a slot of the hierarchical engine, relative to base. */
@@ -146,12 +147,16 @@ static inline void tkw__seat(struct tkw_entry *e, uint32_t slot, uint32_t hint)
 	e->flags = hint << TKW__FLAG_BITS | TKW__LINKED;
 }
 
+/* tkw__bitset_add() for a slot that was empty. A call of its own: most adds do
+ * not need it, and without it an add has registers enough. */
+void tkw__use_slot(struct tkw_wheel *w, uint32_t slot);
+
 static inline void tkw__append(struct tkw_wheel *w, struct tkw_entry *e,
 			       uint32_t slot, uint32_t hint)
 {
 	tkw__seat(e, slot, hint);
 	if (tkw__links_append(&w->slots[slot], &e->link))
-		tkw__bitset_add(&w->used, slot);
+		tkw__use_slot(w, slot);
 }
 
 static inline void tkw__fetch_ahead(const struct tkw_entry *e)

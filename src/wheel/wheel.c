@@ -105,6 +105,12 @@ int tkw_wheel_fini(struct tkw_wheel *w)
 	return 0;
 }
 
+void __attribute__((noinline, cold))
+tkw__use_slot(struct tkw_wheel *w, uint32_t slot)
+{
+	tkw__bitset_add(&w->used, slot);
+}
+
 /* Link an entry that is not linked, for a tick of the caller's. */
 static void add(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
 {
@@ -118,8 +124,8 @@ int tkw_wheel_add(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
 		return -EINVAL;
 	if (e->flags & TKW__LINKED)
 		return -EEXIST;
-	add(w, e, tick);
 	w->count++;
+	add(w, e, tick);
 	return 0;
 }
 
