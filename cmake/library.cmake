@@ -6,7 +6,18 @@ set(tkw_sources
   src/wheel/wheel.c
   src/wheel/hierarchical.c
   src/wheel/hashed.c
-  src/wheel/check.c)
+  src/wheel/check.c
+  src/os/sync.c
+  src/os/clock.c
+  src/os/thread.c
+  src/os/memory.c
+  src/timer/slab.c
+  src/timer/shard.c
+  src/timer/timer.c
+  src/timer/worker.c
+  src/timer/life.c
+  src/timer/see.c)
+find_package(Threads REQUIRED)
 set(tkw_map ${PROJECT_SOURCE_DIR}/src/tickwheel.map)
 
 function(tkw_library target kind)
@@ -15,6 +26,7 @@ function(tkw_library target kind)
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PUBLIC Threads::Threads)
   tkw_flags(${target})
 endfunction()
 
@@ -45,9 +57,11 @@ add_library(tickwheel::static ALIAS tickwheel_static)
 set_target_properties(tickwheel_static PROPERTIES OUTPUT_NAME tickwheel)
 
 if(TKW_BUILD_TESTS OR TKW_BUILD_FUZZ)
-  # Rings of 16 slots, so that the tests meet every ring's boundary often.
+  # Rings of 16 slots, blocks of 64 timeouts and 15 generations, so that the
+  # tests meet every boundary often.
   tkw_library(tickwheel_narrow STATIC)
-  target_compile_definitions(tickwheel_narrow PUBLIC TKW__RING_BITS=4)
+  target_compile_definitions(tickwheel_narrow PUBLIC
+    TKW__RING_BITS=4 TKW__BLOCK_BITS=6 TKW__GENERATION_BITS=4)
 endif()
 
 install(TARGETS tickwheel tickwheel_static)

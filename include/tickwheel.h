@@ -3,6 +3,7 @@
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H
 
+#include "tickwheel/timer.h"   /* IWYU pragma: export */
 #include "tickwheel/version.h" /* IWYU pragma: export */
 #include "tickwheel/wheel.h"   /* IWYU pragma: export */
 

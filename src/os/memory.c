@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* memory.c - aligned_alloc() for small pieces, mmap() for large ones. */
+#define _GNU_SOURCE
+#include "os/memory.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum {
+	LARGE = 256 * 1024
+};
+
+static size_t to_pages(size_t bytes)
+{
+	return (bytes + 4095) & ~(size_t)4095;
+}
+
+/* Map more than needed, and cut off what lies before and behind. */
+static void *map(size_t bytes, size_t align)
+{
+	size_t more = bytes + align;
+	char *all = mmap(NULL, more, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *mem;
+
+	if (all == MAP_FAILED)
+		return NULL;
+	mem = all + (-(uintptr_t)all & (align - 1));
+	if (mem != all)
+		munmap(all, (size_t)(mem - all));
+	if (mem + bytes != all + more)
+		munmap(mem + bytes, (size_t)(all + more - (mem + bytes)));
+	return mem;
+}
+
+void *tkw__memory_take(size_t bytes, size_t align)
+{
+	if (bytes >= LARGE)
+		return map(to_pages(bytes), align < 4096 ? 4096 : align);
+	return aligned_alloc(align, (bytes + align - 1) & ~(align - 1));
+}
+
+void tkw__memory_free(void *mem, size_t bytes)
+{
+	if (bytes >= LARGE)
+		munmap(mem, to_pages(bytes));
+	else
+		free(mem);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* memory.h - memory from the system. */
+#ifndef TKW_OS_MEMORY_H
+#define TKW_OS_MEMORY_H
+
+#include <stddef.h>
+
+/*
+ * bytes of memory aligned to align, a power of two; NULL if there is none.
+ * Large pieces are mapped on their own, so that freeing them gives them back to
+ * the system at once, which malloc() does not promise.
+ */
+void *tkw__memory_take(size_t bytes, size_t align);
+void tkw__memory_free(void *mem, size_t bytes);
+
+#endif /* TKW_OS_MEMORY_H */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* thread.h - threads, and what the process has and is. */
+#ifndef TKW_OS_THREAD_H
+#define TKW_OS_THREAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Make a thread. Return  0 or -errno. */
+int tkw__thread_create(void *(*run)(void *arg), void *arg, void **handle);
+void tkw__thread_join(void *handle);
+
+/* Fit the calling thread for a worker: its name, and no signals. */
+void tkw__thread_become_worker(const char *name);
+
+/* The signals of the calling thread: block all, and put back what was. What a
+ * thread blocks, the threads that it makes block from their begin. */
+struct tkw__signals {
+	uint64_t mask[16];
+};
+void tkw__signals_block(struct tkw__signals *were);
+void tkw__signals_restore(const struct tkw__signals *were);
+
+/* Forbid the cancellation of the calling thread; returns what was. */
+int tkw__thread_no_cancel(void);
+void tkw__thread_restore_cancel(int was);
+
+/* A small number of the calling thread's own, in the order of first asking. */
+uint32_t tkw__thread_number(void);
+
+/* How many CPUs the process may use: its affinity, and its cgroup's quota. */
+uint32_t tkw__cpus(void);
+
+/* Watch for forks. Return  0 or -ENOMEM. */
+int tkw__forks_watch(void);
+/* How many forks lie between the first watch and this process. */
+uint32_t tkw__forks(void);
+
+/* Unforeseeable bits. */
+uint64_t tkw__random(void);
+
+#endif /* TKW_OS_THREAD_H */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * core.h - what the files of the timer share.
+ *
+ * Locks, and the order in which they are taken: `life` (start and stop), a
+ * shard's, those of further shards in the order of their numbers, `alarm_lock`.
+ * No two are held at once but by the ledger, which holds all the shards'.
+ */
+#ifndef TKW_TIMER_CORE_H
+#define TKW_TIMER_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "os/clock.h"
+#include "os/sync.h"
+#include "timer/shard.h"
+
+enum {
+	TKW__SHARDS_MAX = 64,
+	TKW__NAME_BYTES = 16
+};
+
+/* The life of a timer. */
+enum {
+	TKW__INIT = 0,
+	TKW__STARTED = 1,
+	TKW__STOPPING = 2,
+	TKW__STOPPED = 3
+};
+
+struct tkw_timer {
+	/* Set by create, and read only. */
+	uint64_t tick_ns;
+	uint64_t unit_ns; /* of the `before` of a timeout */
+	uint64_t slack_max_ns;
+	uint32_t shard_mask;
+	uint32_t forks; /* of the process that made it */
+	bool manual;
+	bool boottime;
+	bool own_clock; /* a hook for now */
+	bool limited;
+	uint64_t max_pending;
+	struct tkw_timer_hooks hooks;
+	char name[TKW__NAME_BYTES];
+	struct tkw__shard *shards;
+	size_t shards_bytes;
+
+	/* life.c */
+	struct tkw__lock life;
+	struct tkw__a32 state;
+	void *thread;
+
+	/* Written by the worker at the begin of a turn: the first tick that no
+	 * turn has covered, and the time, below which no reading counts. */
+	struct tkw__a64 covered;
+	struct tkw__a64 last_ns;
+
+	/* The worker's sleep: it needs no waking for ticks from `armed` on; 0
+	 * while it is awake. See worker.c. */
+	struct tkw__lock alarm_lock;
+	struct tkw__alarm alarm;
+	struct tkw__a64 armed;
+	struct tkw__a32 turning; /* manual: see life.c */
+
+	/* Only if limited: how many places are taken. */
+	_Alignas(64) struct tkw__a64 reserved;
+
+	/* The worker's own: each shard's next tick, as of its last look. */
+	_Alignas(64) uint64_t next[TKW__SHARDS_MAX];
+};
+
+/*
+ * Who calls whom: one frame on the stack of a thread for each function of the
+ * user's that the library has called there, so that a call which would wait for
+ * itself is known.
+ */
+struct tkw__frame {
+	const struct tkw_timer *timer;
+	struct tkw__frame *up;
+};
+void tkw__frame_enter(struct tkw__frame *f, const struct tkw_timer *t);
+void tkw__frame_leave(const struct tkw__frame *f);
+/* Is this thread inside a function that this timer has called? */
+bool tkw__frame_inside(const struct tkw_timer *t);
+
+/* Was the timer made by a parent of this process? */
+bool tkw__is_foreign(const struct tkw_timer *t);
+
+/* The clock, never before the begin of the last turn, never negative. */
+int64_t tkw__now(struct tkw_timer *t);
+
+/* The deadline of a timeout. */
+int64_t tkw__deadline_of(const struct tkw_timer *t,
+			 const struct tkw__timeout *to);
+
+/* What is to be said of a timeout, at a time. It is not FREE, and the lock is
+ * held or the timeout is the caller's. */
+struct tkw_timeout_info tkw__info_of(const struct tkw_timer *t,
+				     const struct tkw__shard *s,
+				     const struct tkw__timeout *to,
+				     int64_t now_ns);
+
+/* Free what tkw__slab_put() returned, no lock held. */
+void tkw__give_back(struct tkw_timer *t, void *block);
+
+/* A place under max_pending is taken, or free again. */
+bool tkw__reserve(struct tkw_timer *t);
+void tkw__unreserve(struct tkw_timer *t);
+
+/* Call on_cancel, if there is one, and end the timeout, which is ENDING. */
+void tkw__finish_ending(struct tkw_timer *t, struct tkw__shard *s,
+			struct tkw__timeout *to);
+
+/* Make sure that the timer runs. Return  0, -ENOMEM or -ESHUTDOWN. */
+int tkw__ensure_started(struct tkw_timer *t);
+
+/* worker.c: a thread's whole life; a turn, which returns how many it fired and
+ * writes the tick at which the next one is needed. */
+void *tkw__worker_run(void *timer);
+uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next);
+/* At which tick the worker is needed; 0: at once. Looks at each shard. */
+uint64_t tkw__worker_next(struct tkw_timer *t);
+/* A timeout needs the worker at a tick: wake it in time. */
+void tkw__worker_call(struct tkw_timer *t, uint64_t tick);
+/* Wake it at once. */
+void tkw__worker_wake(struct tkw_timer *t);
+
+#endif /* TKW_TIMER_CORE_H */

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* see.c - what one can ask a timer. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "tickwheel/timer.h"
+#include "timer/core.h"
+
+struct tkw_timeout_info tkw__info_of(const struct tkw_timer *t,
+				     const struct tkw__shard *s,
+				     const struct tkw__timeout *to,
+				     int64_t now_ns)
+{
+	int64_t deadline_ns = tkw__deadline_of(t, to);
+
+	return (struct tkw_timeout_info){
+		.id = tkw__shard_id(s, to),
+		.state = tkw__state(to) == TKW__PENDING ? TKW_TIMEOUT_PENDING
+							: TKW_TIMEOUT_RUNNING,
+		.deadline_ns = deadline_ns,
+		.left_ns = deadline_ns == TKW_NEVER_NS ? TKW_NEVER_NS
+						       : deadline_ns - now_ns,
+		.task = {
+			.fn = to->fn,
+			.arg = to->arg,
+			.on_cancel = to->on_cancel,
+			.slack_ns = (int64_t)(tkw__slack(to) * t->tick_ns),
+		},
+	};
+}
+
+int tkw_timer_query(struct tkw_timer *t, uint64_t id,
+		    struct tkw_timeout_info *info)
+{
+	struct tkw__name n = tkw__name_of(id);
+	const struct tkw__timeout *to;
+	struct tkw__shard *s;
+	int err = -ENOENT;
+	int64_t now;
+
+	if (t == NULL || info == NULL)
+		return -EINVAL;
+	if (tkw__is_foreign(t))
+		return -EPERM;
+	if (n.shard > t->shard_mask)
+		return -ENOENT;
+	now = tkw__now(t);
+	s = &t->shards[n.shard];
+	tkw__lock_take(&s->lock);
+	to = tkw__shard_find(s, n);
+	if (to && tkw__state(to) != TKW__ENDING) {
+		*info = tkw__info_of(t, s, to, now);
+		err = 0;
+	}
+	tkw__lock_drop(&s->lock);
+	return err;
+}
+
+/* A time in the largest unit of which there is one: "1.2 s", "45 ms". */
+static void print_time(char *buf, size_t size, int64_t ns)
+{
+	static const struct {
+		int64_t ns;
+		const char *name;
+	} units[] = {
+		{ 24 * 3600 * TKW_SEC, "d" },
+		{ 3600 * TKW_SEC, "h" },
+		{ 60 * TKW_SEC, "min" },
+		{ TKW_SEC, "s" },
+		{ TKW_MSEC, "ms" },
+		{ TKW_USEC, "us" },
+		{ 1, "ns" },
+	};
+	size_t i = 0;
+	double count;
+
+	while (ns < units[i].ns && units[i].ns > 1)
+		i++;
+	count = (double)ns / (double)units[i].ns;
+	snprintf(buf, size, "%.*f %s", count < 9.95 && units[i].ns > 1, count,
+		 units[i].name);
+}
+
+int tkw_timer_print(struct tkw_timer *t, uint64_t id, char *buf, size_t size)
+{
+	struct tkw_timeout_info info;
+	const char *form;
+	char time[32];
+	int err;
+
+	if (t == NULL || (buf == NULL && size != 0))
+		return -EINVAL;
+	err = tkw_timer_query(t, id, &info);
+	if (err != 0)
+		return err;
+	if (info.left_ns == TKW_NEVER_NS)
+		return snprintf(buf, size, "never due");
+	print_time(time, sizeof(time),
+		   info.left_ns > 0 ? info.left_ns : -info.left_ns);
+	if (info.state == TKW_TIMEOUT_RUNNING)
+		form = "running, %s late";
+	else if (info.left_ns > 0)
+		form = "due in %s";
+	else
+		form = "due, %s late";
+	return snprintf(buf, size, form, time);
+}
+
+static void take_all(struct tkw_timer *t)
+{
+	for (uint32_t i = 0; i <= t->shard_mask; i++)
+		tkw__lock_take(&t->shards[i].lock);
+}
+
+static void drop_all(struct tkw_timer *t)
+{
+	for (uint32_t i = 0; i <= t->shard_mask; i++)
+		tkw__lock_drop(&t->shards[i].lock);
+}
+
+int tkw_timer_ledger(struct tkw_timer *t, struct tkw_ledger *out)
+{
+	struct tkw_ledger sum = { 0 };
+
+	if (t == NULL || out == NULL)
+		return -EINVAL;
+	if (tkw__is_foreign(t))
+		return -EPERM;
+	take_all(t);
+	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+		const struct tkw_ledger *l = &t->shards[i].ledger;
+
+		sum.accepted += l->accepted;
+		sum.fired += l->fired;
+		sum.cancelled += l->cancelled;
+		sum.dropped += l->dropped;
+		sum.handed_over += l->handed_over;
+		sum.pending += l->pending;
+	}
+	drop_all(t);
+	*out = sum;
+	return 0;
+}
+
+uint64_t tkw_timer_pending(struct tkw_timer *t)
+{
+	struct tkw_ledger l;
+
+	return tkw_timer_ledger(t, &l) == 0 ? l.pending : 0;
+}
+
+int64_t tkw_timer_now(struct tkw_timer *t)
+{
+	return t ? tkw__now(t) : 0;
+}
+
+const char *tkw_timer_check(struct tkw_timer *t)
+{
+	const char *broken = NULL;
+
+	if (t == NULL || tkw__is_foreign(t))
+		return "no timer of this process";
+	for (uint32_t i = 0; i <= t->shard_mask && !broken; i++) {
+		tkw__lock_take(&t->shards[i].lock);
+		broken = tkw__shard_check(&t->shards[i]);
+		tkw__lock_drop(&t->shards[i].lock);
+	}
+	return broken;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shard.c - where a timeout is, and how it gets there.
+ *
+ * Invariants, verified by tkw__shard_check() under the lock:
+ * (T1) The law: accepted = fired + cancelled + dropped + handed over + pending.
+ * (T2) As many timeouts are PENDING as the ledger says, each in the wheel or in
+ *      one of the two lists.
+ * (T3) The slab has as many in use as are PENDING, RUNNING and ENDING.
+ */
+#include "timer/shard.h"
+
+#include <errno.h>
+
+#include "os/thread.h"
+
+enum {
+	CACHE_LINE = 64,
+	FAR_BEHIND = 256 /* ticks */
+};
+
+int tkw__shard_init(struct tkw__shard *s, uint32_t number,
+		    const struct tkw_timer_hooks *hooks,
+		    const struct tkw_wheel_config *cfg)
+{
+	void *mem;
+	int err;
+
+	*s = (struct tkw__shard){ .number = number };
+	tkw__links_init(&s->due);
+	tkw__links_init(&s->late);
+	tkw__slab_init(&s->slab, hooks, tkw__random());
+	err = tkw_wheel_bytes(cfg, &s->wheel_bytes);
+	if (err != 0)
+		return err;
+	mem = hooks->alloc(hooks->ctx, s->wheel_bytes, CACHE_LINE);
+	if (mem == NULL)
+		return -ENOMEM;
+	return tkw_wheel_init(&s->wheel, mem, s->wheel_bytes, cfg);
+}
+
+void tkw__shard_fini(struct tkw__shard *s)
+{
+	const struct tkw_timer_hooks *hooks = s->slab.hooks;
+
+	tkw__slab_fini(&s->slab);
+	hooks->free(hooks->ctx, s->wheel, s->wheel_bytes);
+}
+
+static void put_late(struct tkw__shard *s, struct tkw__timeout *to,
+		     uint64_t tick)
+{
+	to->entry.tick = tick;
+	tkw__links_append(&s->late, &to->entry.link);
+}
+
+/* The wheel may be ahead of what the turns have covered: see catch_up. */
+static bool is_over(const struct tkw__shard *s, uint64_t tick, uint64_t covered)
+{
+	return tick < covered || tick < tkw_wheel_now(s->wheel);
+}
+
+uint64_t tkw__shard_place(struct tkw__shard *s, struct tkw__timeout *to,
+			  uint64_t tick, uint64_t covered)
+{
+	if (is_over(s, tick, covered)) {
+		put_late(s, to, tick);
+		return 0;
+	}
+	tkw_wheel_add(s->wheel, &to->entry, tick);
+	return tick;
+}
+
+uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
+			 uint64_t tick, uint64_t covered)
+{
+	if (!tkw_entry_linked(&to->entry) || is_over(s, tick, covered)) {
+		tkw__shard_pull(s, to);
+		return tkw__shard_place(s, to, tick, covered);
+	}
+	if (tick < tkw_entry_tick(&to->entry)) {
+		tkw_wheel_move(s->wheel, &to->entry, tick);
+		return tick;
+	}
+	tkw_wheel_extend(s->wheel, &to->entry, tick);
+	return TKW_TICK_NEVER; /* the worker comes for its old place */
+}
+
+void tkw__shard_pull(struct tkw__shard *s, struct tkw__timeout *to)
+{
+	if (tkw_entry_linked(&to->entry))
+		tkw_wheel_remove(s->wheel, &to->entry);
+	else
+		tkw__links_remove(&to->entry.link);
+}
+
+static void make_due(struct tkw_wheel *w, struct tkw_entry *e, void *shard)
+{
+	struct tkw__shard *s = shard;
+
+	(void)w;
+	tkw__links_append(&s->due, &e->link);
+}
+
+void tkw__shard_catch_up(struct tkw__shard *s, uint64_t tick)
+{
+	/* With no steps the wheel stops before the first tick with work. */
+	if (tick > tkw_wheel_now(s->wheel) &&
+	    tick - tkw_wheel_now(s->wheel) > FAR_BEHIND)
+		tkw_wheel_advance(s->wheel, tick - 1, 0, make_due, s);
+}
+
+bool tkw__shard_collect(struct tkw__shard *s, uint64_t tick, uint64_t steps)
+{
+	return tkw_wheel_advance(s->wheel, tick, steps, make_due, s) == 1;
+}
+
+void tkw__shard_collect_late(struct tkw__shard *s)
+{
+	if (tkw__links_empty(&s->late))
+		return;
+	/* Hang the chain behind what is due. */
+	s->late.next->prev = s->due.prev;
+	s->due.prev->next = s->late.next;
+	s->late.prev->next = &s->due;
+	s->due.prev = s->late.prev;
+	tkw__links_init(&s->late);
+}
+
+uint64_t tkw__shard_next(const struct tkw__shard *s)
+{
+	if (!tkw__links_empty(&s->late) || !tkw__links_empty(&s->due))
+		return 0;
+	return tkw_wheel_next(s->wheel);
+}
+
+struct tkw__timeout *tkw__shard_any(const struct tkw__shard *s)
+{
+	struct tkw_entry *e = tkw_wheel_first(s->wheel);
+
+	if (!tkw__links_empty(&s->due))
+		e = (struct tkw_entry *)s->due.next;
+	else if (!tkw__links_empty(&s->late))
+		e = (struct tkw_entry *)s->late.next;
+	return e ? tkw__timeout_of(e) : NULL;
+}
+
+void *tkw__shard_end(struct tkw__shard *s, struct tkw__timeout *to)
+{
+	if (s->waiters > 0) {
+		/* They look again under the lock, so no order is needed. */
+		TKW__ADD(&s->ended, 1, RELAXED);
+		tkw__unpark_all(&s->ended);
+	}
+	return tkw__slab_put(&s->slab, to);
+}
+
+static uint64_t list_length(const struct tkw_link *head)
+{
+	uint64_t n = 0;
+
+	for (const struct tkw_link *l = head->next; l != head; l = l->next)
+		n++;
+	return n;
+}
+
+/* How many timeouts of the slab are in a state. */
+static uint64_t count_state(const struct tkw__slab *slab, uint32_t state)
+{
+	uint64_t n = 0;
+
+	for (uint32_t b = 0; b < slab->count; b++) {
+		const struct tkw__timeout *to;
+
+		for (uint32_t i = 1; (to = tkw__slab_at(slab, b, i)); i++)
+			n += tkw__state(to) == state;
+	}
+	return n;
+}
+
+const char *tkw__shard_check(const struct tkw__shard *s)
+{
+	const struct tkw_ledger *l = &s->ledger;
+	uint64_t pending = count_state(&s->slab, TKW__PENDING);
+	const char *broken = tkw_wheel_check(s->wheel);
+
+	if (broken == NULL)
+		broken = tkw__slab_check(&s->slab);
+	if (broken)
+		return broken;
+	if (l->accepted !=
+	    l->fired + l->cancelled + l->dropped + l->handed_over + l->pending)
+		return "T1: the ledger does not balance";
+	if (pending != l->pending || pending != tkw_wheel_count(s->wheel) +
+							list_length(&s->due) +
+							list_length(&s->late))
+		return "T2: a pending timeout is nowhere, or twice";
+	if (s->slab.live != pending + count_state(&s->slab, TKW__RUNNING) +
+				    count_state(&s->slab, TKW__ENDING))
+		return "T3: a timeout in use is in no state";
+	return NULL;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shard.h - a part of a timer: a lock, a wheel, the timeouts in it, and their
+ * ledger. A thread schedules into the shard that its number picks, so that
+ * threads do not meet; an id says where its timeout lives.
+ *
+ * All calls but init, fini, take and drop are made with the lock held, which is
+ * a matter of nanoseconds: nothing here calls a function of the user's but the
+ * allocator.
+ */
+#ifndef TKW_TIMER_SHARD_H
+#define TKW_TIMER_SHARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/links.h"
+#include "os/sync.h"
+#include "timer/slab.h"
+#include "timer/timeout.h"
+
+struct tkw__shard {
+	_Alignas(64) struct tkw__lock lock; /* no line of its neighbour's */
+	uint32_t number;
+	bool closed; /* by stop: nothing new is taken in */
+	struct tkw_wheel *wheel;
+	/* PENDING, and no longer in the wheel: what this turn fires, and what
+	 * was scheduled for a tick that is over, for the next turn. */
+	struct tkw_link due;
+	struct tkw_link late;
+	struct tkw_ledger ledger;
+	uint32_t waiters;      /* for a task or an on-cancel to end */
+	struct tkw__a32 ended; /* counts up when one has, if someone waits */
+	struct tkw__slab slab;
+	size_t wheel_bytes;
+};
+
+/* Return  0 or -ENOMEM. */
+int tkw__shard_init(struct tkw__shard *s, uint32_t number,
+		    const struct tkw_timer_hooks *hooks,
+		    const struct tkw_wheel_config *cfg);
+void tkw__shard_fini(struct tkw__shard *s);
+
+/* The timeout that an id names, PENDING, RUNNING or ENDING; else NULL. */
+static inline struct tkw__timeout *tkw__shard_find(const struct tkw__shard *s,
+						   struct tkw__name n)
+{
+	return tkw__slab_find(&s->slab, n.index, n.generation);
+}
+
+static inline uint64_t tkw__shard_id(const struct tkw__shard *s,
+				     const struct tkw__timeout *to)
+{
+	return tkw__id_of((struct tkw__name){ s->number, tkw__slab_index(to),
+					      tkw__generation(to) });
+}
+
+/*
+ * Put a PENDING timeout, which is nowhere, where its tick belongs. `covered` is
+ * the first tick that no turn has covered: what is before it waits for the next
+ * turn.
+ *
+ * Return  the tick at which the worker is needed for it; 0: at once.
+ */
+uint64_t tkw__shard_place(struct tkw__shard *s, struct tkw__timeout *to,
+			  uint64_t tick, uint64_t covered);
+
+/* The same for one that is somewhere already. */
+uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
+			 uint64_t tick, uint64_t covered);
+
+/* Take a PENDING timeout out of wherever it is. */
+void tkw__shard_pull(struct tkw__shard *s, struct tkw__timeout *to);
+
+/* Let the wheel catch up with the time if it lags far behind and has nothing to
+ * do on the way, so that new entries need fewer moves. */
+void tkw__shard_catch_up(struct tkw__shard *s, uint64_t tick);
+
+/* Bring what the wheel has due up to a tick to the list of what is due, or move
+ * it nearer, so many steps at most. Return true if there is more to do. */
+bool tkw__shard_collect(struct tkw__shard *s, uint64_t tick, uint64_t steps);
+
+/* The late ones are due now. */
+void tkw__shard_collect_late(struct tkw__shard *s);
+
+/* At which tick the shard needs the worker; 0: at once; TKW_TICK_NEVER. */
+uint64_t tkw__shard_next(const struct tkw__shard *s);
+
+/* Any PENDING timeout; NULL if there is none. */
+struct tkw__timeout *tkw__shard_any(const struct tkw__shard *s);
+
+/* Free a timeout that was RUNNING or ENDING, and tell those who wait for it.
+ * Returns as tkw__slab_put(). */
+void *tkw__shard_end(struct tkw__shard *s, struct tkw__timeout *to);
+
+/* What is broken, or NULL. */
+const char *tkw__shard_check(const struct tkw__shard *s);
+
+#endif /* TKW_TIMER_SHARD_H */

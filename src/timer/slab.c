@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * slab.c - blocks of places.
+ *
+ * Invariants, verified by tkw__slab_check():
+ * (S1) `live` is the sum of the blocks' `live`.
+ * (S2) A block with memory and room is in the list `roomy`; no other is.
+ * (S3) A block with memory and nothing in it is `spare`.
+ */
+#include "timer/slab.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+	FIRST_BLOCKS = 4
+};
+
+void tkw__slab_init(struct tkw__slab *s, const struct tkw_timer_hooks *hooks,
+		    uint64_t random)
+{
+	*s = (struct tkw__slab){
+		.hooks = hooks,
+		.roomy = TKW__NO_BLOCK,
+		.vacant = TKW__NO_BLOCK,
+		.spare = TKW__NO_BLOCK,
+		.random = random,
+	};
+}
+
+void tkw__slab_fini(struct tkw__slab *s)
+{
+	for (uint32_t b = 0; b < s->count; b++) {
+		if (s->blocks[b].places)
+			s->hooks->free(s->hooks->ctx, s->blocks[b].places,
+				       TKW__BLOCK_BYTES);
+	}
+	if (s->blocks)
+		s->hooks->free(s->hooks->ctx, s->blocks,
+			       s->capacity * sizeof(*s->blocks));
+}
+
+static bool has_room(const struct tkw__block *b)
+{
+	return b->free != NULL || b->fresh < TKW__BLOCK_PLACES;
+}
+
+static void list_push(struct tkw__slab *s, uint32_t n)
+{
+	s->blocks[n].prev = TKW__NO_BLOCK;
+	s->blocks[n].next = s->roomy;
+	if (s->roomy != TKW__NO_BLOCK)
+		s->blocks[s->roomy].prev = n;
+	s->roomy = n;
+}
+
+static void list_remove(struct tkw__slab *s, uint32_t n)
+{
+	const struct tkw__block *b = &s->blocks[n];
+
+	if (b->prev == TKW__NO_BLOCK)
+		s->roomy = b->next;
+	else
+		s->blocks[b->prev].next = b->next;
+	if (b->next != TKW__NO_BLOCK)
+		s->blocks[b->next].prev = b->prev;
+}
+
+/* Make room for one more number in the directory. */
+static bool grow(struct tkw__slab *s)
+{
+	uint32_t more = s->capacity == 0 ? FIRST_BLOCKS : 2 * s->capacity;
+	struct tkw__block *blocks;
+
+	if (s->count < s->capacity)
+		return true;
+	if (s->count == TKW__BLOCKS_MAX)
+		return false;
+	blocks = s->hooks->alloc(s->hooks->ctx, more * sizeof(*blocks),
+				 _Alignof(struct tkw__block));
+	if (blocks == NULL)
+		return false;
+	if (s->blocks) {
+		memcpy(blocks, s->blocks, s->count * sizeof(*blocks));
+		s->hooks->free(s->hooks->ctx, s->blocks,
+			       s->capacity * sizeof(*blocks));
+	}
+	s->blocks = blocks;
+	s->capacity = more;
+	return true;
+}
+
+/* A first generation that leaves half of them. */
+static uint32_t first_generation(struct tkw__slab *s)
+{
+	s->random = s->random * 6364136223846793005u + 1442695040888963407u;
+	return 1 + (uint32_t)(s->random >> 33) % (TKW__GENERATION_MAX / 2);
+}
+
+/* A number for a new block: one that was used before, or the next one. */
+static uint32_t take_number(struct tkw__slab *s)
+{
+	uint32_t n = s->vacant;
+
+	if (n != TKW__NO_BLOCK) {
+		s->vacant = s->blocks[n].next;
+		return n;
+	}
+	n = s->count++;
+	s->blocks[n] = (struct tkw__block){
+		.generation = first_generation(s),
+	};
+	return n;
+}
+
+static bool add_block(struct tkw__slab *s)
+{
+	struct tkw__timeout *places;
+	uint32_t n;
+
+	if (s->vacant == TKW__NO_BLOCK && !grow(s))
+		return false;
+	places = s->hooks->alloc(s->hooks->ctx, TKW__BLOCK_BYTES,
+				 TKW__BLOCK_BYTES);
+	if (places == NULL)
+		return false;
+	n = take_number(s);
+	places[0] = (struct tkw__timeout){ .before = n };
+	s->blocks[n].places = places;
+	s->blocks[n].fresh = 1;
+	s->blocks[n].top = s->blocks[n].generation;
+	list_push(s, n);
+	return true;
+}
+
+static struct tkw__timeout *block_of(const struct tkw__timeout *to)
+{
+	return (struct tkw__timeout *)((uintptr_t)to &
+				       ~((uintptr_t)TKW__BLOCK_BYTES - 1));
+}
+
+uint32_t tkw__slab_index(const struct tkw__timeout *to)
+{
+	const struct tkw__timeout *places = block_of(to);
+
+	return places->before << TKW__BLOCK_BITS | (uint32_t)(to - places);
+}
+
+struct tkw__timeout *tkw__slab_take(struct tkw__slab *s)
+{
+	struct tkw__block *b;
+	struct tkw__timeout *to;
+
+	if (s->roomy == TKW__NO_BLOCK && !add_block(s))
+		return NULL;
+	b = &s->blocks[s->roomy];
+	to = b->free;
+	if (to) {
+		b->free = to->arg;
+	} else {
+		to = &b->places[b->fresh++];
+		*to = (struct tkw__timeout){
+			.mark = b->generation << TKW__GENERATION_SHIFT,
+		};
+	}
+	if (s->spare == s->roomy)
+		s->spare = TKW__NO_BLOCK;
+	if (!has_room(b))
+		list_remove(s, s->roomy);
+	b->live++;
+	s->live++;
+	return to;
+}
+
+/* Take a block of which nothing is in use out of the slab. */
+static void *give_back(struct tkw__slab *s, uint32_t n)
+{
+	struct tkw__block *b = &s->blocks[n];
+	void *mem = b->places;
+
+	if (has_room(b))
+		list_remove(s, n);
+	b->places = NULL;
+	b->free = NULL;
+	b->generation = b->top + 1;
+	/* A number whose generations are used up is never given out again. */
+	if (b->generation <= TKW__GENERATION_MAX) {
+		b->next = s->vacant;
+		s->vacant = n;
+	}
+	return mem;
+}
+
+void *tkw__slab_put(struct tkw__slab *s, struct tkw__timeout *to)
+{
+	uint32_t n = block_of(to)->before;
+	struct tkw__block *b = &s->blocks[n];
+	uint32_t generation = tkw__generation(to) + 1;
+	bool had_room = has_room(b);
+
+	assert(tkw__state(to) != TKW__FREE && b->live > 0);
+	/* Out of generations: no id is good for it, and it is not in a list. */
+	to->mark = generation << TKW__GENERATION_SHIFT;
+	if (generation <= TKW__GENERATION_MAX) {
+		to->arg = b->free;
+		b->free = to;
+		if (!had_room)
+			list_push(s, n);
+	}
+	if (b->top < generation)
+		b->top = generation;
+	b->live--;
+	s->live--;
+	if (b->live > 0)
+		return NULL;
+	if (has_room(b) && s->spare == TKW__NO_BLOCK) {
+		s->spare = n;
+		return NULL;
+	}
+	return give_back(s, n);
+}
+
+struct tkw__timeout *tkw__slab_find(const struct tkw__slab *s, uint32_t index,
+				    uint32_t generation)
+{
+	uint32_t n = index >> TKW__BLOCK_BITS;
+	uint32_t place = index % TKW__BLOCK_PLACES;
+	struct tkw__timeout *to;
+
+	if (n >= s->count || s->blocks[n].places == NULL || place == 0 ||
+	    place >= s->blocks[n].fresh)
+		return NULL;
+	to = &s->blocks[n].places[place];
+	if (tkw__generation(to) != generation || tkw__state(to) == TKW__FREE)
+		return NULL;
+	return to;
+}
+
+const struct tkw__timeout *tkw__slab_at(const struct tkw__slab *s,
+					uint32_t block, uint32_t place)
+{
+	const struct tkw__block *b = &s->blocks[block];
+
+	return b->places && place < b->fresh ? &b->places[place] : NULL;
+}
+
+const char *tkw__slab_check(const struct tkw__slab *s)
+{
+	uint64_t live = 0;
+	uint32_t roomy = 0;
+
+	for (uint32_t n = 0; n < s->count; n++) {
+		const struct tkw__block *b = &s->blocks[n];
+
+		if (b->places == NULL)
+			continue;
+		live += b->live;
+		roomy += has_room(b);
+		if (b->live == 0 && n != s->spare)
+			return "S3: an empty block was not given back";
+	}
+	if (live != s->live)
+		return "S1: places in use were miscounted";
+	for (uint32_t n = s->roomy; n != TKW__NO_BLOCK; n = s->blocks[n].next) {
+		if (roomy-- == 0 || !has_room(&s->blocks[n]))
+			return "S2: a block without room is listed";
+	}
+	return roomy == 0 ? NULL : "S2: a block with room is not listed";
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * timeout.h - the record of one timeout, and the id that names it.
+ *
+ * A record is a cache line. Everything in it is read and written under the lock
+ * of its shard.
+ *
+ * States: FREE -> PENDING -> RUNNING -> FREE      it fired
+ *                         -> ENDING  -> FREE      cancelled, or handed over
+ * A PENDING one is in the wheel (its entry is linked) or in one of the shard's
+ * lists (it is not). RUNNING and ENDING last as long as the caller's function.
+ */
+#ifndef TKW_TIMER_TIMEOUT_H
+#define TKW_TIMER_TIMEOUT_H
+
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "tickwheel/timer.h"
+#include "tickwheel/wheel.h"
+
+enum {
+	TKW__FREE = 0,
+	TKW__PENDING = 1,
+	TKW__RUNNING = 2,
+	TKW__ENDING = 3
+};
+
+struct tkw__timeout {
+	struct tkw_entry entry; /* first, for a cast from it */
+	tkw_task_fn *fn;
+	void *arg; /* FREE: the next free one */
+	tkw_cancel_fn *on_cancel;
+	uint32_t before; /* the deadline, in units before its tick is over */
+	uint32_t mark;   /* generation, slack, state: below */
+};
+_Static_assert(sizeof(void *) != 8 || sizeof(struct tkw__timeout) == 64,
+	       "a timeout is a cache line");
+
+/* mark: the state in 2 bits, the slack in 6, the generation in 24. The tests
+ * have fewer generations, so that they run out. */
+#ifndef TKW__GENERATION_BITS
+#define TKW__GENERATION_BITS 24
+#endif
+enum {
+	TKW__STATE_MASK = 3,
+	TKW__SLACK_SHIFT = 2,
+	TKW__SLACK_MASK = 63,
+	TKW__GENERATION_SHIFT = 8,
+	TKW__GENERATION_MAX = (1 << TKW__GENERATION_BITS) - 1
+};
+
+static inline uint32_t tkw__state(const struct tkw__timeout *to)
+{
+	return to->mark & TKW__STATE_MASK;
+}
+
+static inline void tkw__set_state(struct tkw__timeout *to, uint32_t state)
+{
+	to->mark = (to->mark & ~(uint32_t)TKW__STATE_MASK) | state;
+}
+
+static inline uint32_t tkw__generation(const struct tkw__timeout *to)
+{
+	return to->mark >> TKW__GENERATION_SHIFT;
+}
+
+/* The slack in ticks, as a power of two; 0 for none. */
+static inline uint64_t tkw__slack(const struct tkw__timeout *to)
+{
+	uint32_t bits = to->mark >> TKW__SLACK_SHIFT & TKW__SLACK_MASK;
+
+	return bits == 0 ? 0 : UINT64_C(1) << (bits - 1);
+}
+
+static inline uint32_t tkw__slack_bits(uint64_t ticks)
+{
+	return ticks == 0 ? 0 : tkw__highest_bit(ticks) + 1;
+}
+
+/* An id: the shard in 8 bits, the index in 32, the generation in 24. */
+struct tkw__name {
+	uint32_t shard;
+	uint32_t index;
+	uint32_t generation;
+};
+
+static inline uint64_t tkw__id_of(struct tkw__name n)
+{
+	return (uint64_t)n.shard << 56 | (uint64_t)n.index << 24 | n.generation;
+}
+
+static inline struct tkw__name tkw__name_of(uint64_t id)
+{
+	return (struct tkw__name){ (uint32_t)(id >> 56), (uint32_t)(id >> 24),
+				   (uint32_t)id & 0xffffff };
+}
+
+static inline struct tkw__timeout *tkw__timeout_of(struct tkw_entry *e)
+{
+	return (struct tkw__timeout *)e; /* its first member */
+}
+
+#endif /* TKW_TIMER_TIMEOUT_H */

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * timer.c - schedule, cancel, reschedule.
+ *
+ * Each call finds the shard, takes its lock, decides by the timeout's state,
+ * and changes the ledger there and nowhere else. What takes time, or calls the
+ * user, comes after the lock is dropped.
+ */
+#include "tickwheel/timer.h"
+
+#include <errno.h>
+
+#include "os/thread.h"
+#include "timer/core.h"
+
+/* When a timeout shall fire: the deadline, and the tick that covers it. */
+struct due {
+	int64_t deadline_ns;
+	uint64_t tick;
+	uint64_t now_tick; /* 0 if the clock was not read */
+};
+
+bool tkw__is_foreign(const struct tkw_timer *t)
+{
+	return t->forks != tkw__forks();
+}
+
+int64_t tkw__now(struct tkw_timer *t)
+{
+	int64_t last = (int64_t)TKW__LOAD(&t->last_ns, RELAXED);
+	int64_t now = t->own_clock ? t->hooks.now(t->hooks.ctx)
+				   : tkw__clock_now(t->boottime);
+
+	return now > last ? now : last;
+}
+
+static uint64_t tick_of(const struct tkw_timer *t, int64_t deadline_ns)
+{
+	uint64_t ns = deadline_ns > 0 ? (uint64_t)deadline_ns : 0;
+
+	if (deadline_ns == TKW_NEVER_NS)
+		return TKW_TICK_NEVER;
+	return ns / t->tick_ns + (ns % t->tick_ns != 0);
+}
+
+static struct due due_at(const struct tkw_timer *t, int64_t deadline_ns)
+{
+	if (deadline_ns < 0)
+		deadline_ns = 0;
+	return (struct due){ deadline_ns, tick_of(t, deadline_ns), 0 };
+}
+
+/* now + delay, which is not negative, and not after the end of time. */
+static int64_t deadline_after(int64_t now_ns, int64_t delay_ns)
+{
+	if (delay_ns > TKW_NEVER_NS - now_ns)
+		return TKW_NEVER_NS;
+	return now_ns + delay_ns;
+}
+
+static struct due due_after(const struct tkw_timer *t, int64_t now_ns,
+			    int64_t delay_ns)
+{
+	struct due d = due_at(t, deadline_after(now_ns, delay_ns));
+
+	d.now_tick = (uint64_t)now_ns / t->tick_ns;
+	/* What is due by now need not wait for the next tick. */
+	if (delay_ns <= 0)
+		d.tick = tkw__min_u64(d.tick, d.now_tick);
+	return d;
+}
+
+/* What a timeout keeps of its deadline, besides its tick. Modulo 2^64, so that
+ * the end of a tick may lie beyond the end of time. */
+static uint32_t before_of(const struct tkw_timer *t, int64_t deadline_ns,
+			  uint64_t tick)
+{
+	return (uint32_t)(((tick + 1) * t->tick_ns - (uint64_t)deadline_ns) /
+			  t->unit_ns);
+}
+
+int64_t tkw__deadline_of(const struct tkw_timer *t,
+			 const struct tkw__timeout *to)
+{
+	uint64_t tick = tkw_entry_tick(&to->entry);
+
+	if (tick == TKW_TICK_NEVER)
+		return TKW_NEVER_NS;
+	return (int64_t)((tick + 1) * t->tick_ns - to->before * t->unit_ns);
+}
+
+bool tkw__reserve(struct tkw_timer *t)
+{
+	uint64_t was = TKW__LOAD(&t->reserved, RELAXED);
+
+	/* Not an add that is taken back: for a moment that would refuse a
+	 * caller for whom there is room. */
+	while (was < t->max_pending) {
+		if (TKW__CAS(&t->reserved, &was, was + 1, RELAXED))
+			return true;
+	}
+	return false;
+}
+
+void tkw__unreserve(struct tkw_timer *t)
+{
+	if (t->limited)
+		TKW__SUB(&t->reserved, 1, RELAXED);
+}
+
+void tkw__give_back(struct tkw_timer *t, void *block)
+{
+	if (block)
+		t->hooks.free(t->hooks.ctx, block, TKW__BLOCK_BYTES);
+}
+
+static uint64_t slack_ticks(const struct tkw_timer *t, int64_t slack_ns)
+{
+	if (slack_ns <= 0)
+		return 0;
+	return tkw__min_u64((uint64_t)slack_ns, t->slack_max_ns) / t->tick_ns;
+}
+
+/* A new timeout of a shard, PENDING and nowhere yet. The lock is held. */
+static struct tkw__timeout *new_timeout(struct tkw_timer *t,
+					struct tkw__shard *s,
+					const struct tkw_task *task,
+					struct due *d)
+{
+	uint64_t slack = slack_ticks(t, task->slack_ns);
+	struct tkw__timeout *to = tkw__slab_take(&s->slab);
+
+	if (to == NULL)
+		return NULL;
+	d->tick = tkw_tick_with_slack(d->tick, slack);
+	to->fn = task->fn;
+	to->arg = task->arg;
+	to->on_cancel = task->on_cancel;
+	to->before = before_of(t, d->deadline_ns, d->tick);
+	to->mark |= tkw__slack_bits(slack) << TKW__SLACK_SHIFT | TKW__PENDING;
+	s->ledger.accepted++;
+	s->ledger.pending++;
+	return to;
+}
+
+/* The first tick that no turn has covered. Read under a shard's lock: a turn
+ * that has begun since looks at the shard after this (it takes the lock too),
+ * so nothing that it covers can be put behind its back. */
+static uint64_t covered(const struct tkw_timer *t)
+{
+	return TKW__LOAD(&t->covered, RELAXED);
+}
+
+/* Take a new timeout in. Return  what schedule returns. */
+static int take_in(struct tkw_timer *t, const struct tkw_task *task,
+		   struct due d, uint64_t *id)
+{
+	struct tkw__shard *s = &t->shards[tkw__thread_number() & t->shard_mask];
+	struct tkw__timeout *to = NULL;
+	uint64_t need = TKW_TICK_NEVER;
+	uint64_t name = 0;
+	int err = -ENOMEM;
+
+	tkw__lock_take(&s->lock);
+	if (s->closed)
+		err = -ESHUTDOWN;
+	else
+		to = new_timeout(t, s, task, &d);
+	if (to) {
+		tkw__shard_catch_up(s, d.now_tick);
+		need = tkw__shard_place(s, to, d.tick, covered(t));
+		name = tkw__shard_id(s, to);
+	}
+	tkw__lock_drop(&s->lock);
+	if (to == NULL)
+		return err;
+	if (id)
+		*id = name;
+	tkw__worker_call(t, need);
+	return 0;
+}
+
+/* What schedule can refuse before it takes anything. */
+static int prepare(struct tkw_timer *t, const struct tkw_task *task)
+{
+	if (t == NULL || task == NULL || task->fn == NULL)
+		return -EINVAL;
+	if (tkw__is_foreign(t))
+		return -EPERM;
+	return tkw__ensure_started(t);
+}
+
+static int schedule(struct tkw_timer *t, const struct tkw_task *task,
+		    struct due d, uint64_t *id)
+{
+	int err;
+
+	if (t->limited && !tkw__reserve(t))
+		return -EAGAIN;
+	err = take_in(t, task, d, id);
+	if (err != 0)
+		tkw__unreserve(t);
+	return err;
+}
+
+int tkw_timer_schedule(struct tkw_timer *t, const struct tkw_task *task,
+		       int64_t delay_ns, uint64_t *id)
+{
+	int err = prepare(t, task);
+
+	if (err != 0)
+		return err;
+	return schedule(t, task, due_after(t, tkw__now(t), delay_ns), id);
+}
+
+int tkw_timer_schedule_at(struct tkw_timer *t, const struct tkw_task *task,
+			  int64_t deadline_ns, uint64_t *id)
+{
+	int err = prepare(t, task);
+
+	if (err != 0)
+		return err;
+	return schedule(t, task, due_at(t, deadline_ns), id);
+}
+
+/* The shard that an id names, with its lock held; NULL: there is none. */
+static struct tkw__shard *lock_shard(struct tkw_timer *t, struct tkw__name n)
+{
+	struct tkw__shard *s;
+
+	if (n.shard > t->shard_mask)
+		return NULL;
+	s = &t->shards[n.shard];
+	tkw__lock_take(&s->lock);
+	return s;
+}
+
+/* Is the timeout to be had? Return  0, -EBUSY or -ENOENT. */
+static int decide(const struct tkw__timeout *to)
+{
+	if (to == NULL)
+		return -ENOENT;
+	switch (tkw__state(to)) {
+	case TKW__PENDING:
+		return 0;
+	case TKW__RUNNING:
+		return -EBUSY;
+	default:
+		return -ENOENT; /* its on-cancel is running */
+	}
+}
+
+void tkw__finish_ending(struct tkw_timer *t, struct tkw__shard *s,
+			struct tkw__timeout *to)
+{
+	struct tkw__frame frame;
+	void *block;
+
+	if (to->on_cancel) {
+		tkw__frame_enter(&frame, t);
+		to->on_cancel(to->arg);
+		tkw__frame_leave(&frame);
+	}
+	tkw__lock_take(&s->lock);
+	block = tkw__shard_end(s, to);
+	tkw__lock_drop(&s->lock);
+	tkw__give_back(t, block);
+}
+
+/* Cancel a PENDING timeout of a shard whose lock is held, and drop that. */
+static void cancel_and_drop(struct tkw_timer *t, struct tkw__shard *s,
+			    struct tkw__timeout *to)
+{
+	bool call = to->on_cancel != NULL;
+	void *block = NULL;
+
+	tkw__shard_pull(s, to);
+	s->ledger.pending--;
+	s->ledger.cancelled++;
+	if (call)
+		tkw__set_state(to, TKW__ENDING);
+	else
+		block = tkw__slab_put(&s->slab, to);
+	tkw__lock_drop(&s->lock);
+	tkw__unreserve(t);
+	if (call)
+		tkw__finish_ending(t, s, to);
+	else
+		tkw__give_back(t, block);
+}
+
+int tkw_timer_cancel(struct tkw_timer *t, uint64_t id)
+{
+	struct tkw__name n = tkw__name_of(id);
+	struct tkw__timeout *to;
+	struct tkw__shard *s;
+	int err;
+
+	if (t == NULL)
+		return -EINVAL;
+	if (tkw__is_foreign(t))
+		return -EPERM;
+	s = lock_shard(t, n);
+	if (s == NULL)
+		return -ENOENT;
+	to = tkw__shard_find(s, n);
+	err = decide(to);
+	if (err == 0)
+		cancel_and_drop(t, s, to);
+	else
+		tkw__lock_drop(&s->lock);
+	return err;
+}
+
+/* Drop the lock until something of the shard has ended; take it again. */
+static void wait_for_an_end(struct tkw__shard *s)
+{
+	uint32_t ended = TKW__LOAD(&s->ended, RELAXED);
+
+	s->waiters++;
+	tkw__lock_drop(&s->lock);
+	tkw__park(&s->ended, ended);
+	tkw__lock_take(&s->lock);
+	s->waiters--;
+}
+
+int tkw_timer_cancel_wait(struct tkw_timer *t, uint64_t id)
+{
+	struct tkw__name n = tkw__name_of(id);
+	struct tkw__timeout *to;
+	struct tkw__shard *s;
+	int end = -ENOENT;
+
+	if (t == NULL)
+		return -EINVAL;
+	if (tkw__is_foreign(t))
+		return -EPERM;
+	s = lock_shard(t, n);
+	if (s == NULL)
+		return -ENOENT;
+	while ((to = tkw__shard_find(s, n)) && decide(to) != 0) {
+		if (tkw__frame_inside(t)) {
+			end = -EDEADLK;
+			break;
+		}
+		if (tkw__state(to) == TKW__RUNNING)
+			end = 1;
+		wait_for_an_end(s);
+	}
+	if (to && end != -EDEADLK) {
+		cancel_and_drop(t, s, to);
+		return 0;
+	}
+	tkw__lock_drop(&s->lock);
+	return end;
+}
+
+/* Give a PENDING timeout its new deadline. Return  as tkw__shard_move(). */
+static uint64_t move(struct tkw_timer *t, struct tkw__shard *s,
+		     struct tkw__timeout *to, struct due d)
+{
+	d.tick = tkw_tick_with_slack(d.tick, tkw__slack(to));
+	to->before = before_of(t, d.deadline_ns, d.tick);
+	return tkw__shard_move(s, to, d.tick, covered(t));
+}
+
+static int reschedule(struct tkw_timer *t, uint64_t id, struct due d)
+{
+	struct tkw__name n = tkw__name_of(id);
+	struct tkw__shard *s = lock_shard(t, n);
+	struct tkw__timeout *to;
+	uint64_t need = TKW_TICK_NEVER;
+	int err;
+
+	if (s == NULL)
+		return -ENOENT;
+	to = tkw__shard_find(s, n);
+	err = decide(to);
+	if (err == 0 && s->closed)
+		err = -ESHUTDOWN;
+	if (err == 0)
+		need = move(t, s, to, d);
+	tkw__lock_drop(&s->lock);
+	tkw__worker_call(t, need);
+	return err;
+}
+
+int tkw_timer_reschedule(struct tkw_timer *t, uint64_t id, int64_t delay_ns)
+{
+	if (t == NULL)
+		return -EINVAL;
+	if (tkw__is_foreign(t))
+		return -EPERM;
+	return reschedule(t, id, due_after(t, tkw__now(t), delay_ns));
+}
+
+int tkw_timer_reschedule_at(struct tkw_timer *t, uint64_t id,
+			    int64_t deadline_ns)
+{
+	if (t == NULL)
+		return -EINVAL;
+	if (tkw__is_foreign(t))
+		return -EPERM;
+	return reschedule(t, id, due_at(t, deadline_ns));
+}

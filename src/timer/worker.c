@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worker.c - turns, and the sleep between them.
+ *
+ * Turn:   read the clock; publish how far the turn goes (`covered`); then tick
+ *         by tick, over all shards, bring what is due to the shard's due list,
+ *         a batch at a time, and call it. What is scheduled meanwhile for a
+ *         tick of this turn goes to a shard's late list, and waits for the
+ *         next: a turn ends.
+ *
+ *         Each shard is looked at under its lock once `covered` is out. Who
+ *         schedules into it later has seen `covered`, by the order of the
+ *         lock: so a shard gets nothing new for this turn once it was looked
+ *         at, and what the worker remembers of it (`next`) stays true.
+ *
+ * Sleep:  publish the tick for which the alarm is set (`armed`), then look at
+ *         each shard once more, under its lock. Who schedules something
+ *         earlier before that look is seen by it; who does so after it sees
+ *         `armed`, by the order of the lock, and sets the alarm to the earlier
+ *         time. The alarm lock keeps two who do that from overwriting each
+ *         other. Nobody is woken for a later time than that of the alarm, and
+ *         a cancel leaves it as it is.
+ *
+ * Stop:   sets the state, then the alarm. The worker sets the alarm, then looks
+ *         at the state. Both under the alarm lock: one sees the other.
+ */
+#include "timer/core.h"
+
+#include "os/thread.h"
+
+enum {
+	BATCH = 128 /* entries brought or moved while a lock is held */
+};
+
+static bool is_stopping(const struct tkw_timer *t)
+{
+	/* ACQUIRE pairs with the RELEASE of begin_stop(). */
+	return TKW__LOAD(&t->state, ACQUIRE) >= TKW__STOPPING;
+}
+
+/* The first timeout of the due list is running from now on. */
+static struct tkw__timeout *begin(struct tkw__shard *s)
+{
+	struct tkw__timeout *to =
+		tkw__timeout_of((struct tkw_entry *)s->due.next);
+
+	tkw__links_remove(&to->entry.link);
+	tkw__set_state(to, TKW__RUNNING);
+	s->ledger.pending--;
+	s->ledger.fired++;
+	return to;
+}
+
+/* Call the task of a RUNNING timeout, no lock held. */
+static void call(struct tkw_timer *t, uint64_t id,
+		 const struct tkw__timeout *to)
+{
+	int64_t deadline_ns = tkw__deadline_of(t, to);
+	struct tkw_firing firing = {
+		.timer = t,
+		.id = id,
+		.deadline_ns = deadline_ns,
+		.late_ns =
+			(int64_t)TKW__LOAD(&t->last_ns, RELAXED) - deadline_ns,
+	};
+	struct tkw__frame frame;
+
+	tkw__unreserve(t);
+	tkw__frame_enter(&frame, t);
+	to->fn(to->arg, &firing);
+	tkw__frame_leave(&frame);
+}
+
+/* Call all that is in a shard's due list. Return  how many. */
+static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
+{
+	uint64_t fired = 0;
+
+	tkw__lock_take(&s->lock);
+	while (!tkw__links_empty(&s->due) && !is_stopping(t)) {
+		struct tkw__timeout *to = begin(s);
+		uint64_t id = tkw__shard_id(s, to);
+		void *block;
+
+		tkw__lock_drop(&s->lock);
+		call(t, id, to);
+		fired++;
+		tkw__lock_take(&s->lock);
+		block = tkw__shard_end(s, to);
+		if (block) {
+			tkw__lock_drop(&s->lock);
+			tkw__give_back(t, block);
+			tkw__lock_take(&s->lock);
+		}
+	}
+	tkw__lock_drop(&s->lock);
+	return fired;
+}
+
+/* Fire what a shard has at a tick, the next that any shard has. */
+static uint64_t run_tick(struct tkw_timer *t, struct tkw__shard *s,
+			 uint64_t tick)
+{
+	uint64_t fired = 0;
+	bool more;
+
+	do {
+		tkw__lock_take(&s->lock);
+		more = tkw__shard_collect(s, tick, BATCH);
+		t->next[s->number] = tkw_wheel_next(s->wheel);
+		if (more)
+			tkw__lock_let_in(&s->lock);
+		tkw__lock_drop(&s->lock);
+		fired += run_due(t, s);
+	} while (more && !is_stopping(t));
+	return fired;
+}
+
+/* The least of what is remembered of the shards. */
+static uint64_t least_next(const struct tkw_timer *t)
+{
+	uint64_t least = TKW_TICK_NEVER;
+
+	for (uint32_t i = 0; i <= t->shard_mask; i++)
+		least = tkw__min_u64(least, t->next[i]);
+	return least;
+}
+
+/* Begin a turn up to a tick: from here on nothing new comes into it. */
+static uint64_t begin_turn(struct tkw_timer *t, uint64_t to)
+{
+	uint64_t fired = 0;
+
+	TKW__STORE(&t->covered, to + 1, RELAXED);
+	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+		struct tkw__shard *s = &t->shards[i];
+
+		tkw__lock_take(&s->lock);
+		tkw__shard_collect_late(s);
+		t->next[i] = tkw_wheel_next(s->wheel);
+		tkw__lock_drop(&s->lock);
+	}
+	for (uint32_t i = 0; i <= t->shard_mask; i++)
+		fired += run_due(t, &t->shards[i]);
+	return fired;
+}
+
+/* Let every wheel come up to the end of the turn, where nothing is left. */
+static void end_turn(struct tkw_timer *t, uint64_t to)
+{
+	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+		struct tkw__shard *s = &t->shards[i];
+
+		tkw__lock_take(&s->lock);
+		tkw__shard_collect(s, to, 0);
+		t->next[i] = tkw__shard_next(s);
+		tkw__lock_drop(&s->lock);
+	}
+}
+
+uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next)
+{
+	int64_t now = tkw__now(t);
+	uint64_t to = (uint64_t)now / t->tick_ns;
+	uint64_t fired;
+	uint64_t tick;
+
+	TKW__STORE(&t->last_ns, (uint64_t)now, RELAXED);
+	fired = begin_turn(t, to);
+	while ((tick = least_next(t)) <= to && !is_stopping(t)) {
+		for (uint32_t i = 0; i <= t->shard_mask; i++) {
+			if (t->next[i] <= tick)
+				fired += run_tick(t, &t->shards[i], tick);
+		}
+	}
+	end_turn(t, to);
+	*next = least_next(t);
+	return fired;
+}
+
+uint64_t tkw__worker_next(struct tkw_timer *t)
+{
+	uint64_t least = TKW_TICK_NEVER;
+
+	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+		struct tkw__shard *s = &t->shards[i];
+
+		tkw__lock_take(&s->lock);
+		least = tkw__min_u64(least, tkw__shard_next(s));
+		tkw__lock_drop(&s->lock);
+	}
+	return least;
+}
+
+/* Set the alarm for a tick. The alarm lock is held. */
+static void set_alarm(struct tkw_timer *t, uint64_t tick)
+{
+	int64_t at = TKW_NEVER_NS;
+
+	if (tick <= (uint64_t)TKW_NEVER_NS / t->tick_ns)
+		at = (int64_t)(tick * t->tick_ns);
+	/* Only the system's own clock can be waited for; another one is taken
+	 * to go at about the same pace. */
+	if (t->own_clock && at != TKW_NEVER_NS)
+		at -= tkw__now(t);
+	TKW__STORE(&t->armed, tick, RELAXED);
+	tkw__alarm_set(&t->alarm, at, t->own_clock);
+}
+
+void tkw__worker_call(struct tkw_timer *t, uint64_t tick)
+{
+	if (tick >= TKW__LOAD(&t->armed, RELAXED))
+		return;
+	tkw__lock_take(&t->alarm_lock);
+	if (tick < TKW__LOAD(&t->armed, RELAXED))
+		set_alarm(t, tick);
+	tkw__lock_drop(&t->alarm_lock);
+}
+
+void tkw__worker_wake(struct tkw_timer *t)
+{
+	tkw__lock_take(&t->alarm_lock);
+	tkw__alarm_set(&t->alarm, 0, true);
+	tkw__lock_drop(&t->alarm_lock);
+}
+
+static void sleep_until(struct tkw_timer *t, uint64_t tick)
+{
+	tkw__lock_take(&t->alarm_lock);
+	set_alarm(t, tick);
+	tkw__lock_drop(&t->alarm_lock);
+	if (tkw__worker_next(t) >= tick && !is_stopping(t))
+		tkw__alarm_wait(&t->alarm);
+	/* Awake: nobody needs to call. One who does so now all the same, having
+	 * seen the old value, sets an alarm that the next sleep replaces. */
+	TKW__STORE(&t->armed, 0, RELAXED);
+}
+
+void *tkw__worker_run(void *timer)
+{
+	struct tkw_timer *t = timer;
+
+	tkw__thread_become_worker(t->name);
+	while (!is_stopping(t)) {
+		uint64_t next;
+
+		tkw__worker_turn(t, &next);
+		if (next > (uint64_t)tkw__now(t) / t->tick_ns)
+			sleep_until(t, next);
+	}
+	return NULL;
+}
