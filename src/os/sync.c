@@ -90,11 +90,8 @@ void tkw__lock_wait(struct tkw__lock *l)
 
 void tkw__lock_let_in(struct tkw__lock *l)
 {
-	if (TKW__LOAD(&l->waiters, RELAXED) == 0) {
-		tkw__lock_drop(l);
-		tkw__lock_take(l);
+	if (TKW__LOAD(&l->waiters, RELAXED) == 0)
 		return;
-	}
 	/* A waiter leaves only with the lock, so there is one to take it. All
 	 * are woken, for some may be parked below, and do not take this one. */
 	TKW__STORE(&l->state, TKW__LOCK_HANDED, RELEASE);

@@ -77,8 +77,9 @@ static inline void tkw__lock_drop(struct tkw__lock *l)
 }
 
 /*
- * Drop the lock and take it again, in a way that lets those in who are parked:
- * a mere drop and take wins against a thread that has yet to wake up.
+ * If someone is parked for the lock, let them have it, and take it again after
+ * them. A mere drop and take wins against a thread that has yet to wake up, time
+ * after time.
  */
 void tkw__lock_let_in(struct tkw__lock *l);
 

@@ -71,29 +71,25 @@ static void call(struct tkw_timer *t, uint64_t id,
 	tkw__frame_leave(&frame);
 }
 
-/* Call all that is in a shard's due list. Return  how many. */
+/* Call all that is in a shard's due list. The lock is held before and after,
+ * but not during a call. Return  how many. */
 static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
 {
 	uint64_t fired = 0;
+	void *block = NULL;
 
-	tkw__lock_take(&s->lock);
 	while (!tkw__links_empty(&s->due) && !is_stopping(t)) {
 		struct tkw__timeout *to = begin(s);
 		uint64_t id = tkw__shard_id(s, to);
-		void *block;
 
 		tkw__lock_drop(&s->lock);
+		tkw__give_back(t, block);
 		call(t, id, to);
 		fired++;
 		tkw__lock_take(&s->lock);
 		block = tkw__shard_end(s, to);
-		if (block) {
-			tkw__lock_drop(&s->lock);
-			tkw__give_back(t, block);
-			tkw__lock_take(&s->lock);
-		}
 	}
-	tkw__lock_drop(&s->lock);
+	tkw__give_back(t, block);
 	return fired;
 }
 
@@ -104,15 +100,14 @@ static uint64_t run_tick(struct tkw_timer *t, struct tkw__shard *s,
 	uint64_t fired = 0;
 	bool more;
 
+	tkw__lock_take(&s->lock);
 	do {
-		tkw__lock_take(&s->lock);
+		tkw__lock_let_in(&s->lock);
 		more = tkw__shard_collect(s, tick, BATCH);
 		t->next[s->number] = tkw_wheel_next(s->wheel);
-		if (more)
-			tkw__lock_let_in(&s->lock);
-		tkw__lock_drop(&s->lock);
 		fired += run_due(t, s);
 	} while (more && !is_stopping(t));
+	tkw__lock_drop(&s->lock);
 	return fired;
 }
 
@@ -140,8 +135,11 @@ static uint64_t begin_turn(struct tkw_timer *t, uint64_t to)
 		t->next[i] = tkw_wheel_next(s->wheel);
 		tkw__lock_drop(&s->lock);
 	}
-	for (uint32_t i = 0; i <= t->shard_mask; i++)
+	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+		tkw__lock_take(&t->shards[i].lock);
 		fired += run_due(t, &t->shards[i]);
+		tkw__lock_drop(&t->shards[i].lock);
+	}
 	return fired;
 }
 
