@@ -76,20 +76,23 @@ static void call(struct tkw_timer *t, uint64_t id,
 static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
 {
 	uint64_t fired = 0;
-	void *block = NULL;
 
 	while (!tkw__links_empty(&s->due) && !is_stopping(t)) {
 		struct tkw__timeout *to = begin(s);
 		uint64_t id = tkw__shard_id(s, to);
+		void *block;
 
 		tkw__lock_drop(&s->lock);
-		tkw__give_back(t, block);
 		call(t, id, to);
 		fired++;
 		tkw__lock_take(&s->lock);
 		block = tkw__shard_end(s, to);
+		if (block) {
+			tkw__lock_drop(&s->lock);
+			tkw__give_back(t, block);
+			tkw__lock_take(&s->lock);
+		}
 	}
-	tkw__give_back(t, block);
 	return fired;
 }
 
