@@ -8,6 +8,7 @@ set(tkw_sources
   src/wheel/hashed.c
   src/wheel/check.c
   src/os/sync.c
+  src/os/park.c
   src/os/clock.c
   src/os/thread.c
   src/os/memory.c

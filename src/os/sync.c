@@ -1,40 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* sync.c - parking by futex, and the slow ways of the lock. */
-#define _GNU_SOURCE
+/* sync.c - the slow ways of the lock. */
 #include "os/sync.h"
 
-#include <limits.h>
-#include <linux/futex.h>
-#include <stddef.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-enum {
-	SPINS = 100 /* about as long as the lock is held at most */
-};
-
-static void futex(struct tkw__a32 *a, int op, uint32_t value)
-{
-	/* An error is a value that has changed, a signal, or (waking) memory
-	 * that its owner has freed since: the callers look again anyway. */
-	(void)syscall(SYS_futex, &a->v, op | FUTEX_PRIVATE_FLAG, value, NULL,
-		      NULL, 0);
-}
-
-void tkw__park(struct tkw__a32 *a, uint32_t value)
-{
-	futex(a, FUTEX_WAIT, value);
-}
-
-void tkw__unpark_one(struct tkw__a32 *a)
-{
-	futex(a, FUTEX_WAKE, 1);
-}
-
-void tkw__unpark_all(struct tkw__a32 *a)
-{
-	futex(a, FUTEX_WAKE, INT_MAX);
-}
+/* About as long as the lock is held at most; an explorer needs no patience. */
+#ifndef TKW__SPINS
+#define TKW__SPINS 100
+#endif
 
 static void relax(void)
 {
@@ -47,7 +18,7 @@ static void relax(void)
 
 static bool spin(struct tkw__lock *l)
 {
-	for (int i = 0; i < SPINS; i++) {
+	for (int i = 0; i < TKW__SPINS; i++) {
 		uint32_t was = TKW__LOCK_FREE;
 
 		if (TKW__LOAD(&l->state, RELAXED) == TKW__LOCK_FREE &&

@@ -2,7 +2,8 @@
 /*
  * sync.h - atomics, parking, and the lock. Everything that threads of the
  * library say to each other goes through here, so that an explorer can be put
- * underneath.
+ * underneath: under atomic.h to explore the lock itself, under the whole of it
+ * to explore what stands on the lock.
  *
  * Orders are always written out, as in TKW__LOAD(&x, ACQUIRE). There are no
  * fences of their own: ThreadSanitizer does not understand them.
@@ -10,35 +11,7 @@
 #ifndef TKW_OS_SYNC_H
 #define TKW_OS_SYNC_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-/* Structs, so that nobody reads or writes one by accident. */
-struct tkw__a32 {
-	uint32_t v;
-};
-struct tkw__a64 {
-	uint64_t v;
-};
-
-#define TKW__LOAD(a, order) __atomic_load_n(&(a)->v, __ATOMIC_##order)
-#define TKW__STORE(a, x, order) __atomic_store_n(&(a)->v, x, __ATOMIC_##order)
-#define TKW__EXCHANGE(a, x, order)                                             \
-	__atomic_exchange_n(&(a)->v, x, __ATOMIC_##order)
-/* These two return what was there before. */
-#define TKW__ADD(a, x, order) __atomic_fetch_add(&(a)->v, x, __ATOMIC_##order)
-#define TKW__SUB(a, x, order) __atomic_fetch_sub(&(a)->v, x, __ATOMIC_##order)
-/* True if *was was there and x is now; else *was is what is there. */
-#define TKW__CAS(a, was, x, order)                                             \
-	__atomic_compare_exchange_n(&(a)->v, was, x, false, __ATOMIC_##order,  \
-				    __ATOMIC_RELAXED)
-
-/* Sleep while *a is `value`, or until unparked, or for no reason. */
-void tkw__park(struct tkw__a32 *a, uint32_t value);
-
-/* Wake those who are parked at a; at least one, or all. */
-void tkw__unpark_one(struct tkw__a32 *a);
-void tkw__unpark_all(struct tkw__a32 *a);
+#include "os/atomic.h" /* IWYU pragma: export */
 
 /*
  * A lock for a few nanoseconds. Who does not get it spins for a moment and then
@@ -78,8 +51,8 @@ static inline void tkw__lock_drop(struct tkw__lock *l)
 
 /*
  * If someone is parked for the lock, let them have it, and take it again after
- * them. A mere drop and take wins against a thread that has yet to wake up, time
- * after time.
+ * them. A mere drop and take wins against a thread that has yet to wake up,
+ * time after time.
  */
 void tkw__lock_let_in(struct tkw__lock *l);
 

@@ -65,14 +65,14 @@ void tkw__thread_restore_cancel(int was)
 	pthread_setcancelstate(was, NULL);
 }
 
-uint32_t tkw__thread_number(void)
+struct tkw__local *tkw__thread_local(void)
 {
 	static struct tkw__a32 last;
-	static _Thread_local uint32_t number;
+	static _Thread_local struct tkw__local local;
 
-	if (number == 0)
-		number = TKW__ADD(&last, 1, RELAXED) + 1;
-	return number;
+	if (local.number == 0)
+		local.number = TKW__ADD(&last, 1, RELAXED) + 1;
+	return &local;
 }
 
 /* CPUs' worth of time that one cgroup may take, rounded up; 0: any. */

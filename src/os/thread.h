@@ -25,8 +25,12 @@ void tkw__signals_restore(const struct tkw__signals *were);
 int tkw__thread_no_cancel(void);
 void tkw__thread_restore_cancel(int was);
 
-/* A small number of the calling thread's own, in the order of first asking. */
-uint32_t tkw__thread_number(void);
+/* What the library keeps for each thread. */
+struct tkw__local {
+	uint32_t number; /* its own, in the order of first asking; never 0 */
+	void *frames;    /* the timer's: see core.h */
+};
+struct tkw__local *tkw__thread_local(void);
 
 /* How many CPUs the process may use: its affinity, and its cgroup's quota. */
 uint32_t tkw__cpus(void);

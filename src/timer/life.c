@@ -30,26 +30,26 @@ static struct tkw__a32 warned;
 
 /* --- the frames of a thread ---------------------------------------------- */
 
-static _Thread_local struct tkw__frame *top_frame;
-
 void tkw__frame_enter(struct tkw__frame *f, const struct tkw_timer *t)
 {
-	*f = (struct tkw__frame){ t, top_frame };
-	top_frame = f;
+	struct tkw__local *local = tkw__thread_local();
+
+	*f = (struct tkw__frame){ t, local->frames };
+	local->frames = f;
 }
 
 void tkw__frame_leave(const struct tkw__frame *f)
 {
-	top_frame = f->up;
+	tkw__thread_local()->frames = f->up;
 }
 
 bool tkw__frame_inside(const struct tkw_timer *t)
 {
-	for (const struct tkw__frame *f = top_frame; f; f = f->up) {
-		if (f->timer == t)
-			return true;
-	}
-	return false;
+	const struct tkw__frame *f = tkw__thread_local()->frames;
+
+	while (f && f->timer != t)
+		f = f->up;
+	return f != NULL;
 }
 
 /* --- the system's own world ---------------------------------------------- */

@@ -155,7 +155,8 @@ static uint64_t covered(const struct tkw_timer *t)
 static int take_in(struct tkw_timer *t, const struct tkw_task *task,
 		   struct due d, uint64_t *id)
 {
-	struct tkw__shard *s = &t->shards[tkw__thread_number() & t->shard_mask];
+	struct tkw__shard *s =
+		&t->shards[tkw__thread_local()->number & t->shard_mask];
 	struct tkw__timeout *to = NULL;
 	uint64_t need = TKW_TICK_NEVER;
 	uint64_t name = 0;

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * atomic.h - atomics and parking, and nothing else: the one header that an
+ * explorer of interleavings replaces. Included by sync.h only.
+ */
+#ifndef TKW_OS_ATOMIC_H
+#define TKW_OS_ATOMIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Structs, so that nobody reads or writes one by accident. */
+struct tkw__a32 {
+	uint32_t v;
+};
+struct tkw__a64 {
+	uint64_t v;
+};
+
+#define TKW__LOAD(a, order) __atomic_load_n(&(a)->v, __ATOMIC_##order)
+#define TKW__STORE(a, x, order) __atomic_store_n(&(a)->v, x, __ATOMIC_##order)
+#define TKW__EXCHANGE(a, x, order)                                             \
+	__atomic_exchange_n(&(a)->v, x, __ATOMIC_##order)
+/* These two return what was there before. */
+#define TKW__ADD(a, x, order) __atomic_fetch_add(&(a)->v, x, __ATOMIC_##order)
+#define TKW__SUB(a, x, order) __atomic_fetch_sub(&(a)->v, x, __ATOMIC_##order)
+/* True if *was was there and x is now; else *was is what is there. */
+#define TKW__CAS(a, was, x, order)                                             \
+	__atomic_compare_exchange_n(&(a)->v, was, x, false, __ATOMIC_##order,  \
+				    __ATOMIC_RELAXED)
+
+/* Sleep while *a is `value`, or until unparked, or for no reason. */
+void tkw__park(struct tkw__a32 *a, uint32_t value);
+
+/* Wake those who are parked at a; at least one, or all. */
+void tkw__unpark_one(struct tkw__a32 *a);
+void tkw__unpark_all(struct tkw__a32 *a);
+
+#endif /* TKW_OS_ATOMIC_H */
