@@ -22,7 +22,9 @@
  *         a cancel leaves it as it is.
  *
  * Stop:   sets the state, then the alarm. The worker sets the alarm, then looks
- *         at the state. Both under the alarm lock: one sees the other.
+ *         at the state. Both under the alarm lock: one sees the other. Stop
+ *         says that the worker is awake besides, so that a schedule which has
+ *         just been taken in does not set the alarm to its own, later time.
  */
 #include "timer/core.h"
 
@@ -221,6 +223,8 @@ void tkw__worker_call(struct tkw_timer *t, uint64_t tick)
 void tkw__worker_wake(struct tkw_timer *t)
 {
 	tkw__lock_take(&t->alarm_lock);
+	/* Whoever still comes with a tick must not set it to a later time. */
+	TKW__STORE(&t->armed, 0, RELAXED);
 	tkw__alarm_set(&t->alarm, 0, true);
 	tkw__lock_drop(&t->alarm_lock);
 }
