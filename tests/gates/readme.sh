@@ -1,36 +1,57 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# readme.sh ROOT EXAMPLE | --self-test - the README's program is the example in
-# the tree, and what the README says it prints is what EXAMPLE, built, prints.
+# readme.sh ROOT [PAGE.md PROGRAM...]... | --self-test - the programs of a page
+# are the examples in the tree, one after the other, and what the page says they
+# print is what they print. PROGRAM is an example, built.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
-# block LANGUAGE FILE: the first fenced block of that language.
+# block N LANGUAGE FILE: the N-th fenced block of that language.
 block()
 {
-	awk -v fence="\`\`\`$1" '
-	inside && /^```$/ { exit }
+	awk -v n="$1" -v fence="\`\`\`$2" '
+	inside && /^```$/ { inside = 0 }
 	inside { print }
-	$0 == fence { inside = 1 }
-	' "$2"
+	$0 == fence && --n == 0 { inside = 1 }
+	' "$3"
+}
+
+# check_program PROGRAM: the n-th one of the page, in the tree `root`.
+check_program()
+{
+	name=$(basename "$1")
+	block "$n" c "$root/$page" >"$scratch/program"
+	block "$n" text "$root/$page" >"$scratch/output"
+	[ -s "$scratch/program" ] || complain "no program $n in $page"
+	[ -s "$scratch/output" ] || complain "no output $n in $page"
+	# The file has its licence and a title above.
+	sed '1,2d' "$root/examples/$name.c" |
+		diff - "$scratch/program" >&2 ||
+		complain "program $n of $page is not the example $name"
+	"$1" >"$scratch/printed" || complain "the example $name failed"
+	diff "$scratch/printed" "$scratch/output" >&2 ||
+		complain "$page shows another output of $name"
 }
 
 check_readme()
 {
 	make_scratch
-	block c "$1/README.md" >"$scratch/program"
-	block text "$1/README.md" >"$scratch/output"
-	[ -s "$scratch/program" ] || complain 'no program in the README'
-	[ -s "$scratch/output" ] || complain 'no output in the README'
-	# The file has its licence and a title above.
-	sed '1,2d' "$1/examples/first_wheel.c" |
-		diff - "$scratch/program" >&2 ||
-		complain 'the program of the README is not the example'
-	"$2" >"$scratch/printed" || complain 'the example failed'
-	diff "$scratch/printed" "$scratch/output" >&2 ||
-		complain 'the README shows another output'
-	verdict "$(wc -l <"$scratch/program") lines"
+	root=$1
+	shift
+	for word in "$@"; do
+		case $word in
+		*.md)
+			page=$word
+			n=0
+			;;
+		*)
+			n=$((n + 1))
+			check_program "$word"
+			;;
+		esac
+	done
+	verdict "$# words"
 }
 
 plant()
@@ -38,29 +59,36 @@ plant()
 	tree=$scratch/tree
 	rm -rf "$tree"
 	mkdir -p "$tree/examples"
-	printf 'licence\ntitle\nint x;\n' >"$tree/examples/first_wheel.c"
-	# shellcheck disable=SC2016 # fences, not commands
-	printf '```c\nint x;\n```\n```text\nhello\n```\n' >"$tree/README.md"
-	printf '#!/bin/sh\necho hello\n' >"$tree/example"
-	chmod +x "$tree/example"
+	for name in one two; do
+		printf 'licence\ntitle\nint %s;\n' "$name" >"$tree/examples/$name.c"
+		printf '#!/bin/sh\necho %s\n' "$name" >"$tree/$name"
+		chmod +x "$tree/$name"
+		# shellcheck disable=SC2016 # fences, not commands
+		printf '```c\nint %s;\n```\n```text\n%s\n```\n' "$name" "$name"
+	done >"$tree/README.md"
+	sed 1,6d "$tree/README.md" >"$tree/PAGE.md"
 }
 
 self_test()
 {
 	make_scratch
 	plant
-	must_accept 'a sound tree' sh "$self" "$tree" "$tree/example"
-	echo 'int y;' >>"$tree/examples/first_wheel.c"
-	must_reject 'not the example' sh "$self" "$tree" "$tree/example"
+	set -- "$tree" README.md "$tree/one" "$tree/two" PAGE.md "$tree/two"
+	must_accept 'a sound tree' sh "$self" "$@"
+	echo 'int y;' >>"$tree/examples/two.c"
+	must_reject 'program 2 of README.md is not' sh "$self" "$@"
 	plant
-	echo 'echo again' >>"$tree/example"
-	must_reject 'another output' sh "$self" "$tree" "$tree/example"
+	echo 'echo again' >>"$tree/one"
+	must_reject 'another output of one' sh "$self" "$@"
 	plant
-	echo 'exit 1' >>"$tree/example"
-	must_reject 'the example failed' sh "$self" "$tree" "$tree/example"
+	echo 'exit 1' >>"$tree/two"
+	must_reject 'the example two failed' sh "$self" "$@"
 	plant
 	: >"$tree/README.md"
-	must_reject 'no program' sh "$self" "$tree" "$tree/example"
+	must_reject 'no program 1' sh "$self" "$@"
+	plant
+	sed -i 's/int two/int three/' "$tree/PAGE.md"
+	must_reject 'program 1 of PAGE.md is not' sh "$self" "$@"
 	self_verdict
 }
 
@@ -70,6 +98,7 @@ case ${1:-} in
 	self_test
 	;;
 *)
-	check_readme "${1:?the root of the tree}" "${2:?the built example}"
+	: "${3:?readme.sh ROOT PAGE.md PROGRAM...}"
+	check_readme "$@"
 	;;
 esac

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* from_netty.c - calls that time out: the program of docs/from-netty.md. */
+#include <errno.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tickwheel.h>
+
+struct client {
+	struct tkw_timer *timer;
+	sem_t timed_out;
+};
+
+/* Freed once: by on_timeout(), or by the timer if that never runs. */
+struct call {
+	struct client *client;
+	const char *method;
+};
+
+static void on_timeout(void *arg, const struct tkw_firing *firing)
+{
+	struct call *call = arg;
+
+	(void)firing;
+	printf("%s: timed out\n", call->method);
+	sem_post(&call->client->timed_out);
+	free(call);
+}
+
+/* Begin a call, and name it: the timeout's id will do. */
+static int begin(struct client *c, const char *method, int64_t limit_ns,
+		 uint64_t *id)
+{
+	struct call *call = malloc(sizeof(*call));
+	struct tkw_task task = { .fn = on_timeout,
+				 .arg = call,
+				 .on_cancel = free };
+	int err;
+
+	if (call == NULL)
+		return -ENOMEM;
+	*call = (struct call){ c, method };
+	err = tkw_timer_schedule(c->timer, &task, limit_ns, id);
+	if (err != 0)
+		free(call); /* refused: it is still ours */
+	/* Here the request would be sent. */
+	return err;
+}
+
+/* An answer came in, on whatever thread. */
+static void answer(struct client *c, uint64_t id, const char *text)
+{
+	if (tkw_timer_cancel(c->timer, id) == 0)
+		printf("answer \"%s\": in time\n", text);
+	else
+		printf("answer \"%s\": too late\n", text);
+}
+
+static void give_up(const struct tkw_timeout_info *info, void *ctx)
+{
+	const struct call *call = info->task.arg;
+
+	(void)ctx;
+	printf("%s: given up\n", call->method);
+}
+
+static int run(struct client *c)
+{
+	uint64_t get, put, watch;
+
+	if (begin(c, "get", 3600 * TKW_SEC, &get) != 0)
+		return 1;
+	answer(c, get, "42");
+	if (begin(c, "put", 200 * TKW_MSEC, &put) != 0)
+		return 1;
+	while (sem_wait(&c->timed_out) != 0)
+		; /* interrupted by a signal */
+	answer(c, put, "done");
+	return begin(c, "watch", 3600 * TKW_SEC, &watch) != 0;
+}
+
+int main(void)
+{
+	struct tkw_timer_config cfg;
+	struct client c;
+	int status;
+
+	sem_init(&c.timed_out, 0, 0);
+	tkw_timer_preset(&cfg, TKW_PRESET_NETTY); /* 100 ms, 512 slots */
+	if (tkw_timer_create(&c.timer, &cfg) != 0)
+		return 1;
+	status = run(&c);
+	tkw_timer_stop(c.timer, give_up, NULL);
+	tkw_timer_destroy(c.timer);
+	return status;
+}
