@@ -131,7 +131,6 @@ uint32_t tkw__cpus(void)
 }
 
 static struct tkw__a32 forks;
-static int watch_error;
 
 static void forked(void)
 {
@@ -139,17 +138,19 @@ static void forked(void)
 	TKW__ADD(&forks, 1, RELAXED);
 }
 
-static void watch(void)
-{
-	watch_error = -pthread_atfork(NULL, NULL, forked);
-}
-
 int tkw__forks_watch(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static struct tkw__lock lock;
+	static bool watched;
+	int err = 0;
 
-	pthread_once(&once, watch);
-	return watch_error;
+	/* Not pthread_once(): a failure may be tried again. */
+	tkw__lock_take(&lock);
+	if (!watched)
+		err = -pthread_atfork(NULL, NULL, forked);
+	watched = err == 0;
+	tkw__lock_drop(&lock);
+	return err;
 }
 
 uint32_t tkw__forks(void)

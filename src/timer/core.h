@@ -52,9 +52,10 @@ struct tkw_timer {
 	void *thread;
 
 	/* Written by the worker at the begin of a turn: the first tick that no
-	 * turn has covered, and the time, below which no reading counts. */
+	 * turn has covered. */
 	struct tkw__a64 covered;
-	struct tkw__a64 last_ns;
+	/* own_clock: the latest reading. */
+	struct tkw__a64 latest_ns;
 
 	/* The worker's sleep: it needs no waking for ticks from `armed` on; 0
 	 * while it is awake. See worker.c. */
@@ -66,8 +67,10 @@ struct tkw_timer {
 	/* Only if limited: how many places are taken. */
 	_Alignas(64) struct tkw__a64 reserved;
 
-	/* The worker's own: each shard's next tick, as of its last look. */
-	_Alignas(64) uint64_t next[TKW__SHARDS_MAX];
+	/* The worker's own: when its turn began, and each shard's next tick, as
+	 * of its last look. */
+	_Alignas(64) int64_t turn_ns;
+	uint64_t next[TKW__SHARDS_MAX];
 };
 
 /*
@@ -87,7 +90,7 @@ bool tkw__frame_inside(const struct tkw_timer *t);
 /* Was the timer made by a parent of this process? */
 bool tkw__is_foreign(const struct tkw_timer *t);
 
-/* The clock, never before the begin of the last turn, never negative. */
+/* The clock, never before an earlier reading. */
 int64_t tkw__now(struct tkw_timer *t);
 
 /* The deadline of a timeout. */

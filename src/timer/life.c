@@ -247,22 +247,16 @@ static void count_in(struct tkw_timer *t, int64_t warn_timers)
 		     "serve all threads");
 }
 
-int tkw_timer_create(struct tkw_timer **out, const struct tkw_timer_config *cfg)
+/* Create, from a config that is sound. */
+static int create(struct tkw_timer **out, const struct tkw_timer_config *cfg,
+		  struct tkw_wheel_config *wheel)
 {
-	static const struct tkw_timer_config defaults;
-	struct tkw_wheel_config wheel;
-	struct tkw_timer_hooks hooks;
+	struct tkw_timer_hooks hooks = hooks_of(cfg);
 	struct tkw_timer *t;
-	int err;
+	int err = tkw__forks_watch();
 
-	if (cfg == NULL)
-		cfg = &defaults;
-	if (out == NULL || !is_sound(cfg, &wheel))
-		return -EINVAL;
-	err = tkw__forks_watch();
 	if (err != 0)
 		return err;
-	hooks = hooks_of(cfg);
 	t = hooks.alloc(hooks.ctx, sizeof(*t), _Alignof(struct tkw_timer));
 	if (t == NULL)
 		return -ENOMEM;
@@ -274,7 +268,7 @@ int tkw_timer_create(struct tkw_timer **out, const struct tkw_timer_config *cfg)
 	err = t->manual ? 0 : tkw__alarm_init(&t->alarm, t->boottime);
 	if (err != 0)
 		goto free_timer;
-	err = make_shards(t, &wheel);
+	err = make_shards(t, wheel);
 	if (err != 0)
 		goto free_alarm;
 	count_in(t, cfg->warn_timers);
@@ -288,15 +282,36 @@ free_timer:
 	return err;
 }
 
+int tkw_timer_create(struct tkw_timer **out, const struct tkw_timer_config *cfg)
+{
+	static const struct tkw_timer_config defaults;
+	struct tkw_wheel_config wheel;
+	int was;
+	int err;
+
+	if (cfg == NULL)
+		cfg = &defaults;
+	if (out == NULL || !is_sound(cfg, &wheel))
+		return -EINVAL;
+	/* A thread that is cancelled half way would leak the rest. */
+	was = tkw__thread_no_cancel();
+	err = create(out, cfg, &wheel);
+	tkw__thread_restore_cancel(was);
+	return err;
+}
+
 static void free_timer(struct tkw_timer *t)
 {
 	struct tkw_timer_hooks hooks = t->hooks;
+	int was =
+		tkw__thread_no_cancel(); /* as above, while a file is closed */
 
 	free_shards(t, t->shard_mask + 1);
 	if (!t->manual)
 		tkw__alarm_fini(&t->alarm);
 	hooks.free(hooks.ctx, t, sizeof(*t));
 	TKW__SUB(&live_timers, 1, RELAXED);
+	tkw__thread_restore_cancel(was);
 }
 
 /* --- start ---------------------------------------------------------------- */

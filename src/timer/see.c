@@ -72,13 +72,19 @@ static void print_time(char *buf, size_t size, int64_t ns)
 		{ 1, "ns" },
 	};
 	size_t i = 0;
-	double count;
+	int64_t tenths;
+	int64_t count;
 
 	while (ns < units[i].ns && units[i].ns > 1)
 		i++;
-	count = (double)ns / (double)units[i].ns;
-	snprintf(buf, size, "%.*f %s", count < 9.95 && units[i].ns > 1, count,
-		 units[i].name);
+	/* Below ten with a tenth, unless that is zero. */
+	tenths = (ns % units[i].ns * 10 + units[i].ns / 2) / units[i].ns;
+	count = ns / units[i].ns + tenths / 10;
+	if (count < 10 && tenths % 10 != 0)
+		snprintf(buf, size, "%d.%d %s", (int)count, (int)tenths,
+			 units[i].name);
+	else
+		snprintf(buf, size, "%lld %s", (long long)count, units[i].name);
 }
 
 int tkw_timer_print(struct tkw_timer *t, uint64_t id, char *buf, size_t size)

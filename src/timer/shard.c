@@ -15,8 +15,7 @@
 #include "os/thread.h"
 
 enum {
-	CACHE_LINE = 64,
-	FAR_BEHIND = 256 /* ticks */
+	CACHE_LINE = 64
 };
 
 int tkw__shard_init(struct tkw__shard *s, uint32_t number,
@@ -54,16 +53,10 @@ static void put_late(struct tkw__shard *s, struct tkw__timeout *to,
 	tkw__links_append(&s->late, &to->entry.link);
 }
 
-/* The wheel may be ahead of what the turns have covered: see catch_up. */
-static bool is_over(const struct tkw__shard *s, uint64_t tick, uint64_t covered)
-{
-	return tick < covered || tick < tkw_wheel_now(s->wheel);
-}
-
 uint64_t tkw__shard_place(struct tkw__shard *s, struct tkw__timeout *to,
 			  uint64_t tick, uint64_t covered)
 {
-	if (is_over(s, tick, covered)) {
+	if (tick < covered) {
 		put_late(s, to, tick);
 		return 0;
 	}
@@ -74,7 +67,7 @@ uint64_t tkw__shard_place(struct tkw__shard *s, struct tkw__timeout *to,
 uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
 			 uint64_t tick, uint64_t covered)
 {
-	if (!tkw_entry_linked(&to->entry) || is_over(s, tick, covered)) {
+	if (!tkw_entry_linked(&to->entry) || tick < covered) {
 		tkw__shard_pull(s, to);
 		return tkw__shard_place(s, to, tick, covered);
 	}
@@ -100,14 +93,6 @@ static void make_due(struct tkw_wheel *w, struct tkw_entry *e, void *shard)
 
 	(void)w;
 	tkw__links_append(&s->due, &e->link);
-}
-
-void tkw__shard_catch_up(struct tkw__shard *s, uint64_t tick)
-{
-	/* With no steps the wheel stops before the first tick with work. */
-	if (tick > tkw_wheel_now(s->wheel) &&
-	    tick - tkw_wheel_now(s->wheel) > FAR_BEHIND)
-		tkw_wheel_advance(s->wheel, tick - 1, 0, make_due, s);
 }
 
 bool tkw__shard_collect(struct tkw__shard *s, uint64_t tick, uint64_t steps)

@@ -72,10 +72,6 @@ uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
 /* Take a PENDING timeout out of wherever it is. */
 void tkw__shard_pull(struct tkw__shard *s, struct tkw__timeout *to);
 
-/* Let the wheel catch up with the time if it lags far behind and has nothing to
- * do on the way, so that new entries need fewer moves. */
-void tkw__shard_catch_up(struct tkw__shard *s, uint64_t tick);
-
 /* Bring what the wheel has due up to a tick to the list of what is due, or move
  * it nearer, so many steps at most. Return true if there is more to do. */
 bool tkw__shard_collect(struct tkw__shard *s, uint64_t tick, uint64_t steps);

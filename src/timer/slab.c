@@ -30,14 +30,16 @@ void tkw__slab_init(struct tkw__slab *s, const struct tkw_timer_hooks *hooks,
 
 void tkw__slab_fini(struct tkw__slab *s)
 {
-	for (uint32_t b = 0; b < s->count; b++) {
-		if (s->blocks[b].places)
-			s->hooks->free(s->hooks->ctx, s->blocks[b].places,
+	struct tkw__directory *d = s->directory;
+
+	if (d == NULL)
+		return;
+	for (uint32_t n = 0; n < d->capacity; n++) {
+		if (d->block[n].places)
+			s->hooks->free(s->hooks->ctx, d->block[n].places,
 				       TKW__BLOCK_BYTES);
 	}
-	if (s->blocks)
-		s->hooks->free(s->hooks->ctx, s->blocks,
-			       s->capacity * sizeof(*s->blocks));
+	s->hooks->free(s->hooks->ctx, d, d->bytes);
 }
 
 static bool has_room(const struct tkw__block *b)
@@ -47,46 +49,49 @@ static bool has_room(const struct tkw__block *b)
 
 static void list_push(struct tkw__slab *s, uint32_t n)
 {
-	s->blocks[n].prev = TKW__NO_BLOCK;
-	s->blocks[n].next = s->roomy;
+	s->directory->block[n].prev = TKW__NO_BLOCK;
+	s->directory->block[n].next = s->roomy;
 	if (s->roomy != TKW__NO_BLOCK)
-		s->blocks[s->roomy].prev = n;
+		s->directory->block[s->roomy].prev = n;
 	s->roomy = n;
 }
 
 static void list_remove(struct tkw__slab *s, uint32_t n)
 {
-	const struct tkw__block *b = &s->blocks[n];
+	const struct tkw__block *b = &s->directory->block[n];
 
 	if (b->prev == TKW__NO_BLOCK)
 		s->roomy = b->next;
 	else
-		s->blocks[b->prev].next = b->next;
+		s->directory->block[b->prev].next = b->next;
 	if (b->next != TKW__NO_BLOCK)
-		s->blocks[b->next].prev = b->prev;
+		s->directory->block[b->next].prev = b->prev;
 }
 
 /* Make room for one more number in the directory. */
 static bool grow(struct tkw__slab *s)
 {
-	uint32_t more = s->capacity == 0 ? FIRST_BLOCKS : 2 * s->capacity;
-	struct tkw__block *blocks;
+	struct tkw__directory *old = s->directory;
+	uint32_t capacity = old ? old->capacity : 0;
+	uint32_t more = capacity == 0 ? FIRST_BLOCKS : 2 * capacity;
+	size_t bytes = sizeof(*old) + more * sizeof(old->block[0]);
+	struct tkw__directory *d;
 
-	if (s->count < s->capacity)
+	if (s->count < capacity)
 		return true;
 	if (s->count == TKW__BLOCKS_MAX)
 		return false;
-	blocks = s->hooks->alloc(s->hooks->ctx, more * sizeof(*blocks),
-				 _Alignof(struct tkw__block));
-	if (blocks == NULL)
+	d = s->hooks->alloc(s->hooks->ctx, bytes, _Alignof(max_align_t));
+	if (d == NULL)
 		return false;
-	if (s->blocks) {
-		memcpy(blocks, s->blocks, s->count * sizeof(*blocks));
-		s->hooks->free(s->hooks->ctx, s->blocks,
-			       s->capacity * sizeof(*blocks));
-	}
-	s->blocks = blocks;
-	s->capacity = more;
+	memset(d, 0, bytes);
+	d->bytes = bytes;
+	d->capacity = more;
+	if (old)
+		memcpy(d->block, old->block, capacity * sizeof(d->block[0]));
+	s->directory = d;
+	if (old)
+		s->hooks->free(s->hooks->ctx, old, old->bytes);
 	return true;
 }
 
@@ -103,11 +108,11 @@ static uint32_t take_number(struct tkw__slab *s)
 	uint32_t n = s->vacant;
 
 	if (n != TKW__NO_BLOCK) {
-		s->vacant = s->blocks[n].next;
+		s->vacant = s->directory->block[n].next;
 		return n;
 	}
 	n = s->count++;
-	s->blocks[n] = (struct tkw__block){
+	s->directory->block[n] = (struct tkw__block){
 		.generation = first_generation(s),
 	};
 	return n;
@@ -126,9 +131,9 @@ static bool add_block(struct tkw__slab *s)
 		return false;
 	n = take_number(s);
 	places[0] = (struct tkw__timeout){ .before = n };
-	s->blocks[n].places = places;
-	s->blocks[n].fresh = 1;
-	s->blocks[n].top = s->blocks[n].generation;
+	s->directory->block[n].places = places;
+	s->directory->block[n].fresh = 1;
+	s->directory->block[n].top = s->directory->block[n].generation;
 	list_push(s, n);
 	return true;
 }
@@ -153,7 +158,7 @@ struct tkw__timeout *tkw__slab_take(struct tkw__slab *s)
 
 	if (s->roomy == TKW__NO_BLOCK && !add_block(s))
 		return NULL;
-	b = &s->blocks[s->roomy];
+	b = &s->directory->block[s->roomy];
 	to = b->free;
 	if (to) {
 		b->free = to->arg;
@@ -175,7 +180,7 @@ struct tkw__timeout *tkw__slab_take(struct tkw__slab *s)
 /* Take a block of which nothing is in use out of the slab. */
 static void *give_back(struct tkw__slab *s, uint32_t n)
 {
-	struct tkw__block *b = &s->blocks[n];
+	struct tkw__block *b = &s->directory->block[n];
 	void *mem = b->places;
 
 	if (has_room(b))
@@ -194,7 +199,7 @@ static void *give_back(struct tkw__slab *s, uint32_t n)
 void *tkw__slab_put(struct tkw__slab *s, struct tkw__timeout *to)
 {
 	uint32_t n = block_of(to)->before;
-	struct tkw__block *b = &s->blocks[n];
+	struct tkw__block *b = &s->directory->block[n];
 	uint32_t generation = tkw__generation(to) + 1;
 	bool had_room = has_room(b);
 
@@ -227,10 +232,10 @@ struct tkw__timeout *tkw__slab_find(const struct tkw__slab *s, uint32_t index,
 	uint32_t place = index % TKW__BLOCK_PLACES;
 	struct tkw__timeout *to;
 
-	if (n >= s->count || s->blocks[n].places == NULL || place == 0 ||
-	    place >= s->blocks[n].fresh)
+	if (n >= s->count || s->directory->block[n].places == NULL ||
+	    place == 0 || place >= s->directory->block[n].fresh)
 		return NULL;
-	to = &s->blocks[n].places[place];
+	to = &s->directory->block[n].places[place];
 	if (tkw__generation(to) != generation || tkw__state(to) == TKW__FREE)
 		return NULL;
 	return to;
@@ -239,7 +244,7 @@ struct tkw__timeout *tkw__slab_find(const struct tkw__slab *s, uint32_t index,
 const struct tkw__timeout *tkw__slab_at(const struct tkw__slab *s,
 					uint32_t block, uint32_t place)
 {
-	const struct tkw__block *b = &s->blocks[block];
+	const struct tkw__block *b = &s->directory->block[block];
 
 	return b->places && place < b->fresh ? &b->places[place] : NULL;
 }
@@ -250,7 +255,7 @@ const char *tkw__slab_check(const struct tkw__slab *s)
 	uint32_t roomy = 0;
 
 	for (uint32_t n = 0; n < s->count; n++) {
-		const struct tkw__block *b = &s->blocks[n];
+		const struct tkw__block *b = &s->directory->block[n];
 
 		if (b->places == NULL)
 			continue;
@@ -261,8 +266,9 @@ const char *tkw__slab_check(const struct tkw__slab *s)
 	}
 	if (live != s->live)
 		return "S1: places in use were miscounted";
-	for (uint32_t n = s->roomy; n != TKW__NO_BLOCK; n = s->blocks[n].next) {
-		if (roomy-- == 0 || !has_room(&s->blocks[n]))
+	for (uint32_t n = s->roomy; n != TKW__NO_BLOCK;
+	     n = s->directory->block[n].next) {
+		if (roomy-- == 0 || !has_room(&s->directory->block[n]))
 			return "S2: a block without room is listed";
 	}
 	return roomy == 0 ? NULL : "S2: a block with room is not listed";

@@ -50,14 +50,21 @@ struct tkw__block {
 	uint32_t prev;
 };
 
+/* One piece, so that one store changes it: a forked child, which may see the
+ * slab as it is in the middle of a change, frees what it finds. */
+struct tkw__directory {
+	size_t bytes;
+	uint32_t capacity;
+	struct tkw__block block[]; /* zeroed */
+};
+
 struct tkw__slab {
 	const struct tkw_timer_hooks *hooks;
-	struct tkw__block *blocks;
-	uint32_t count; /* of numbers given out so far */
-	uint32_t capacity;
-	uint32_t roomy;  /* the first block with room */
-	uint32_t vacant; /* the first number without a block */
-	uint32_t spare;  /* the empty block that is kept */
+	struct tkw__directory *directory; /* NULL at first */
+	uint32_t count;                   /* of numbers given out so far */
+	uint32_t roomy;                   /* the first block with room */
+	uint32_t vacant;                  /* the first number without a block */
+	uint32_t spare;                   /* the empty block that is kept */
 	uint64_t live;
 	uint64_t random;
 };

@@ -17,7 +17,6 @@
 struct due {
 	int64_t deadline_ns;
 	uint64_t tick;
-	uint64_t now_tick; /* 0 if the clock was not read */
 };
 
 bool tkw__is_foreign(const struct tkw_timer *t)
@@ -25,13 +24,22 @@ bool tkw__is_foreign(const struct tkw_timer *t)
 	return t->forks != tkw__forks();
 }
 
+/* A clock of the user's may go back: then the latest reading counts. */
+static int64_t own_now(struct tkw_timer *t)
+{
+	int64_t now = t->hooks.now(t->hooks.ctx);
+	uint64_t latest = TKW__LOAD(&t->latest_ns, RELAXED);
+
+	while (now > (int64_t)latest) {
+		if (TKW__CAS(&t->latest_ns, &latest, (uint64_t)now, RELAXED))
+			return now;
+	}
+	return (int64_t)latest;
+}
+
 int64_t tkw__now(struct tkw_timer *t)
 {
-	int64_t last = (int64_t)TKW__LOAD(&t->last_ns, RELAXED);
-	int64_t now = t->own_clock ? t->hooks.now(t->hooks.ctx)
-				   : tkw__clock_now(t->boottime);
-
-	return now > last ? now : last;
+	return t->own_clock ? own_now(t) : tkw__clock_now(t->boottime);
 }
 
 static uint64_t tick_of(const struct tkw_timer *t, int64_t deadline_ns)
@@ -47,7 +55,7 @@ static struct due due_at(const struct tkw_timer *t, int64_t deadline_ns)
 {
 	if (deadline_ns < 0)
 		deadline_ns = 0;
-	return (struct due){ deadline_ns, tick_of(t, deadline_ns), 0 };
+	return (struct due){ deadline_ns, tick_of(t, deadline_ns) };
 }
 
 /* now + delay, which is not negative, and not after the end of time. */
@@ -63,10 +71,9 @@ static struct due due_after(const struct tkw_timer *t, int64_t now_ns,
 {
 	struct due d = due_at(t, deadline_after(now_ns, delay_ns));
 
-	d.now_tick = (uint64_t)now_ns / t->tick_ns;
 	/* What is due by now need not wait for the next tick. */
 	if (delay_ns <= 0)
-		d.tick = tkw__min_u64(d.tick, d.now_tick);
+		d.tick = tkw__min_u64(d.tick, (uint64_t)now_ns / t->tick_ns);
 	return d;
 }
 
@@ -168,7 +175,6 @@ static int take_in(struct tkw_timer *t, const struct tkw_task *task,
 	else
 		to = new_timeout(t, s, task, &d);
 	if (to) {
-		tkw__shard_catch_up(s, d.now_tick);
 		need = tkw__shard_place(s, to, d.tick, covered(t));
 		name = tkw__shard_id(s, to);
 	}

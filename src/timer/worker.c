@@ -62,8 +62,7 @@ static void call(struct tkw_timer *t, uint64_t id,
 		.timer = t,
 		.id = id,
 		.deadline_ns = deadline_ns,
-		.late_ns =
-			(int64_t)TKW__LOAD(&t->last_ns, RELAXED) - deadline_ns,
+		.late_ns = t->turn_ns - deadline_ns,
 	};
 	struct tkw__frame frame;
 
@@ -163,12 +162,12 @@ static void end_turn(struct tkw_timer *t, uint64_t to)
 
 uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next)
 {
-	int64_t now = tkw__now(t);
-	uint64_t to = (uint64_t)now / t->tick_ns;
 	uint64_t fired;
 	uint64_t tick;
+	uint64_t to;
 
-	TKW__STORE(&t->last_ns, (uint64_t)now, RELAXED);
+	t->turn_ns = tkw__now(t);
+	to = (uint64_t)t->turn_ns / t->tick_ns;
 	fired = begin_turn(t, to);
 	while ((tick = least_next(t)) <= to && !is_stopping(t)) {
 		for (uint32_t i = 0; i <= t->shard_mask; i++) {
@@ -210,22 +209,33 @@ static void set_alarm(struct tkw_timer *t, uint64_t tick)
 	tkw__alarm_set(&t->alarm, at, t->own_clock);
 }
 
+/* Let it ring at once. The alarm lock is held. */
+static void ring(struct tkw_timer *t)
+{
+	/* Whoever still comes with a tick must not set it to a later time. */
+	TKW__STORE(&t->armed, 0, RELAXED);
+	tkw__alarm_set(&t->alarm, 0, true);
+}
+
 void tkw__worker_call(struct tkw_timer *t, uint64_t tick)
 {
 	if (tick >= TKW__LOAD(&t->armed, RELAXED))
 		return;
 	tkw__lock_take(&t->alarm_lock);
-	if (tick < TKW__LOAD(&t->armed, RELAXED))
-		set_alarm(t, tick);
+	if (tick < TKW__LOAD(&t->armed, RELAXED)) {
+		/* It is the worker's business to read another clock. */
+		if (t->own_clock)
+			ring(t);
+		else
+			set_alarm(t, tick);
+	}
 	tkw__lock_drop(&t->alarm_lock);
 }
 
 void tkw__worker_wake(struct tkw_timer *t)
 {
 	tkw__lock_take(&t->alarm_lock);
-	/* Whoever still comes with a tick must not set it to a later time. */
-	TKW__STORE(&t->armed, 0, RELAXED);
-	tkw__alarm_set(&t->alarm, 0, true);
+	ring(t);
 	tkw__lock_drop(&t->alarm_lock);
 }
 
