@@ -29,6 +29,11 @@ static inline uint64_t tkw__max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+static inline int64_t tkw__max_i64(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* a + b, or UINT64_MAX where that would overflow. */
 static inline uint64_t tkw__sat_add(uint64_t a, uint64_t b)
 {

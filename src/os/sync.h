@@ -26,11 +26,15 @@ struct tkw__lock {
 enum {
 	TKW__LOCK_FREE = 0,
 	TKW__LOCK_HELD = 1,
-	TKW__LOCK_CONTENDED = 2, /* held, and someone may be parked */
-	TKW__LOCK_HANDED = 3     /* to one of the waiters, and no one else */
+	TKW__LOCK_CONTENDED = 2,   /* held, and someone may be parked */
+	TKW__LOCK_URGENT = 3,      /* held, and the worker is parked */
+	TKW__LOCK_HANDED = 4,      /* to one of the waiters, and no one else */
+	TKW__LOCK_HANDED_FIRST = 5 /* to the worker */
 };
 
 void tkw__lock_wait(struct tkw__lock *l);
+void tkw__lock_wait_first(struct tkw__lock *l);
+void tkw__lock_wake(struct tkw__lock *l);
 
 static inline void tkw__lock_take(struct tkw__lock *l)
 {
@@ -41,12 +45,26 @@ static inline void tkw__lock_take(struct tkw__lock *l)
 		tkw__lock_wait(l);
 }
 
+/*
+ * The same for the worker, who goes first: once it is parked, the next drop is
+ * a hand-over to it. Otherwise threads that take and drop the lock in a tight
+ * loop win against it for seconds, each time before it has woken up.
+ */
+static inline void tkw__lock_take_first(struct tkw__lock *l)
+{
+	uint32_t was = TKW__LOCK_FREE;
+
+	if (!TKW__CAS(&l->state, &was, TKW__LOCK_HELD, ACQUIRE))
+		tkw__lock_wait_first(l);
+}
+
 static inline void tkw__lock_drop(struct tkw__lock *l)
 {
+	uint32_t was = TKW__LOCK_HELD;
+
 	/* RELEASE pairs with the ACQUIRE of whoever takes the lock next. */
-	if (TKW__EXCHANGE(&l->state, TKW__LOCK_FREE, RELEASE) ==
-	    TKW__LOCK_CONTENDED)
-		tkw__unpark_one(&l->state);
+	if (!TKW__CAS(&l->state, &was, TKW__LOCK_FREE, RELEASE))
+		tkw__lock_wake(l);
 }
 
 /*

@@ -62,7 +62,8 @@ static void call(struct tkw_timer *t, uint64_t id,
 		.timer = t,
 		.id = id,
 		.deadline_ns = deadline_ns,
-		.late_ns = t->turn_ns - deadline_ns,
+		/* One that came in when the turn had just begun is on time. */
+		.late_ns = tkw__max_i64(t->turn_ns - deadline_ns, 0),
 	};
 	struct tkw__frame frame;
 
@@ -86,12 +87,12 @@ static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
 		tkw__lock_drop(&s->lock);
 		call(t, id, to);
 		fired++;
-		tkw__lock_take(&s->lock);
+		tkw__lock_take_first(&s->lock);
 		block = tkw__shard_end(s, to);
 		if (block) {
 			tkw__lock_drop(&s->lock);
 			tkw__give_back(t, block);
-			tkw__lock_take(&s->lock);
+			tkw__lock_take_first(&s->lock);
 		}
 	}
 	return fired;
@@ -104,7 +105,7 @@ static uint64_t run_tick(struct tkw_timer *t, struct tkw__shard *s,
 	uint64_t fired = 0;
 	bool more;
 
-	tkw__lock_take(&s->lock);
+	tkw__lock_take_first(&s->lock);
 	do {
 		tkw__lock_let_in(&s->lock);
 		more = tkw__shard_collect(s, tick, BATCH);
@@ -134,13 +135,13 @@ static uint64_t begin_turn(struct tkw_timer *t, uint64_t to)
 	for (uint32_t i = 0; i <= t->shard_mask; i++) {
 		struct tkw__shard *s = &t->shards[i];
 
-		tkw__lock_take(&s->lock);
+		tkw__lock_take_first(&s->lock);
 		tkw__shard_collect_late(s);
 		t->next[i] = tkw_wheel_next(s->wheel);
 		tkw__lock_drop(&s->lock);
 	}
 	for (uint32_t i = 0; i <= t->shard_mask; i++) {
-		tkw__lock_take(&t->shards[i].lock);
+		tkw__lock_take_first(&t->shards[i].lock);
 		fired += run_due(t, &t->shards[i]);
 		tkw__lock_drop(&t->shards[i].lock);
 	}
@@ -153,7 +154,7 @@ static void end_turn(struct tkw_timer *t, uint64_t to)
 	for (uint32_t i = 0; i <= t->shard_mask; i++) {
 		struct tkw__shard *s = &t->shards[i];
 
-		tkw__lock_take(&s->lock);
+		tkw__lock_take_first(&s->lock);
 		tkw__shard_collect(s, to, 0);
 		t->next[i] = tkw__shard_next(s);
 		tkw__lock_drop(&s->lock);
@@ -187,7 +188,7 @@ uint64_t tkw__worker_next(struct tkw_timer *t)
 	for (uint32_t i = 0; i <= t->shard_mask; i++) {
 		struct tkw__shard *s = &t->shards[i];
 
-		tkw__lock_take(&s->lock);
+		tkw__lock_take_first(&s->lock);
 		least = tkw__min_u64(least, tkw__shard_next(s));
 		tkw__lock_drop(&s->lock);
 	}
