@@ -112,6 +112,30 @@ int args_number(struct args *a, const struct args_option *option)
 	return 1;
 }
 
+int args_help(struct args *a)
+{
+	int r = args_flag(a, "--help");
+
+	return r ? r : args_flag(a, "-h");
+}
+
+void args_unknown(const struct args *a, const char *const *others,
+		  const char *why, const char *see)
+{
+	const char *value;
+
+	for (; *others; others++) {
+		if (matches(a, *others, &value)) {
+			tool_complain("%s: %s", *others, why);
+			return;
+		}
+	}
+	tool_complain("%s '%.60s'; see '%s'",
+		      a->word[0][0] == '-' ? "unknown option"
+					   : "unexpected argument",
+		      a->word[0], see);
+}
+
 int tool_flush(void)
 {
 	static bool told;

@@ -35,6 +35,17 @@ struct args_option {
 int args_flag(struct args *a, const char *name);
 int args_text(struct args *a, const char *name, const char **value);
 int args_number(struct args *a, const struct args_option *option);
+int args_help(struct args *a); /* --help or -h */
+
+/*
+ * Complain about the next word, which no option has taken.
+ *
+ * others  options that are known, but not here; the last is NULL.
+ * why     what is to be said about one of those.
+ * see     where the user can read about options.
+ */
+void args_unknown(const struct args *a, const char *const *others,
+		  const char *why, const char *see);
 
 /* One line on standard error, whatever bytes the arguments hold. */
 void tool_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* demo.c - `tkw demo`: its options, and the order of things. */
+/*
+ * demo.c - `tkw demo`: which of the two it is; of the one on a virtual clock
+ * its options, and the order of things. The other is in live.c.
+ */
 #include "demo.h"
 
 #include <errno.h>
@@ -7,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "live.h"
 #include "screen.h"
 
 enum {
@@ -17,10 +21,10 @@ enum {
 	SLOTS_MAX = 1 << 24
 };
 
-void demo_usage(void)
+static void virtual_usage(void)
 {
 	(void)fputs(
-		"usage: tkw demo [OPTION]...\n"
+		"usage: tkw demo --virtual [OPTION]...\n"
 		"\n"
 		"Schedules a million timeouts like a server's on a timing "
 		"wheel, pushes some\n"
@@ -98,29 +102,26 @@ static int read_option(struct args *a, struct demo_config *cfg)
 	r = args_flag(a, "--json");
 	if (r > 0)
 		cfg->json = true;
-	return r;
+	return r ? r : args_flag(a, "--virtual");
 }
 
 /* Return 1; 0: help is wanted; -1: the user has been told what is wrong. */
 static int read_options(struct args *a, struct demo_config *cfg)
 {
-	while (a->left > 0) {
-		int r = args_flag(a, "--help");
+	static const char *const others[] = { "--seconds", "--threads",
+					      "--pending", NULL };
 
-		if (r == 0)
-			r = args_flag(a, "-h");
+	while (a->left > 0) {
+		int r = args_help(a);
+
 		if (r)
 			return r > 0 ? 0 : -1;
 		r = read_option(a, cfg);
-		if (r < 0)
+		if (r == 0)
+			args_unknown(a, others, "not with --virtual",
+				     "tkw demo --virtual --help");
+		if (r <= 0)
 			return -1;
-		if (r > 0)
-			continue;
-		tool_complain("%s '%.60s'; see 'tkw demo --help'",
-			      a->word[0][0] == '-' ? "unknown option"
-						   : "unexpected argument",
-			      a->word[0]);
-		return -1;
 	}
 	if (cfg->slots && cfg->engine != TKW_WHEEL_HASHED) {
 		tool_complain("--slots: only the hashed engine has a choice of "
@@ -150,7 +151,7 @@ static int play(struct demo *d)
 						: TOOL_EXIT_FAILURE;
 }
 
-int demo_main(struct args *a)
+static int virtual_main(struct args *a)
 {
 	struct demo d = { .cfg = { .count = COUNT_DEFAULT,
 				   .seed = SEED_DEFAULT } };
@@ -160,7 +161,7 @@ int demo_main(struct args *a)
 	if (r < 0)
 		return TOOL_EXIT_USAGE;
 	if (r == 0) {
-		demo_usage();
+		virtual_usage();
 		return TOOL_EXIT_OK;
 	}
 	r = demo_load_init(&d);
@@ -177,4 +178,24 @@ int demo_main(struct args *a)
 	demo_view_fini(&d);
 	demo_load_fini(&d);
 	return status;
+}
+
+void demo_usage(void)
+{
+	live_usage();
+}
+
+/* --virtual may stand anywhere. */
+static bool wants_virtual(const struct args *a)
+{
+	for (int i = 0; i < a->left; i++) {
+		if (!strcmp(a->word[i], "--virtual"))
+			return true;
+	}
+	return false;
+}
+
+int demo_main(struct args *a)
+{
+	return wants_virtual(a) ? virtual_main(a) : live_main(a);
 }

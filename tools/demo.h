@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demo.h - what the parts of `tkw demo` share.
+ * demo.h - what the parts of `tkw demo --virtual` share; live.h is that of the
+ * demo in real time.
  *
- * demo.c         its options, and the order of things
+ * demo.c         which of the two; its options, and the order of things
  * demo_load.c    the load: a server's timeouts, and the ledger of their fates
  * demo_view.c    shows it while it runs
  * demo_picture.c the picture of the wheel
@@ -107,6 +108,9 @@ void demo_usage(void);
 /* Return  0, or -errno: there is no such wheel, or no memory for it. */
 int demo_load_init(struct demo *d);
 void demo_load_fini(struct demo *d);
+
+/* False if the machine has not so much memory, used or not. */
+bool demo_fits_memory(uint64_t bytes);
 
 /*
  * Play the four acts and close the ledger.

@@ -414,7 +414,7 @@ bool demo_ledger_balanced(const struct demo_ledger *l)
 }
 
 /* More than the machine has would be granted, and then end in a kill. */
-static bool fits_memory(uint64_t bytes)
+bool demo_fits_memory(uint64_t bytes)
 {
 	long pages = sysconf(_SC_PHYS_PAGES);
 	long page = sysconf(_SC_PAGESIZE);
@@ -432,7 +432,7 @@ int demo_load_init(struct demo *d)
 
 	if (r)
 		return r;
-	if (!fits_memory(bytes + d->cfg.count * sizeof(*d->items)))
+	if (!demo_fits_memory(bytes + d->cfg.count * sizeof(*d->items)))
 		return -ENOMEM;
 	bytes = (bytes + 63) / 64 * 64;
 	d->memory = aligned_alloc(64, bytes);

@@ -179,7 +179,7 @@ static void put_work(struct screen *s, const struct demo *d)
 	if (s->live) {
 		screen_put(s, SCREEN_DIM,
 			   "          Faster without pictures, which "
-			   "empty the cache: tkw demo | cat");
+			   "empty the cache: tkw demo --virtual | cat");
 		screen_end_line(s);
 	}
 	screen_end_line(s);

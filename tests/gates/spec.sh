@@ -1,67 +1,119 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# spec.sh ROOT | --self-test - each numbered statement about the wheel, 1.1 to
-# 1.11, has a unit test that carries its number: test_1_9_... checks 1.9.
+# spec.sh ROOT | --self-test - each numbered statement of docs/promises.md, and
+# each fault, has a test that names it: test_1_9_... or "SPEC 1.9", fault_23_...
+# or "fault 23"; and no test names one that does not exist.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
-last=11
+# What is promised: "1.9" or "fault 23", a line each.
+promised()
+{
+	sed -n 's/^| \([1-9][0-9]*\.[1-9][0-9]*\) | .*/\1/p
+		s/^| \([1-9][0-9]*\) | .*/fault \1/p' "$1/docs/promises.md" | sort
+}
+
+# What tests name: in the names of their functions (definitions only: one that
+# is defined but not run is a warning), or in a comment before a definition.
+named()
+{
+	# shellcheck disable=SC2016 # the dollars are awk's
+	find "$1/tests" "$1/fuzz" -name '*.c' -o -name '*.cc' | sort | xargs awk '
+	function say(prefix, text, pattern) {
+		while (match(text, pattern)) {
+			word = substr(text, RSTART, RLENGTH)
+			sub(/^[^0-9]*0*/, "", word)
+			print prefix word
+			text = substr(text, RSTART + RLENGTH)
+			# "SPEC 4.1, 4.2" and "SPEC 4.1 and 4.2"
+			while (match(text, more[prefix])) {
+				word = substr(text, RSTART, RLENGTH)
+				sub(/^[^0-9]*0*/, "", word)
+				print prefix word
+				text = substr(text, RSTART + RLENGTH)
+			}
+		}
+	}
+	BEGIN {
+		more[""] = "^(,| and|, and)[ *]*[0-9]+[.][0-9]+"
+		more["fault "] = "^(,| and|, and)[ *]*[0-9]+"
+	}
+	FNR == 1 { comment = "" }
+	/^\/\*/ { comment = ""; inside = 1 }
+	inside { comment = comment " " $0 }
+	/\*\// { inside = 0 }
+	/^(static )?void [a-z_]*(test|fault)_/ {
+		name = $0
+		if (match(name, /test_[0-9]+_[0-9]+_/)) {
+			split(substr(name, RSTART, RLENGTH), part, "_")
+			print part[2] "." part[3]
+		}
+		if (match(name, /fault_[0-9]+_/)) {
+			split(substr(name, RSTART, RLENGTH), part, "_")
+			print "fault " part[2] + 0
+		}
+		say("", comment, "SPEC [0-9]+[.][0-9]+")
+		say("fault ", comment, "[Ff]aults? [0-9]+")
+		comment = ""
+	}' | sort
+}
 
 check_spec()
 {
 	make_scratch
-	# Definitions only: a test that is defined but not run is a warning.
-	cat "$1"/tests/unit/*.c |
-		sed -n 's/^static void test_1_\([0-9]*\)_.*/\1/p' |
-		sort -n >"$scratch/numbers"
-	n=1
-	while [ "$n" -le "$last" ]; do
-		grep -qx "$n" "$scratch/numbers" ||
-			complain "no unit test of 1.$n (test_1_${n}_...)"
-		n=$((n + 1))
-	done
-	for n in $(uniq "$scratch/numbers"); do
-		case $n in
-		0* | '')
-			complain "a test of 1.$n, which does not exist"
-			;;
-		*)
-			[ "$n" -le "$last" ] ||
-				complain "a test of 1.$n, which does not exist"
-			;;
-		esac
-	done
-	verdict "$(wc -l <"$scratch/numbers") tests of $last statements"
+	promised "$1" >"$scratch/promised"
+	named "$1" >"$scratch/named"
+	uniq "$scratch/named" >"$scratch/once"
+	[ -s "$scratch/promised" ] || complain 'docs/promises.md has no numbers'
+	comm -23 "$scratch/promised" "$scratch/once" >"$scratch/untested"
+	comm -13 "$scratch/promised" "$scratch/once" >"$scratch/unknown"
+	while read -r number; do
+		complain "no test of $number."
+	done <"$scratch/untested"
+	while read -r number; do
+		complain "a test of $number, which does not exist"
+	done <"$scratch/unknown"
+	verdict "$(wc -l <"$scratch/named") tests of \
+$(wc -l <"$scratch/promised") statements"
 }
 
-# plant NUMBER...: a tree with a test of each.
+# plant LINE...: a tree that promises 1.1, 1.2 and fault 7, with these lines as
+# its tests.
 plant()
 {
 	tree=$scratch/tree
 	rm -rf "$tree"
-	mkdir -p "$tree/tests/unit"
-	for n in "$@"; do
-		printf 'static void test_1_%s_holds(void **state)\n{\n}\n' "$n"
-	done >"$tree/tests/unit/test_a.c"
+	mkdir -p "$tree/tests/unit" "$tree/docs" "$tree/fuzz"
+	printf '| 1.1 | One. |\n| 1.2 | Two. |\n\n| 7 | Seven. |\n' \
+		>"$tree/docs/promises.md"
+	printf '%s\n' "$@" >"$tree/tests/unit/test_a.c"
 }
 
 self_test()
 {
 	make_scratch
-	plant 1 2 3 4 5 6 7 8 9 10 11
-	must_accept 'a test of each' sh "$self" "$tree"
-	plant 2 3 4 5 6 7 8 9 10 11
-	must_reject 'no unit test of 1.1 ' sh "$self" "$tree"
-	plant 1 2 3 4 5 6 7 8 9 10
-	must_reject 'no unit test of 1.11 ' sh "$self" "$tree"
-	plant 1 2 3 4 6 7 8 9 10 11
-	echo '	cmocka_unit_test(test_1_5_holds),' >>"$tree/tests/unit/test_a.c"
-	must_reject 'no unit test of 1.5 ' sh "$self" "$tree"
-	plant 1 2 3 4 5 6 7 8 9 10 11 12
-	must_reject 'a test of 1.12, which does not exist' sh "$self" "$tree"
-	plant
-	must_reject 'no unit test of 1.1 ' sh "$self" "$tree"
+	plant 'static void test_1_1_a(void **state)' \
+		'static void test_1_2_b(void **state)' \
+		'static void fault_07_c(void **state)'
+	must_accept 'numbers in names' sh "$self" "$tree"
+	plant '/* SPEC 1.1, 1.2, fault 7: so it is' ' * indeed. */' \
+		'static void test_a(struct timer_bed *b)'
+	must_accept 'numbers in a comment' sh "$self" "$tree"
+	plant '/* SPEC 1.1, fault 7 */' 'static void test_a(void **state)'
+	must_reject 'no test of 1.2.' sh "$self" "$tree"
+	plant '/* SPEC 1.1 and 1.2 */' 'static void test_a(void **state)'
+	must_reject 'no test of fault 7.' sh "$self" "$tree"
+	plant '/* SPEC 1.1, 1.2, fault 7 */' 'static int helper;'
+	must_reject 'no test of 1.1.' sh "$self" "$tree"
+	plant '/* SPEC 1.1, 1.2, 1.3, fault 7 */' 'static void test_a(void)'
+	must_reject 'a test of 1.3, which does not exist' sh "$self" "$tree"
+	plant 'static void test_1_1_a(void **state)' \
+		'	cmocka_unit_test(test_1_2_b),' \
+		'static void fault_07_c(void **state)'
+	must_reject 'no test of 1.2.' sh "$self" "$tree"
+	rm "$tree/docs/promises.md"
+	must_reject 'has no numbers' sh "$self" "$tree"
 	self_verdict
 }
 

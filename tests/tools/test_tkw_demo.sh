@@ -1,48 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_tkw_demo.sh TKW - `tkw demo` from outside: its ledger, its options, and
-# what it sends to a pipe, to a terminal and to a full disk.
+# test_tkw_demo.sh TKW - `tkw` and `tkw demo --virtual` from outside: its ledger,
+# its options, and what it sends to a pipe, to a terminal and to a full disk.
 # shellcheck disable=SC2317 # check() calls the functions
 set -u
 TKW=$1
 export TKW
 # shellcheck source-path=SCRIPTDIR source=tool_checks.sh
 . "$(dirname "$0")/tool_checks.sh"
-unset NO_COLOR
-LC_ALL=C
-TERM=xterm
-export LC_ALL TERM
-esc=$(printf '\033')
-
-is_empty()
-{
-	! [ -s "$1" ]
-}
-
-one_line()
-{
-	[ "$(wc -l <"$1")" -eq 1 ] && [ "$(tail -c 1 "$1" | wc -l)" -eq 1 ]
-}
-
-# unchecked WHAT: this machine cannot show it. CI's must.
-unchecked()
-{
-	if [ "${CI:-}" = true ]; then
-		failed=$((failed + 1))
-		echo "FAILED  not checked: $1"
-	else
-		echo "not checked: $1"
-	fi
-}
-
 # --- the ledger --------------------------------------------------------------
-
-# Flat: each value is a number, a word or a string.
-is_json()
-{
-	pair='"[a-z_]+":("[^"]*"|[0-9]+|true|false)'
-	one_line "$out" && grep -q -x -E "\\{($pair,)*$pair\\}" "$out"
-}
 
 balances()
 {
@@ -68,7 +34,7 @@ same_ledger()
 
 for engine in hierarchical hashed; do
 	for count in 1 2 25 1024 20000; do
-		run "$TKW" demo --json --engine "$engine" --count "$count"
+		run "$TKW" demo --virtual --json --engine "$engine" --count "$count"
 		what="$engine, $count"
 		check "$what: exit status 0" ended 0
 		check "$what: one JSON object on one line" is_json
@@ -89,43 +55,33 @@ for key in accepted fired cancelled extended digest virtual_ms; do
 		"$(field $key "$scratch/hashed")" ]
 done
 
-run "$TKW" demo --json --count 20000
+run "$TKW" demo --virtual --json --count 20000
 check 'the default is hierarchical, seed 1' \
 	same_ledger "$out" "$scratch/hierarchical"
-run "$TKW" demo --json --count=20000 --seed=1 --engine=hierarchical
+run "$TKW" demo --virtual --json --count=20000 --seed=1 --engine=hierarchical
 check '--count=N is --count N, and a seed replays' \
 	same_ledger "$out" "$scratch/hierarchical"
-run "$TKW" demo --json --count 20000 --seed 2
+run "$TKW" demo --virtual --json --count 20000 --seed 2
 check 'another seed: balanced' balances 20000
 check 'another seed: another number fired' \
 	[ "$(field fired)" -ne "$(field fired "$scratch/hierarchical")" ]
 check 'another seed: another digest' \
 	[ "$(field digest)" != "$(field digest "$scratch/hierarchical")" ]
-run "$TKW" demo --json --count 1000 --seed 18446744073709551615
+run "$TKW" demo --virtual --json --count 1000 --seed 18446744073709551615
 check 'the last seed' balances 1000
 for slots in 1 600 65536; do
-	run "$TKW" demo --json --count 20000 --engine hashed --slots $slots
+	run "$TKW" demo --virtual --json --count 20000 --engine hashed --slots $slots
 	check "$slots slots: balanced" balances 20000
 	check "$slots slots: the same digest" \
 		[ "$(field digest)" = "$(field digest "$scratch/hashed")" ]
 done
-run "$TKW" demo --json --count 1000 --engine hashed --slots 600
+run "$TKW" demo --virtual --json --count 1000 --engine hashed --slots 600
 check '600 slots are made 1024' [ "$(field slots)" -eq 1024 ]
 
 # --- a pipe ------------------------------------------------------------------
 
-printable()
-{
-	[ -z "$(tr -d '\n\040-\176' <"$out" | od -An -c)" ]
-}
-
-no_control_bytes()
-{
-	[ -z "$(tr -d '\n\040-\176\200-\377' <"$out" | od -An -c)" ]
-}
-
 for engine in hierarchical hashed; do
-	run "$TKW" demo --count 20000 --engine $engine
+	run "$TKW" demo --virtual --count 20000 --engine $engine
 	check "$engine, piped: exit status 0" ended 0
 	check "$engine, piped: nothing on stderr" is_empty "$err"
 	check "$engine, piped: ASCII, no control bytes" printable
@@ -139,7 +95,7 @@ for engine in hierarchical hashed; do
 		[ "$(tail -n 1 "$out")" = ' balanced' ]
 done
 if [ "$(LC_ALL=C.UTF-8 locale charmap 2>/dev/null)" = UTF-8 ]; then
-	LC_ALL=C.UTF-8 run "$TKW" demo --count 20000
+	LC_ALL=C.UTF-8 run "$TKW" demo --virtual --count 20000
 	check 'UTF-8, piped: no control bytes' no_control_bytes
 	check 'UTF-8, piped: the picture has blocks' grep -q '█' "$out"
 else
@@ -149,7 +105,8 @@ fi
 # --- help --------------------------------------------------------------------
 
 for words in --help -h help 'demo --help' 'demo -h' 'help demo' \
-	'demo --json --help' --version; do
+	'demo --json --help' 'demo --virtual --help' 'demo --json --virtual -h' \
+	--version; do
 	# shellcheck disable=SC2086 # words of a command line
 	run "$TKW" $words
 	check "tkw $words: exit status 0" ended 0
@@ -163,22 +120,11 @@ check '--version: one line' grep -q -x 'tkw [0-9]*\.[0-9]*\.[0-9]*' "$out"
 
 # --- bad options -------------------------------------------------------------
 
-# refuses ARG...: one clear line, exit status 2, nothing done.
-refuses()
-{
-	run "$TKW" "$@"
-	what="tkw $(printf '%s ' "$@" | tr '\n\033' '??')"
-	check "${what}: exit status 2" ended 2
-	check "${what}: nothing on stdout" is_empty "$out"
-	check "${what}: one line on stderr" one_line "$err"
-	check "${what}: it begins with tkw:" grep -q '^tkw: ' "$err"
-}
-
 refuses_value()
 {
-	refuses demo "$1" "$2"
+	refuses demo --virtual "$1" "$2"
 	check "$1: is named in the line" grep -q "^tkw: $1: " "$err"
-	refuses demo "$1=$2"
+	refuses demo --virtual "$1=$2"
 }
 
 for value in 0 -1 +1 '' ' ' abc 5x x5 '5 ' 1e6 1.5 0x10 1,000 100000001 \
@@ -193,29 +139,35 @@ for value in '' Hashed hash heap 0; do
 	refuses_value --engine "$value"
 done
 for value in 0 -1 '' abc 16777217 4294967296; do
-	refuses demo --engine hashed --slots "$value"
+	refuses demo --virtual --engine hashed --slots "$value"
 done
-refuses demo --slots 512
-refuses demo --engine hierarchical --slots 512
-refuses demo --count
-refuses demo --seed
-refuses demo --engine
-refuses demo --slots
-refuses demo --json=yes
-refuses demo --help=yes
-refuses demo --jso
-refuses demo --counts 5
-refuses demo -j
-refuses demo --
-refuses demo -
-refuses demo ''
-refuses demo 1000
-refuses demo --json 1000
-refuses demo --bad "$(printf 'a\nb%s[31m' "$esc")"
-refuses demo --count "$(printf '1\n2%s[31m' "$esc")"
+refuses demo --virtual --slots 512
+refuses demo --virtual --engine hierarchical --slots 512
+refuses demo --virtual --count
+refuses demo --virtual --seed
+refuses demo --virtual --engine
+refuses demo --virtual --slots
+refuses demo --virtual --json=yes
+refuses demo --virtual --help=yes
+refuses demo --virtual --jso
+refuses demo --virtual --counts 5
+refuses demo --virtual -j
+refuses demo --virtual --
+refuses demo --virtual -
+refuses demo --virtual ''
+refuses demo --virtual 1000
+refuses demo --virtual --json 1000
+for option in --seconds --threads --pending; do
+	refuses demo --virtual $option 1
+	check "$option: it says why" grep -q "^tkw: $option: not with --virtual" \
+		"$err"
+	refuses demo $option=1 --virtual
+done
+refuses demo --virtual --bad "$(printf 'a\nb%s[31m' "$esc")"
+refuses demo --virtual --count "$(printf '1\n2%s[31m' "$esc")"
 check 'control bytes of an argument do not reach the terminal' \
 	[ -z "$(tr -d '\n\040-\176' <"$err")" ]
-refuses demo --count "$(printf '%01000d' 0)x"
+refuses demo --virtual --count "$(printf '%01000d' 0)x"
 refuses
 refuses ''
 refuses dem
@@ -226,7 +178,8 @@ refuses help demo 1
 
 # --- nowhere to write, nothing to work with ----------------------------------
 
-for words in 'demo --count 1000' 'demo --count 1000 --json' --help --version; do
+for words in 'demo --virtual --count 1000' \
+	'demo --virtual --count 1000 --json' --help --version; do
 	# shellcheck disable=SC2086 # words of a command line
 	"$TKW" $words >/dev/full 2>"$err"
 	status=$?
@@ -240,17 +193,11 @@ for words in 'demo --count 1000' 'demo --count 1000 --json' --help --version; do
 	check "tkw $words, stdout closed: one line on stderr" one_line "$err"
 done
 
-# A sanitizer's own memory is more than any limit that would do here.
-sanitized()
-{
-	grep -q -e __asan_init -e __tsan_init -e __msan_init "$TKW"
-}
-
 # shellcheck disable=SC3045 # dash, bash and busybox have ulimit -v
 if sanitized; then
 	echo 'left out: no memory (a sanitizer cannot live with ulimit -v)'
 elif (ulimit -v 200000 && "$TKW" --version) >"$out" 2>"$err"; then
-	(ulimit -v 200000 && run "$TKW" demo --count 100000000
+	(ulimit -v 200000 && run "$TKW" demo --virtual --count 100000000
 		exit "$status")
 	status=$?
 	check 'no memory: exit status 1' ended 1
@@ -263,39 +210,10 @@ fi
 
 # --- a terminal --------------------------------------------------------------
 
-# on_terminal COMMAND: in a terminal of 80 columns and 24 rows.
-on_terminal()
-{
-	status=0
-	script -qec "stty cols 80 rows 24; $1" /dev/null >"$out" 2>"$err" \
-		</dev/null || status=$?
-}
-
-# What was written, without the commands to the terminal.
-text()
-{
-	sed "s/$esc\\[[?0-9;]*[a-zA-Z]//g" "$out" | tr -d '\r'
-}
-
-picture_lines()
-{
-	text | sed '/^ ledger/,$d'
-}
-
-is_balanced()
-{
-	text | grep -q -x ' balanced'
-}
-
-shows_cursor_last()
-{
-	tail -c 6 "$out" | grep -q "^$esc\\[?25h\$"
-}
-
 terminal_checks()
 {
 	# shellcheck disable=SC2016 # the inner shell expands it
-	on_terminal 'exec "$TKW" demo --count 20000'
+	on_terminal 'exec "$TKW" demo --virtual --count 20000'
 	check 'terminal: exit status 0' ended 0
 	check 'terminal: the cursor is hidden' grep -q "$esc\\[?25l" "$out"
 	check 'terminal: pictures are redrawn in place, many times' \
@@ -308,7 +226,8 @@ terminal_checks()
 	check 'terminal: it ends with the cursor shown' shows_cursor_last
 
 	# shellcheck disable=SC2016
-	on_terminal 'stty cols 50 rows 16; NO_COLOR=1 exec "$TKW" demo --count 20'
+	on_terminal 'stty cols 50 rows 16
+		NO_COLOR=1 exec "$TKW" demo --virtual --count 20'
 	check '50 columns: exit status 0' ended 0
 	check '50 columns: no picture is wider' \
 		[ "$(picture_lines | grep -c '.\{50\}')" -eq 0 ]
@@ -318,49 +237,11 @@ terminal_checks()
 	check 'NO_COLOR: it ends with the cursor shown' shows_cursor_last
 
 	# shellcheck disable=SC2016
-	on_terminal 'TERM=dumb exec "$TKW" demo --count 20000'
+	on_terminal 'TERM=dumb exec "$TKW" demo --virtual --count 20000'
 	check 'TERM=dumb: exit status 0' ended 0
 	check 'TERM=dumb: no commands to the terminal' \
 		sh -c "! grep -q '$esc' '$out'"
 	check 'TERM=dumb: the ledger balances' is_balanced
-}
-
-# The shell writes its process id and becomes the demo.
-demo_is_gone()
-{
-	[ -s "$pid_file" ] && ! kill -0 "$(cat "$pid_file")" 2>/dev/null
-}
-
-demo_draws_or_is_gone()
-{
-	grep -q "$esc\\[?25l" "$out" || demo_is_gone
-}
-
-# until_true COMMAND...: or until minutes have passed, so that a demo that went
-# wrong ends this test with a failure, and not never.
-until_true()
-{
-	polls=0
-	until "$@"; do
-		polls=$((polls + 1))
-		[ $polls -lt 6000 ] || return 1
-		sleep 0.1
-	done
-}
-
-# Type Ctrl-C as soon as there is a picture; type no end of file after it.
-interrupt()
-{
-	pid_file=$scratch/pid
-	export pid_file
-	: >"$out"
-	# shellcheck disable=SC2094 # it waits for what is written there
-	{
-		until_true demo_draws_or_is_gone
-		printf '\003'
-		until_true demo_is_gone || kill -9 "$(cat "$pid_file")"
-	} | script -qec "$1" /dev/null >"$out" 2>"$err"
-	status=$?
 }
 
 interrupt_checks()
@@ -368,8 +249,8 @@ interrupt_checks()
 	# In a ring of one slot each tick looks at all entries: that takes
 	# hours, and the first picture comes at once.
 	# shellcheck disable=SC2016 # the inner shell expands it
-	interrupt 'echo $$ >"$pid_file"; exec "$TKW" demo --count 1000000 \
-		--engine hashed --slots 1'
+	interrupt 'echo $$ >"$pid_file"; exec "$TKW" demo --virtual \
+		--count 1000000 --engine hashed --slots 1'
 	check 'Ctrl-C: ended by the signal' ended 130
 	check 'Ctrl-C: there is no ledger' sh -c "! grep -q balanced '$out'"
 	check 'Ctrl-C: the cursor is shown again' \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_tkw_ledger.sh TKW_FAULTY - the ledger of `tkw demo` sees what a wheel
-# does wrong. See faulty_wheel.c for the faults.
+# test_tkw_ledger.sh TKW_FAULTY - the ledger of `tkw demo --virtual` sees
+# what a wheel does wrong. See faulty_wheel.c for the faults.
 set -u
 tkw=$1
 # shellcheck source-path=SCRIPTDIR source=tool_checks.sh
@@ -9,7 +9,7 @@ tkw=$1
 
 demo()
 {
-	TKW_FAULT=$1 run "$tkw" demo --count 20000 --json
+	TKW_FAULT=$1 run "$tkw" demo --virtual --count 20000 --json
 }
 
 # sees FAULT FIELD: the field is not 0, as it is without the fault.
@@ -52,9 +52,9 @@ demo unsound
 check 'unsound: exit status 1' ended 1
 check 'unsound: sound is false' [ "$(field sound)" = false ]
 
-TKW_FAULT=late run "$tkw" demo --count 20000
+TKW_FAULT=late run "$tkw" demo --virtual --count 20000
 check 'in words: exit status 1' ended 1
 check 'in words: NOT balanced' grep -q '^ NOT balanced$' "$out"
-TKW_FAULT=unsound run "$tkw" demo --count 20000
+TKW_FAULT=unsound run "$tkw" demo --virtual --count 20000
 check 'in words: what the checker found' grep -q 'a fault on purpose' "$out"
 finish

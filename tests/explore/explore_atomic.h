@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * explore_atomic.h - stands in for src/os/atomic.h: every operation is a point.
+ * It is included before all else (-include), and has the include guard of the
+ * header that it stands in for.
+ */
+#ifndef TKW_OS_ATOMIC_H
+#define TKW_OS_ATOMIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "explore.h"
+
+struct tkw__a32 {
+	uint32_t v;
+};
+struct tkw__a64 {
+	uint64_t v;
+};
+
+/* The function for what a points to. */
+#define EXPLORE_SIZED(function, a)                                             \
+	_Generic((a)->v, uint32_t : function##32, uint64_t : function##64)
+
+#define TKW__LOAD(a, order)                                                    \
+	EXPLORE_SIZED(explore_load, a)(EXPLORE_SPOT("load", #a), &(a)->v)
+#define TKW__STORE(a, x, order)                                                \
+	EXPLORE_SIZED(explore_store, a)                                        \
+	(EXPLORE_SPOT("store", #a), &(a)->v, x, EXPLORE_##order)
+#define TKW__EXCHANGE(a, x, order)                                             \
+	EXPLORE_SIZED(explore_rmw, a)                                          \
+	(EXPLORE_SPOT("exchange", #a), &(a)->v, x, EXPLORE_EXCHANGE)
+#define TKW__ADD(a, x, order)                                                  \
+	EXPLORE_SIZED(explore_rmw, a)                                          \
+	(EXPLORE_SPOT("add to", #a), &(a)->v, x, EXPLORE_ADD)
+#define TKW__SUB(a, x, order)                                                  \
+	EXPLORE_SIZED(explore_rmw, a)                                          \
+	(EXPLORE_SPOT("subtract from", #a), &(a)->v, x, EXPLORE_SUB)
+#define TKW__CAS(a, was, x, order)                                             \
+	EXPLORE_SIZED(explore_cas, a)                                          \
+	(EXPLORE_SPOT("cas", #a), &(a)->v, was, x)
+
+#define tkw__park(a, value)                                                    \
+	explore_park(EXPLORE_SPOT("park at", #a), &(a)->v, value)
+#define tkw__unpark_one(a)                                                     \
+	explore_unpark(EXPLORE_SPOT("unpark one at", #a), &(a)->v, false)
+#define tkw__unpark_all(a)                                                     \
+	explore_unpark(EXPLORE_SPOT("unpark all at", #a), &(a)->v, true)
+
+#endif /* TKW_OS_ATOMIC_H */

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * explore_main.c - PROGRAM [OPTION...] [SCENARIO...]: run scenarios, all unless
+ * some are named, and print a table of what was tried.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "explore.h"
+
+enum {
+	USAGE = 2,
+	DEFAULT_ORDERS = 225000,
+	MOST_ORDERS = 1 << 28,
+	MOST_BOUND = 12
+};
+
+struct options {
+	const char *program;
+	uint64_t orders; /* distinct ones, of each scenario */
+	uint64_t seed;
+	uint64_t part; /* of so many parts, from 1 on */
+	uint64_t parts;
+	bool sequential;
+	bool buffers;
+	const char *replay;
+};
+
+static const char usage_text[] =
+	"  --orders N        distinct orders of each scenario (default: what\n"
+	"                    TKW_EXPLORE_ORDERS says, or 225000)\n"
+	"  --part I/N        every N-th scenario, from the I-th on\n"
+	"  --sequential      no store is kept back\n"
+	"  --seed N          of the random orders (default 1)\n"
+	"  --replay LIST     one order: the choices, as a failure prints them\n"
+	"  --store-buffers   with --replay: stores may be kept back\n"
+	"  --list            the scenarios\n"
+	"  --help            this text\n";
+
+static void print_usage(FILE *to, const char *program)
+{
+	fprintf(to, "usage: %s [OPTION...] [SCENARIO...]\n\n%s", program,
+		usage_text);
+}
+
+/* Return  the exit status. */
+static int misuse(const struct options *o, const char *what, const char *word)
+{
+	fprintf(stderr, "%s: %s '%s' (see --help)\n", o->program, what, word);
+	return USAGE;
+}
+
+static int list(void)
+{
+	for (size_t i = 0; i < explore_scenario_count; i++)
+		printf("%-28s %s\n", explore_scenarios[i].name,
+		       explore_scenarios[i].what);
+	return 0;
+}
+
+static const struct explore_scenario *find(const char *name)
+{
+	for (size_t i = 0; i < explore_scenario_count; i++) {
+		if (strcmp(explore_scenarios[i].name, name) == 0)
+			return &explore_scenarios[i];
+	}
+	return NULL;
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Whatever kills the program, the order that led there is told. */
+static void on_signal(int number)
+{
+	(void)number;
+	/* All is lost anyway, and what is printed may help. */
+	/* NOLINTNEXTLINE(bugprone-signal-handler,cert-sig30-c) */
+	explore_fail("", 0, "killed by a signal");
+}
+
+static void catch_signals(void)
+{
+	static const int numbers[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL,
+				       SIGSEGV };
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		signal(numbers[i], on_signal);
+}
+
+/* --- one order ----------------------------------------------------------- */
+
+/* "1,0,2" or "none"; -1: it is neither. */
+static int parse_choices(const char *text, unsigned char *out, size_t room)
+{
+	size_t n = 0;
+
+	if (strcmp(text, "none") == 0)
+		return 0;
+	while (n < room) {
+		char *end;
+		unsigned long x = strtoul(text, &end, 10);
+
+		if (end == text || x > 255 || (*end != ',' && *end != '\0'))
+			return -1;
+		out[n++] = (unsigned char)x;
+		if (*end == '\0')
+			return (int)n;
+		text = end + 1;
+	}
+	return -1;
+}
+
+static int replay(const struct options *o, const struct explore_scenario *sc)
+{
+	static unsigned char choices[4096];
+	uint64_t set[2] = { 0, 0 };
+	struct explore_seen seen = { .hash = set, .bits = 1 };
+	int n = parse_choices(o->replay, choices, sizeof(choices));
+	struct explore_how how = {
+		.program = o->program,
+		.buffers = o->buffers,
+		.replay = choices,
+		.runs = 1,
+		.until = 1,
+	};
+
+	if (n < 0)
+		return misuse(o, "not a list of choices:", o->replay);
+	how.replay_count = (size_t)n;
+	explore_run(sc, &how, &seen);
+	printf("%s passed\n", sc->name);
+	return 0;
+}
+
+/* --- many orders --------------------------------------------------------- */
+
+/* One kind of exploration of a scenario: how many orders were new, and the
+ * bound within which all were tried. */
+struct phase {
+	uint64_t orders;
+	unsigned bound;
+};
+
+/* All orders up to a bound, which is raised step by step, so that the simplest
+ * come first; until the set has so many. */
+static struct phase explore_all(const struct explore_scenario *sc,
+				struct explore_how how,
+				struct explore_seen *seen)
+{
+	uint64_t before = seen->count;
+	struct explore_result r = { .all = true };
+	struct phase p = { .bound = 0 };
+
+	how.runs = UINT64_MAX;
+	while (r.all && how.bound <= MOST_BOUND && seen->count < how.until) {
+		uint64_t runs = r.runs;
+
+		r = explore_run(sc, &how, seen);
+		/* No more than with the bound before: that was everything. */
+		if (r.runs == runs)
+			break;
+		if (r.all)
+			p.bound = how.bound;
+		how.bound++;
+	}
+	p.orders = seen->count - before;
+	return p;
+}
+
+static struct phase explore_random(const struct explore_scenario *sc,
+				   struct explore_how how,
+				   struct explore_seen *seen)
+{
+	uint64_t before = seen->count;
+
+	/* A small scenario has no more orders than were tried. */
+	how.runs = 1000 + 4 * (how.until - before);
+	how.random = true;
+	if (before < how.until)
+		explore_run(sc, &how, seen);
+	return (struct phase){ .orders = seen->count - before };
+}
+
+static struct explore_seen make_seen(uint64_t orders)
+{
+	struct explore_seen seen = { .bits = 10 };
+
+	while (UINT64_C(1) << seen.bits < 2 * orders)
+		seen.bits++;
+	seen.hash = calloc((size_t)1 << seen.bits, sizeof(*seen.hash));
+	if (seen.hash == NULL) {
+		fprintf(stderr, "explore: no memory\n");
+		exit(1);
+	}
+	return seen;
+}
+
+/* A third each: all orders, all with store buffers, and at random. */
+static uint64_t explore_one(const struct options *o,
+			    const struct explore_scenario *sc)
+{
+	struct explore_seen seen = make_seen(o->orders);
+	struct explore_how how = { .program = o->program, .seed = o->seed };
+	struct phase all, buffers = { 0 }, random;
+	double begin = seconds();
+
+	how.until = 1 + o->orders / 3;
+	all = explore_all(sc, how, &seen);
+	if (!o->sequential) {
+		how.buffers = true;
+		how.until = 1 + 2 * o->orders / 3;
+		buffers = explore_all(sc, how, &seen);
+	}
+	how.until = o->orders;
+	random = explore_random(sc, how, &seen);
+	printf("%-28s %8llu (%2u) %8llu (%2u) %8llu %9llu %6.1f\n", sc->name,
+	       (unsigned long long)all.orders, all.bound,
+	       (unsigned long long)buffers.orders, buffers.bound,
+	       (unsigned long long)random.orders,
+	       (unsigned long long)seen.count, seconds() - begin);
+	fflush(stdout);
+	free(seen.hash);
+	return seen.count;
+}
+
+/* Is the i-th scenario among those that are asked for? */
+static bool is_wanted(const struct options *o, char **names, size_t i)
+{
+	if (*names == NULL)
+		return i % o->parts == o->part - 1;
+	while (*names && strcmp(*names, explore_scenarios[i].name) != 0)
+		names++;
+	return *names != NULL;
+}
+
+static int explore(const struct options *o, char **names)
+{
+	uint64_t total = 0;
+	size_t count = 0;
+	double begin = seconds();
+
+	printf("%-28s %13s %13s %8s %9s %6s\n", "scenario", "all (bound)",
+	       "buffers", "random", "distinct", "sec");
+	for (size_t i = 0; i < explore_scenario_count; i++) {
+		if (!is_wanted(o, names, i))
+			continue;
+		total += explore_one(o, &explore_scenarios[i]);
+		count++;
+	}
+	printf("%zu scenarios, %llu distinct orders, no failure, %.1f s\n",
+	       count, (unsigned long long)total, seconds() - begin);
+	return 0;
+}
+
+/* --- options ------------------------------------------------------------- */
+
+/* A number from least to most. Return false if it is not one. */
+static bool parse_number(const char *text, uint64_t least, uint64_t most,
+			 uint64_t *out)
+{
+	char *end;
+	unsigned long long x;
+
+	errno = 0;
+	x = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0)
+		return false;
+	*out = x;
+	return x >= least && x <= most;
+}
+
+static bool parse_part(const char *text, struct options *o)
+{
+	char part[8];
+	size_t n = strcspn(text, "/");
+
+	if (n >= sizeof(part) || text[n] == '\0')
+		return false;
+	memcpy(part, text, n);
+	part[n] = '\0';
+	return parse_number(text + n + 1, 1, 1000, &o->parts) &&
+	       parse_number(part, 1, o->parts, &o->part);
+}
+
+/* An option that takes a value. Return false if that is none. */
+static bool parse_value(struct options *o, const char *option,
+			const char *value)
+{
+	if (strcmp(option, "--orders") == 0)
+		return parse_number(value, 1, MOST_ORDERS, &o->orders);
+	if (strcmp(option, "--seed") == 0)
+		return parse_number(value, 0, UINT64_MAX, &o->seed);
+	if (strcmp(option, "--part") == 0)
+		return parse_part(value, o);
+	o->replay = value;
+	return true;
+}
+
+static bool takes_value(const char *option)
+{
+	return strcmp(option, "--orders") == 0 ||
+	       strcmp(option, "--seed") == 0 || strcmp(option, "--part") == 0 ||
+	       strcmp(option, "--replay") == 0;
+}
+
+/* Return  where the names begin; negative: exit with that status. */
+static int parse(struct options *o, char **argv)
+{
+	int i = 1;
+
+	for (; argv[i] && strncmp(argv[i], "--", 2) == 0; i++) {
+		if (strcmp(argv[i], "--store-buffers") == 0) {
+			o->buffers = true;
+		} else if (strcmp(argv[i], "--sequential") == 0) {
+			o->sequential = true;
+		} else if (!takes_value(argv[i])) {
+			return -misuse(o, "unknown option", argv[i]);
+		} else if (argv[i + 1] == NULL) {
+			return -misuse(o, "no value for", argv[i]);
+		} else {
+			if (!parse_value(o, argv[i], argv[i + 1]))
+				return -misuse(o, "bad value", argv[i + 1]);
+			i++;
+		}
+	}
+	for (int k = i; argv[k]; k++) {
+		if (find(argv[k]) == NULL)
+			return -misuse(o, "unknown scenario", argv[k]);
+	}
+	return i;
+}
+
+int main(int argc, char **argv)
+{
+	const char *orders = getenv("TKW_EXPLORE_ORDERS");
+	struct options o = {
+		.program = argv[0],
+		.orders = DEFAULT_ORDERS,
+		.seed = 1,
+		.part = 1,
+		.parts = 1,
+	};
+	int first;
+
+	if (argc == 2 && strcmp(argv[1], "--help") == 0)
+		return print_usage(stdout, o.program), 0;
+	if (argc == 2 && strcmp(argv[1], "--list") == 0)
+		return list();
+	if (orders && !parse_number(orders, 1, MOST_ORDERS, &o.orders))
+		return misuse(&o, "bad TKW_EXPLORE_ORDERS", orders);
+	first = parse(&o, argv);
+	if (first < 0)
+		return -first;
+	catch_signals();
+	if (o.replay == NULL)
+		return explore(&o, argv + first);
+	if (argc != first + 1)
+		return misuse(&o, "replay takes one scenario, not",
+			      argv[first] ? argv[first + 1] : "none");
+	return replay(&o, find(argv[first]));
+}

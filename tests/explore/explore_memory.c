@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * explore_memory.c - the memory of a run: handed out from one piece, and not
+ * twice, so that addresses are the same in each run, and who writes to what is
+ * freed is found out.
+ */
+#include "explore_inside.h"
+
+#include <string.h>
+
+enum {
+	BYTES = 1 << 20,
+	ALIGN = 4096,
+	PIECES = 512,
+	FRESH = 0xa5,
+	FREED = 0xdd
+};
+
+static _Alignas(ALIGN) unsigned char memory[BYTES];
+static size_t used;
+static struct {
+	unsigned char *mem;
+	size_t bytes;
+	bool freed;
+} pieces[PIECES];
+static unsigned count;
+
+#define fail(what) explore_fail(__FILE__, __LINE__, what)
+
+void explore_memory_begin(void)
+{
+	used = 0;
+	count = 0;
+}
+
+void *explore_alloc(size_t bytes, size_t align)
+{
+	size_t at = (used + align - 1) & ~(align - 1);
+
+	if (align > ALIGN || count == PIECES || bytes > BYTES - at)
+		fail("more memory is asked for than there is");
+	pieces[count].mem = memory + at;
+	pieces[count].bytes = bytes;
+	pieces[count++].freed = false;
+	used = at + bytes;
+	return memset(memory + at, FRESH, bytes);
+}
+
+void explore_free(void *mem, size_t bytes)
+{
+	unsigned i = 0;
+
+	while (i < count && pieces[i].mem != mem)
+		i++;
+	if (i == count || pieces[i].bytes != bytes)
+		fail("what is freed was not allocated so");
+	if (pieces[i].freed)
+		fail("memory is freed twice");
+	pieces[i].freed = true;
+	memset(mem, FREED, bytes);
+}
+
+const char *explore_memory_end(void)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const unsigned char *mem = pieces[i].mem;
+
+		if (!pieces[i].freed)
+			return "memory was leaked";
+		if (mem[0] != FREED ||
+		    memcmp(mem, mem + 1, pieces[i].bytes - 1) != 0)
+			return "memory was written to after it was freed";
+	}
+	return NULL;
+}

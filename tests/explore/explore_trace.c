@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* explore_trace.c - what happened in a run, in order. */
+#include "explore_inside.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	STEPS = 16384
+};
+
+struct step {
+	int thread;
+	const char *name;
+	struct explore_spot spot;
+	const void *a; /* NULL: there is no value */
+	int64_t value;
+};
+
+static struct step steps[STEPS];
+static size_t step_count;
+static uint64_t hash;
+
+void explore_trace_begin(void)
+{
+	step_count = 0;
+	hash = 0;
+}
+
+void explore_trace_mix(uint64_t x)
+{
+	hash = (hash + x + 1) * 0x9e3779b97f4a7c15;
+	hash ^= hash >> 29;
+}
+
+uint64_t explore_trace_hash(void)
+{
+	return hash;
+}
+
+bool explore_trace_step(int thread, const char *name, struct explore_spot s)
+{
+	if (step_count == STEPS)
+		return false;
+	steps[step_count++] =
+		(struct step){ .thread = thread, .name = name, .spot = s };
+	return true;
+}
+
+void explore_trace_rename(const char *op)
+{
+	steps[step_count - 1].spot.op = op;
+}
+
+void explore_trace_value(const void *a, uint64_t value)
+{
+	steps[step_count - 1].a = a;
+	steps[step_count - 1].value = (int64_t)value;
+}
+
+/* Which object of those that the source calls so, in the order in which they
+ * come up; 0 if there is but one. */
+static unsigned which(const struct step *s)
+{
+	const void *known[16];
+	unsigned count = 0;
+	unsigned number = 0;
+
+	for (size_t i = 0; i < step_count && count < 16; i++) {
+		unsigned k = 0;
+
+		if (!steps[i].a ||
+		    strcmp(steps[i].spot.object, s->spot.object) != 0)
+			continue;
+		while (k < count && known[k] != steps[i].a)
+			k++;
+		if (k == count)
+			known[count++] = steps[i].a;
+		if (steps[i].a == s->a)
+			number = k + 1;
+	}
+	return count > 1 ? number : 0;
+}
+
+static const char *base_name(const char *file)
+{
+	const char *slash = strrchr(file, '/');
+
+	return slash ? slash + 1 : file;
+}
+
+static void print_step(size_t i)
+{
+	const struct step *s = &steps[i];
+	const char *object = s->spot.object;
+	unsigned number = s->a && *object ? which(s) : 0;
+	char text[80];
+	int n;
+
+	object += *object == '&';
+	n = snprintf(text, sizeof(text), "%s %s", s->spot.op, object);
+	if (number > 0)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "#%u",
+			      number);
+	if (s->a)
+		snprintf(text + n, sizeof(text) - (size_t)n, ": %lld",
+			 (long long)s->value);
+	printf("%5zu  %*s%-10s %-*s %s:%d\n", i, s->thread * 2, "", s->name,
+	       46 - s->thread * 2, text, base_name(s->spot.file), s->spot.line);
+}
+
+void explore_trace_print(void)
+{
+	for (size_t i = 0; i < step_count; i++)
+		print_step(i);
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* scenario_timer.c - the book of a run, and the table of scenarios. */
+#include "scenario_timer.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct run run;
+
+/* --- what the timer calls ------------------------------------------------ */
+
+static int64_t latest_ns(unsigned tag, int64_t deadline_ns)
+{
+	int64_t tick = (deadline_ns + TKW_MSEC - 1) / TKW_MSEC;
+
+	return tick * TKW_MSEC + run.tag[tag].slack_ns + run.stall_ns;
+}
+
+static void on_fire(void *arg, const struct tkw_firing *f)
+{
+	unsigned tag = (unsigned)(uintptr_t)arg;
+
+	explore_tell("task begins, tag", tag);
+	explore_check(run.running++ == 0);
+	explore_check(run.tag[tag].begun++ == 0 || run.unlimited_runs);
+	explore_check(f->deadline_ns == run.tag[tag].deadline_ns ||
+		      f->deadline_ns == run.tag[tag].asked_ns);
+	explore_check(explore_now() >= f->deadline_ns);
+	explore_check(explore_now() <= latest_ns(tag, f->deadline_ns));
+	explore_yield();
+	if (run.in_task)
+		run.in_task(tag);
+	explore_tell("task ends, tag", tag);
+	run.order[run.fired++ % TAGS] = tag;
+	run.tag[tag].fired++;
+	run.running--;
+}
+
+static void on_cancel(void *arg)
+{
+	unsigned tag = (unsigned)(uintptr_t)arg;
+
+	explore_tell("on-cancel begins, tag", tag);
+	run.tag[tag].ending++;
+	explore_yield();
+	if (run.in_cancel)
+		run.in_cancel(tag);
+	explore_tell("on-cancel ends, tag", tag);
+	run.tag[tag].ended++;
+}
+
+static void on_visit(const struct tkw_timeout_info *info, void *ctx)
+{
+	unsigned tag = (unsigned)(uintptr_t)info->task.arg;
+
+	(void)ctx;
+	explore_tell("visitor, tag", tag);
+	explore_check(info->id == run.tag[tag].id || run.unlimited_runs);
+	explore_check(info->state == TKW_TIMEOUT_PENDING);
+	run.tag[tag].handed++;
+	explore_yield();
+}
+
+static int make_thread(void *ctx, void *(*thread)(void *arg), void *arg,
+		       void **handle)
+{
+	(void)ctx;
+	explore_yield();
+	if (run.no_threads > 0) {
+		run.no_threads--;
+		return -EAGAIN;
+	}
+	run.threads++;
+	*handle = (void *)(intptr_t)explore_spawn("worker", thread, arg);
+	return 0;
+}
+
+static void join_thread(void *ctx, void *handle)
+{
+	(void)ctx;
+	explore_join((int)(intptr_t)handle);
+}
+
+static int64_t show_time(void *ctx)
+{
+	(void)ctx;
+	explore_yield();
+	return explore_now();
+}
+
+/* --- open ---------------------------------------------------------------- */
+
+static void open_with(struct tkw_timer_config cfg, int64_t (*now)(void *ctx))
+{
+	struct tkw_timer_hooks hooks = {
+		.now = now,
+		.thread_create = make_thread,
+		.thread_join = join_thread,
+	};
+
+	memset(&run, 0, sizeof(run));
+	cfg.hooks = &hooks;
+	explore_check(tkw_timer_create(&run.t, &cfg) == 0);
+}
+
+void open_timer(int shards)
+{
+	open_with((struct tkw_timer_config){ .shards = shards }, NULL);
+}
+
+void open_limited(int shards, int64_t max_pending)
+{
+	struct tkw_timer_config cfg = {
+		.shards = shards,
+		.max_pending = max_pending,
+	};
+
+	open_with(cfg, NULL);
+}
+
+void open_manual(void)
+{
+	open_with((struct tkw_timer_config){ .drive = TKW_DRIVE_MANUAL }, NULL);
+}
+
+void open_own_clock(void)
+{
+	open_with((struct tkw_timer_config){ .shards = 1 }, show_time);
+}
+
+/* --- calls --------------------------------------------------------------- */
+
+static struct tkw_task task_of(unsigned tag)
+{
+	return (struct tkw_task){
+		.fn = on_fire,
+		.arg = (void *)(uintptr_t)tag,
+		.on_cancel = on_cancel,
+		.slack_ns = run.tag[tag].slack_ns,
+	};
+}
+
+static int booked(const char *call, unsigned tag, int err)
+{
+	explore_tell(call, err);
+	run.tag[tag].accepted += err == 0;
+	return err;
+}
+
+int add(unsigned tag, int64_t delay_ns)
+{
+	struct tkw_task task = task_of(tag);
+
+	run.tag[tag].deadline_ns = explore_now() + delay_ns;
+	return booked(
+		"schedule returns", tag,
+		tkw_timer_schedule(run.t, &task, delay_ns, &run.tag[tag].id));
+}
+
+int add_with_slack(unsigned tag, int64_t delay_ns, int64_t slack_ns)
+{
+	run.tag[tag].slack_ns = slack_ns;
+	return add(tag, delay_ns);
+}
+
+int add_at(unsigned tag, int64_t deadline_ns)
+{
+	struct tkw_task task = task_of(tag);
+
+	run.tag[tag].deadline_ns = deadline_ns;
+	return booked("schedule_at returns", tag,
+		      tkw_timer_schedule_at(run.t, &task, deadline_ns,
+					    &run.tag[tag].id));
+}
+
+int cancel(unsigned tag)
+{
+	int err = tkw_timer_cancel(run.t, run.tag[tag].id);
+
+	explore_tell("cancel returns", err);
+	explore_check(err == 0 || err == -EBUSY || err == -ENOENT);
+	run.tag[tag].cancelled += err == 0;
+	return err;
+}
+
+/* SPEC 5.3: nothing of the timeout's runs any more. */
+int cancel_wait(unsigned tag)
+{
+	int err = tkw_timer_cancel_wait(run.t, run.tag[tag].id);
+
+	explore_tell("cancel_wait returns", err);
+	run.tag[tag].cancelled += err == 0;
+	if (err == -EDEADLK)
+		return err;
+	explore_check(err == 0 || err == 1 || err == -ENOENT);
+	explore_check(run.tag[tag].begun == run.tag[tag].fired);
+	explore_check(run.tag[tag].ending == run.tag[tag].ended);
+	if (err == 0)
+		explore_check(run.tag[tag].begun == 0 &&
+			      run.tag[tag].ended == 1);
+	else
+		explore_check(run.tag[tag].fired + run.tag[tag].ended == 1);
+	if (err == 1)
+		explore_check(run.tag[tag].fired == 1);
+	return err;
+}
+
+int reschedule(unsigned tag, int64_t delay_ns)
+{
+	int err;
+
+	run.tag[tag].asked_ns = explore_now() + delay_ns;
+	err = tkw_timer_reschedule(run.t, run.tag[tag].id, delay_ns);
+	explore_tell("reschedule returns", err);
+	if (err == 0)
+		run.tag[tag].deadline_ns = run.tag[tag].asked_ns;
+	else
+		run.tag[tag].asked_ns = run.tag[tag].deadline_ns;
+	return err;
+}
+
+int stop(void)
+{
+	int err = tkw_timer_stop(run.t, on_visit, NULL);
+
+	explore_tell("stop returns", err);
+	return err;
+}
+
+int turn(void)
+{
+	int err = tkw_timer_turn(run.t, NULL);
+
+	explore_tell("turn returns", err);
+	return err;
+}
+
+/* --- threads ------------------------------------------------------------- */
+
+static unsigned tag_of(void *arg)
+{
+	return (unsigned)(uintptr_t)arg;
+}
+
+void *thread_add_now(void *tag)
+{
+	explore_check(add(tag_of(tag), 0) == 0);
+	return NULL;
+}
+
+void *thread_add_soon(void *tag)
+{
+	explore_check(add(tag_of(tag), TKW_MSEC) == 0);
+	return NULL;
+}
+
+void *thread_add_far(void *tag)
+{
+	explore_check(add(tag_of(tag), 3600 * TKW_SEC) == 0);
+	return NULL;
+}
+
+void *thread_try_add_now(void *tag)
+{
+	int err = add(tag_of(tag), 0);
+
+	explore_check(err == 0 || err == -ESHUTDOWN);
+	return NULL;
+}
+
+void *thread_cancel(void *tag)
+{
+	cancel(tag_of(tag));
+	return NULL;
+}
+
+void *thread_cancel_wait(void *tag)
+{
+	explore_check(cancel_wait(tag_of(tag)) != -EDEADLK);
+	return NULL;
+}
+
+void *thread_stop(void *unused)
+{
+	int err = stop();
+
+	explore_check(err == 0 || err == 1);
+	return unused;
+}
+
+void *thread_turn(void *unused)
+{
+	int err = turn();
+
+	explore_check(err >= 0 || err == -EBUSY || err == -ESHUTDOWN);
+	return unused;
+}
+
+int spawn(const char *name, void *(*thread)(void *arg), unsigned tag)
+{
+	return explore_spawn(name, thread, (void *)(uintptr_t)tag);
+}
+
+void await_fired(unsigned tag, unsigned times)
+{
+	explore_await(&run.tag[tag].fired, times);
+}
+
+/* --- close --------------------------------------------------------------- */
+
+void check_balance(void)
+{
+	struct tkw_ledger l;
+
+	explore_check(tkw_timer_ledger(run.t, &l) == 0);
+	explore_check(l.accepted == l.fired + l.cancelled + l.dropped +
+					    l.handed_over + l.pending);
+	explore_check(tkw_timer_check(run.t) == NULL);
+}
+
+void check_book(void)
+{
+	for (unsigned i = 0; i < TAGS; i++) {
+		explore_check(run.tag[i].begun == run.tag[i].fired);
+		explore_check(run.tag[i].ending == run.tag[i].ended);
+		explore_check(run.tag[i].accepted ==
+			      run.tag[i].fired + run.tag[i].cancelled +
+				      run.tag[i].handed);
+		explore_check(run.tag[i].ended ==
+			      run.tag[i].cancelled + run.tag[i].handed);
+	}
+}
+
+void close_timer(void)
+{
+	unsigned fired;
+
+	stop();
+	explore_check(tkw_timer_is_stopped(run.t) == 1);
+	fired = run.fired;
+	explore_check(tkw_timer_pending(run.t) == 0);
+	check_balance();
+	explore_check(tkw_timer_destroy(run.t) == 0);
+	explore_check(run.fired == fired);
+	check_book();
+}
+
+/* --- the scenarios ------------------------------------------------------- */
+
+const struct explore_scenario explore_scenarios[] = {
+	{ "cancel_fire", "two cancels against the fire", cancel_against_fire },
+	{ "cancel_wait_rearm", "cancel_wait against a task that re-arms",
+	  cancel_wait_against_rearm },
+	{ "cancel_wait_ending", "cancel_wait against the on-cancel of a cancel",
+	  cancel_wait_against_on_cancel },
+	{ "cancel_wait_two", "two cancel_waits against the fire",
+	  cancel_waits_of_two },
+	{ "cancel_wait_inside", "cancel_wait in an on-cancel against the fire",
+	  cancel_wait_in_an_on_cancel },
+	{ "cancel_wait_others", "cancel_wait against the ends of others",
+	  cancel_wait_against_other_ends },
+	{ "stale_place", "generations run out against a stale cancel",
+	  stale_cancel_of_a_worn_place },
+	{ "stale_block", "a block is given back against a stale cancel",
+	  stale_cancel_of_a_block_given_back },
+	{ "cancel_limit", "two cancels against a schedule at the limit",
+	  cancels_at_the_limit },
+
+	{ "schedule_fire", "schedules against the fire",
+	  schedule_against_fire },
+	{ "ticks_in_order", "two shards, ticks in order after a stall",
+	  ticks_of_two_shards },
+	{ "cancel_next_in_line", "cancels of what is due in the same tick",
+	  cancel_of_the_next_in_line },
+	{ "limit_fire", "the limit of pending against the fire",
+	  limit_against_fire },
+	{ "ledger", "the ledger against all", ledger_against_all },
+	{ "query", "query against fire, cancel and reschedule",
+	  query_against_all },
+
+	{ "start_start", "two starts against a schedule", start_against_start },
+	{ "start_stop", "start against stop and schedule", start_against_stop },
+	{ "start_refused", "no thread for the first of two schedules",
+	  start_without_a_thread },
+	{ "destroy_lost_stop", "destroy after a stop that was lost",
+	  destroy_after_a_lost_stop },
+
+	{ "turn_stop", "manual: turn against stop", turn_against_stop },
+	{ "turn_turn", "manual: two turns against a schedule",
+	  turn_against_turn },
+	{ "turn_rearm", "manual: a task that re-arms against a turn",
+	  turn_against_rearm },
+	{ "next_schedule", "manual: next against turn and schedule",
+	  next_against_schedule },
+
+	{ "sleep_earliest", "a new earliest against the worker's sleep",
+	  earliest_against_sleep },
+	{ "sleep_two_earliest", "two new earliest against the worker's sleep",
+	  two_earliest_at_once },
+	{ "sleep_now", "what is due at once against the worker's sleep",
+	  due_at_once_against_sleep },
+	{ "sleep_own_clock", "the same with a clock of the caller's",
+	  own_clock_against_sleep },
+	{ "reschedule_earlier", "reschedule earlier against the sleep",
+	  reschedule_earlier_against_sleep },
+	{ "reschedule_later", "reschedule later against expiry",
+	  reschedule_later_against_expiry },
+	{ "slack_extension", "slack and extension against expiry",
+	  slack_and_extension_against_expiry },
+	{ "catch_up", "schedules into a wheel that was idle",
+	  catch_up_of_an_idle_wheel },
+	{ "cancel_earliest", "cancel of the earliest against the sleep",
+	  cancel_of_the_earliest },
+
+	{ "stop_schedule", "stop against two schedules",
+	  schedule_against_stop },
+	{ "stop_wakes_worker", "stop against a schedule that sets the alarm",
+	  stop_wakes_the_worker },
+	{ "stop_stop", "two stops against a schedule", stop_against_stop },
+	{ "stop_cancel_wait", "stop against cancel_wait on a running task",
+	  stop_against_cancel_wait },
+	{ "stop_reschedule", "stop against reschedule",
+	  stop_against_reschedule },
+	{ "stop_cancel", "the hand-over of a stop against cancels",
+	  stop_against_cancel },
+	{ "stop_rearm", "stop against a task that re-arms at once",
+	  stop_against_rearm },
+};
+const size_t explore_scenario_count =
+	sizeof(explore_scenarios) / sizeof(explore_scenarios[0]);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scenario_timer.h - what the scenarios of the timer share: a timer, calls that
+ * keep a book of what came of each timeout, and the check of that book.
+ *
+ * Each timeout has a tag, a small number, which is its arg. A task checks, when
+ * it begins, that it is the only one, that it has not run before, that its
+ * deadline is the one asked for, and that it is neither early nor later than
+ * its tick and its slack make it: time stands still while anybody can go on.
+ */
+#ifndef TKW_TESTS_SCENARIO_TIMER_H
+#define TKW_TESTS_SCENARIO_TIMER_H
+
+#include "explore.h"
+#include "tickwheel/timer.h"
+
+enum {
+	TAGS = 8
+};
+
+struct run {
+	struct tkw_timer *t;
+	struct {
+		uint64_t id;
+		int64_t deadline_ns;
+		int64_t asked_ns; /* a reschedule under way */
+		int64_t slack_ns;
+		unsigned accepted;
+		unsigned begun; /* tasks */
+		unsigned fired;
+		unsigned cancelled; /* cancels that returned 0 */
+		unsigned ending;    /* on-cancel calls, begun */
+		unsigned ended;
+		unsigned handed;
+	} tag[TAGS];
+	unsigned running;
+	unsigned fired;       /* of all tags */
+	unsigned order[TAGS]; /* the tags, as they fired */
+	unsigned threads;     /* that were made for the timer */
+	unsigned no_threads;  /* so many are refused first */
+	int64_t stall_ns;     /* how long tasks may hold up others */
+	bool unlimited_runs;  /* a tag may fire more than once */
+	/* What a task, an on-cancel, a visitor does besides, or NULL. */
+	void (*in_task)(unsigned tag);
+	void (*in_cancel)(unsigned tag);
+};
+extern struct run run;
+
+/* A timer, and an empty book. */
+void open_timer(int shards);
+void open_limited(int shards, int64_t max_pending);
+void open_manual(void);
+/* With a hook for the clock, which shows the same time. */
+void open_own_clock(void);
+
+/* The calls, with what they return. */
+int add(unsigned tag, int64_t delay_ns);
+int add_with_slack(unsigned tag, int64_t delay_ns, int64_t slack_ns);
+int add_at(unsigned tag, int64_t deadline_ns);
+int cancel(unsigned tag);
+int cancel_wait(unsigned tag);
+int reschedule(unsigned tag, int64_t delay_ns);
+int stop(void);
+int turn(void);
+
+/* Threads that make one call, arg being the tag; what it returns must be one
+ * of what can be. */
+void *thread_add_now(void *tag);     /* due at once; 0 */
+void *thread_add_soon(void *tag);    /* in a tick; 0 */
+void *thread_add_far(void *tag);     /* in an hour; 0 */
+void *thread_try_add_now(void *tag); /* 0, or it is stopped */
+void *thread_cancel(void *tag);
+void *thread_cancel_wait(void *tag);
+void *thread_stop(void *unused);
+void *thread_turn(void *unused);
+/* Make such a thread for a tag. */
+int spawn(const char *name, void *(*thread)(void *arg), unsigned tag);
+
+/* Wait until the task of a tag has ended, so many times. */
+void await_fired(unsigned tag, unsigned times);
+
+/* Law, and soundness of the timer as it is now. */
+void check_balance(void);
+
+/* Stop, and see that each timeout ended once, in one way, and was told so;
+ * destroy. */
+void close_timer(void);
+/* The same after a destroy. */
+void check_book(void);
+
+/* The scenarios. */
+void cancel_against_fire(void);
+void cancel_wait_against_rearm(void);
+void cancel_wait_against_on_cancel(void);
+void cancel_waits_of_two(void);
+void cancel_wait_in_an_on_cancel(void);
+void cancel_wait_against_other_ends(void);
+void stale_cancel_of_a_worn_place(void);
+void stale_cancel_of_a_block_given_back(void);
+void cancels_at_the_limit(void);
+
+void schedule_against_fire(void);
+void ticks_of_two_shards(void);
+void cancel_of_the_next_in_line(void);
+void limit_against_fire(void);
+void ledger_against_all(void);
+void query_against_all(void);
+
+void start_against_start(void);
+void start_against_stop(void);
+void start_without_a_thread(void);
+void destroy_after_a_lost_stop(void);
+
+void turn_against_stop(void);
+void turn_against_turn(void);
+void turn_against_rearm(void);
+void next_against_schedule(void);
+
+void earliest_against_sleep(void);
+void two_earliest_at_once(void);
+void due_at_once_against_sleep(void);
+void own_clock_against_sleep(void);
+void reschedule_earlier_against_sleep(void);
+void reschedule_later_against_expiry(void);
+void slack_and_extension_against_expiry(void);
+void catch_up_of_an_idle_wheel(void);
+void cancel_of_the_earliest(void);
+
+void schedule_against_stop(void);
+void stop_wakes_the_worker(void);
+void stop_against_stop(void);
+void stop_against_cancel_wait(void);
+void stop_against_reschedule(void);
+void stop_against_cancel(void);
+void stop_against_rearm(void);
+
+#endif /* TKW_TESTS_SCENARIO_TIMER_H */

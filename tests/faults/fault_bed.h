@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault_bed.h - what the fault tests share: memory that can be refused, gates,
+ * threads, children, and a timer on the real clock under either drive.
+ *
+ * A test is named by the number of its fault: fault_08_... is the eighth. Tests
+ * on a virtual clock use timer_bed.h.
+ */
+#ifndef TKW_TESTS_FAULT_BED_H
+#define TKW_TESTS_FAULT_BED_H
+
+#include "../timer/timer_bed.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+/* clang has a way of its own to say what gcc defines. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define FAULT_ASAN
+#endif
+#if __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define FAULT_OTHER_SANITIZER
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define FAULT_ASAN
+#endif
+#ifdef __SANITIZE_THREAD__
+#define FAULT_OTHER_SANITIZER
+#endif
+
+#ifdef FAULT_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+/* Sanitizers make a program some ten times slower. */
+#if defined(FAULT_ASAN) || defined(FAULT_OTHER_SANITIZER)
+#define FAULT_SLOWNESS 10
+#else
+#define FAULT_SLOWNESS 1
+#endif
+
+/*
+ * Not cmocka's: an assert of its own cannot leave a thread that is not the
+ * test's, nor a task.
+ */
+#define must(condition)                                                        \
+	((condition) ? (void)0 : fault_fail(__FILE__, __LINE__, #condition))
+_Noreturn void fault_fail(const char *file, int line, const char *condition);
+
+/* Two entries of a table of tests; the test finds its drive by fault_drive().
+ */
+extern int fault_manual;
+extern int fault_thread;
+#define FAULT_BOTH(name)                                                       \
+	{ #name " (manual)", name, NULL, NULL, &fault_manual },                \
+	{                                                                      \
+#name " (thread)", name, NULL, NULL, &fault_thread             \
+	}
+int fault_drive(void **state);
+
+/* A seed, printed; TKW_SEED in the environment replays one. */
+uint64_t fault_seed(void);
+uint64_t fault_random(uint64_t *state);
+/* In 0 ... below - 1. */
+uint64_t fault_below(uint64_t *state, uint64_t below);
+
+/* The ledger; it must balance, and the timer be sound. */
+struct tkw_ledger fault_ledger(struct tkw_timer *t);
+
+/* --- gates and threads ------------------------------------------------- */
+
+/* Shut at first, open for ever once opened. */
+struct fault_gate {
+	pthread_mutex_t lock;
+	pthread_cond_t opened;
+	bool open;
+};
+#define FAULT_GATE_INIT                                                        \
+	{                                                                      \
+		PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false     \
+	}
+void fault_gate_init(struct fault_gate *g);
+void fault_gate_open(struct fault_gate *g);
+void fault_gate_wait(struct fault_gate *g);
+bool fault_gate_is_open(struct fault_gate *g);
+
+void fault_spawn(pthread_t *thread, void *(*run)(void *arg), void *arg);
+void fault_join(pthread_t thread);
+/* Give way until the counter is at least so high. */
+void fault_await(atomic_ulong *counter, unsigned long least);
+/* Give way while more than so many were made that are not done: a producer is
+ * faster than a worker that gets no CPU, and memory is not without end. */
+void fault_throttle(atomic_ulong *made, atomic_ulong *done, unsigned long most);
+/* Wait until a thread sleeps in the kernel, or *over is set. */
+void fault_await_sleep(pid_t tid, atomic_bool *over);
+
+/* --- memory ------------------------------------------------------------ */
+
+/* What went through the alloc and free hooks. */
+struct fault_memory {
+	atomic_ulong calls;     /* of alloc */
+	atomic_ulong refused;   /* of these */
+	atomic_ulong refuse_at; /* the call of this number fails; 0: none */
+	atomic_bool refuse_on;  /* and all that come after it */
+	atomic_ulong live;      /* pieces that were not freed */
+	atomic_ulong live_bytes;
+	atomic_ulong peak_bytes;
+};
+void fault_memory_hooks(struct fault_memory *m, struct tkw_timer_hooks *hooks);
+/* Count a call; true: it shall fail. */
+bool fault_memory_refuses(struct fault_memory *m);
+void fault_memory_note(struct fault_memory *m, size_t bytes);
+void fault_memory_forget(struct fault_memory *m, size_t bytes);
+/* Begin counting anew; refuse call number at (0: none), and those after it. */
+void fault_memory_plan(struct fault_memory *m, unsigned long at, bool on);
+
+/* --- a timer on the real clock ----------------------------------------- */
+
+/* With the manual drive a thread of the pump's runs the turns. */
+struct fault_pump {
+	struct tkw_timer *t;
+	int drive;
+	pthread_t thread;
+	atomic_bool over;
+};
+void fault_pump_open(struct fault_pump *p, int drive,
+		     const struct tkw_timer_config *cfg);
+/* No more turns; the timer stays. */
+void fault_pump_halt(struct fault_pump *p);
+/* Halt, and destroy the timer, whose ledger must balance. */
+void fault_pump_close(struct fault_pump *p);
+
+int64_t fault_monotonic_ns(void);
+
+/* --- children ---------------------------------------------------------- */
+
+/*
+ * Run this program again as "PROGRAM --child NAME EXTRA", and wait for it.
+ *
+ * out     what it wrote to its standard output, cut to size, ended by a zero.
+ * Return  its status, as of waitpid().
+ */
+int fault_child(const char *name, const char *extra, char *out, size_t size);
+
+#endif /* TKW_TESTS_FAULT_BED_H */

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault_handles.c - faults 21 to 23: ids that are stale, made up, used twice,
+ * or used at the very moment in which their timeout fires.
+ */
+#include "fault_bed.h"
+
+#include <sched.h>
+
+enum {
+	LIVE = 1000,
+	RANDOM_IDS = 1000000
+};
+
+static int by_id(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a;
+	const uint64_t y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void ignore(void *arg, const struct tkw_firing *f)
+{
+	(void)arg;
+	(void)f;
+}
+
+/* Each call that takes an id says that there is none. */
+static void expect_no_such(struct tkw_timer *t, uint64_t id)
+{
+	struct tkw_timeout_info info = { .id = 7 };
+	char text[8] = "as is";
+
+	must(tkw_timer_cancel(t, id) == -ENOENT);
+	must(tkw_timer_cancel_wait(t, id) == -ENOENT);
+	must(tkw_timer_reschedule(t, id, 0) == -ENOENT);
+	must(tkw_timer_reschedule_at(t, id, 0) == -ENOENT);
+	must(tkw_timer_query(t, id, &info) == -ENOENT);
+	must(info.id == 7);
+	must(tkw_timer_print(t, id, text, sizeof(text)) == -ENOENT);
+	must(strcmp(text, "as is") == 0);
+}
+
+/* --- 21
+ * ------------------------------------------------------------------------ */
+
+/* A timer with live timeouts in each of its shards, and no turn to come. */
+struct crowd {
+	struct tkw_timer *t;
+	uint64_t ids[LIVE];
+	size_t count;
+};
+
+static void *join_crowd(void *arg)
+{
+	const struct tkw_task task = { .fn = ignore };
+	struct crowd *c = arg;
+	size_t i;
+
+	for (i = 0; i < LIVE / 8; i++)
+		must(tkw_timer_schedule(c->t, &task, 3600 * TKW_SEC,
+					&c->ids[c->count++]) == 0);
+	return NULL;
+}
+
+static void crowd_open(struct crowd *c, int drive)
+{
+	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
+					      .drive = drive,
+					      .shards = 8 };
+	pthread_t thread;
+	int i;
+
+	c->count = 0;
+	must(tkw_timer_create(&c->t, &cfg) == 0);
+	/* A thread after the other: each has the next shard. */
+	for (i = 0; i < 8; i++) {
+		fault_spawn(&thread, join_crowd, c);
+		fault_join(thread);
+	}
+	qsort(c->ids, LIVE, sizeof(c->ids[0]), by_id);
+}
+
+static void crowd_close(struct crowd *c)
+{
+	const struct tkw_ledger l = fault_ledger(c->t);
+	struct tkw_timeout_info info;
+	size_t i;
+
+	/* Nobody was touched. */
+	assert_int_equal(l.accepted, LIVE);
+	assert_int_equal(l.pending, LIVE);
+	for (i = 0; i < LIVE; i++) {
+		assert_int_equal(tkw_timer_query(c->t, c->ids[i], &info), 0);
+		assert_true(info.left_ns > TKW_SEC);
+		assert_int_equal(tkw_timer_cancel(c->t, c->ids[i]), 0);
+		expect_no_such(c->t, c->ids[i]);
+	}
+	assert_int_equal(tkw_timer_destroy(c->t), 0);
+}
+
+static bool crowd_has(const struct crowd *c, uint64_t id)
+{
+	return bsearch(&id, c->ids, LIVE, sizeof(id), by_id) != NULL;
+}
+
+/* SPEC 3.5, fault 21 */
+static void fault_21_made_up_ids_are_refused(void **state)
+{
+	static const uint64_t ids[] = { 0,
+					1,
+					UINT64_MAX,
+					INT64_MAX,
+					UINT64_C(1) << 63,
+					UINT64_C(1) << 56,
+					UINT64_C(1) << 24,
+					0xffffff };
+	struct crowd c;
+	size_t i;
+
+	crowd_open(&c, fault_drive(state));
+	for (i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		expect_no_such(c.t, ids[i]);
+	crowd_close(&c);
+}
+
+/* SPEC 3.5, fault 21: from all of 64 bits, a million. */
+static void fault_21_random_ids_end_nobody(void **state)
+{
+	uint64_t seed = fault_seed();
+	struct crowd c;
+	uint64_t id;
+	int i;
+
+	crowd_open(&c, fault_drive(state));
+	for (i = 0; i < RANDOM_IDS; i++) {
+		id = fault_random(&seed);
+		if (crowd_has(&c, id))
+			continue;
+		if (i % 8 == 0)
+			expect_no_such(c.t, id);
+		else
+			must(tkw_timer_cancel(c.t, id) == -ENOENT);
+	}
+	crowd_close(&c);
+}
+
+/* SPEC 3.5, fault 21: a live id with some of its bits changed. */
+static void fault_21_ids_that_are_nearly_right_end_nobody(void **state)
+{
+	uint64_t seed = fault_seed();
+	struct crowd c;
+	uint64_t id;
+	int i;
+
+	crowd_open(&c, fault_drive(state));
+	for (i = 0; i < RANDOM_IDS; i++) {
+		id = c.ids[fault_below(&seed, LIVE)];
+		if (i % 2 == 0)
+			id ^= UINT64_C(1) << fault_below(&seed, 64);
+		else
+			id += fault_below(&seed, 1 << 16) - (1 << 15);
+		if (!crowd_has(&c, id))
+			must(tkw_timer_cancel(c.t, id) == -ENOENT);
+	}
+	crowd_close(&c);
+}
+
+/* SPEC 3.5, fault 21: ids of one timer mean nothing to another, most likely. */
+static void fault_21_ids_of_another_timer_do_not_crash(void **state)
+{
+	struct crowd mine;
+	struct crowd other;
+	unsigned taken = 0;
+	size_t i;
+
+	crowd_open(&mine, fault_drive(state));
+	crowd_open(&other, fault_drive(state));
+	for (i = 0; i < LIVE; i++) {
+		if (!crowd_has(&mine, other.ids[i]))
+			must(tkw_timer_cancel(mine.t, other.ids[i]) == -ENOENT);
+		else
+			taken++;
+	}
+	print_message("%u ids of %d are the same in both\n", taken, LIVE);
+	crowd_close(&mine);
+	crowd_close(&other);
+}
+
+/* SPEC 3.5, 5.2, fault 21 */
+static void fault_21_stale_ids_are_refused(struct timer_bed *b)
+{
+	uint64_t fired = bed_schedule(b, 1, TKW_MSEC);
+	uint64_t cancelled = bed_schedule(b, 2, TKW_SEC);
+	int i;
+
+	assert_int_equal(tkw_timer_cancel(b->t, cancelled), 0);
+	bed_pass(b, 2 * TKW_MSEC);
+	bed_assert_fired(b, 1);
+	for (i = 0; i < 1000; i++) {
+		/* The places of the ended ones are taken by others. */
+		bed_schedule(b, 10, TKW_SEC);
+		expect_no_such(b->t, fired);
+		expect_no_such(b->t, cancelled);
+	}
+	bed_assert_ledger(b, 1000);
+	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
+	expect_no_such(b->t, fired);
+}
+BED_TEST(fault_21_stale_ids_are_refused)
+
+/* --- 22
+ * ------------------------------------------------------------------------ */
+
+/* SPEC 5.2, fault 22 */
+static void fault_22_the_second_cancel_finds_nothing(struct timer_bed *b)
+{
+	uint64_t id = bed_schedule(b, 1, TKW_SEC);
+	uint64_t other;
+	int i;
+
+	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
+	for (i = 0; i < 10; i++)
+		assert_int_equal(tkw_timer_cancel(b->t, id), -ENOENT);
+	other = bed_schedule(b, 2, TKW_SEC);
+	assert_int_equal(tkw_timer_cancel(b->t, id), -ENOENT);
+	assert_int_equal(tkw_timer_cancel_wait(b->t, id), -ENOENT);
+	assert_int_equal(bed_cancelled_times(b, 1), 1);
+	bed_assert_ledger(b, 1);
+	assert_int_equal(tkw_timer_cancel(b->t, other), 0);
+	bed_pass(b, 2 * TKW_SEC);
+	bed_assert_nothing_fired(b);
+}
+BED_TEST(fault_22_the_second_cancel_finds_nothing)
+
+enum {
+	CANCELLERS = 4,
+	DOUBLE_ROUNDS = 4000 / FAULT_SLOWNESS
+};
+
+/* Cancellers who meet at a barrier, and then all cancel the same. */
+struct duel {
+	struct tkw_timer *t;
+	pthread_barrier_t begin;
+	pthread_barrier_t end;
+	uint64_t id;
+	atomic_uint won;
+	atomic_uint calls; /* of on_cancel */
+};
+
+static void count_call(void *arg)
+{
+	atomic_fetch_add(&((struct duel *)arg)->calls, 1);
+}
+
+static void *cancel_each(void *arg)
+{
+	struct duel *d = arg;
+	int ret;
+	int i;
+
+	for (i = 0; i < DOUBLE_ROUNDS; i++) {
+		pthread_barrier_wait(&d->begin);
+		ret = i % 2 ? tkw_timer_cancel_wait(d->t, d->id)
+			    : tkw_timer_cancel(d->t, d->id);
+		must(ret == 0 || ret == -ENOENT);
+		/* What cancel_wait has answered holds for on_cancel, too. */
+		if (i % 2)
+			must(atomic_load(&d->calls) == 1);
+		atomic_fetch_add(&d->won, ret == 0);
+		pthread_barrier_wait(&d->end);
+	}
+	return NULL;
+}
+
+/* SPEC 5.1, 5.2, 5.3, 5.6, fault 22 */
+static void fault_22_of_many_cancels_at_once_one_wins(void **state)
+{
+	struct duel d = { .won = 0 };
+	const struct tkw_task task = { .fn = ignore,
+				       .arg = &d,
+				       .on_cancel = count_call };
+	pthread_t threads[CANCELLERS];
+	struct fault_pump p;
+	int i;
+
+	fault_pump_open(&p, fault_drive(state), NULL);
+	d.t = p.t;
+	must(pthread_barrier_init(&d.begin, NULL, CANCELLERS + 1) == 0);
+	must(pthread_barrier_init(&d.end, NULL, CANCELLERS + 1) == 0);
+	for (i = 0; i < CANCELLERS; i++)
+		fault_spawn(&threads[i], cancel_each, &d);
+	for (i = 0; i < DOUBLE_ROUNDS; i++) {
+		d.won = 0;
+		d.calls = 0;
+		must(tkw_timer_schedule(p.t, &task, 3600 * TKW_SEC, &d.id) ==
+		     0);
+		pthread_barrier_wait(&d.begin);
+		pthread_barrier_wait(&d.end);
+		must(d.won == 1);
+		must(d.calls == 1);
+	}
+	for (i = 0; i < CANCELLERS; i++)
+		fault_join(threads[i]);
+	assert_int_equal(fault_ledger(p.t).cancelled, DOUBLE_ROUNDS);
+	fault_pump_close(&p);
+	pthread_barrier_destroy(&d.begin);
+	pthread_barrier_destroy(&d.end);
+}
+
+/* --- 23
+ * ------------------------------------------------------------------------ */
+
+enum {
+	RACERS = 100000 / FAULT_SLOWNESS,
+	KINDS = 64 /* of these, one of each kind but the last */
+};
+
+/* What the outcome depends on. */
+enum kind {
+	HELD, /* it runs until it was tried */
+	OVER, /* it has run before it is tried */
+	FAR,  /* it is not due for long */
+	RACED /* on the race */
+};
+
+/* What became of one timeout. */
+struct racer {
+	struct race *race;
+	uint64_t id;
+	atomic_uint ran;
+	atomic_uint cancelled; /* on_cancel was called */
+	atomic_bool tried;
+};
+
+struct race {
+	struct tkw_timer *t;
+	struct racer *racers;
+	atomic_ulong ready; /* of the racers: scheduled */
+	atomic_ulong ended;
+	atomic_ulong won;     /* cancel: 0 */
+	atomic_ulong running; /* -EBUSY */
+	atomic_ulong stale;   /* -ENOENT */
+	uint64_t seed;
+};
+
+static enum kind kind_of(const struct racer *r)
+{
+	const size_t k = (size_t)(r - r->race->racers) % KINDS;
+
+	return k < RACED ? (enum kind)k : RACED;
+}
+
+static void race_fired(void *arg, const struct tkw_firing *f)
+{
+	struct racer *r = arg;
+
+	(void)f;
+	must(atomic_fetch_add(&r->ran, 1) == 0);
+	/* The other thread tries each in its turn, and waits for none. */
+	while (kind_of(r) == HELD && !atomic_load(&r->tried))
+		sched_yield();
+	atomic_fetch_add(&r->race->ended, 1);
+}
+
+static void race_cancelled(void *arg)
+{
+	struct racer *r = arg;
+
+	must(atomic_fetch_add(&r->cancelled, 1) == 0);
+	atomic_fetch_add(&r->race->ended, 1);
+}
+
+static void try_cancel(struct racer *r)
+{
+	struct race *race = r->race;
+
+	switch (tkw_timer_cancel(race->t, r->id)) {
+	case 0:
+		atomic_fetch_add(&race->won, 1);
+		must(atomic_load(&r->cancelled) == 1);
+		break;
+	case -EBUSY:
+		atomic_fetch_add(&race->running, 1);
+		break;
+	case -ENOENT:
+		atomic_fetch_add(&race->stale, 1);
+		must(atomic_load(&r->ran) == 1);
+		break;
+	default:
+		fault_fail(__FILE__, __LINE__, "cancel has such an answer");
+	}
+	atomic_store(&r->tried, true);
+}
+
+static void *cancel_racers(void *arg)
+{
+	struct race *race = arg;
+	size_t i;
+
+	for (i = 0; i < RACERS; i++) {
+		while (atomic_load(&race->ready) <= i)
+			sched_yield();
+		try_cancel(&race->racers[i]);
+	}
+	return NULL;
+}
+
+static int64_t delay_of(struct racer *r)
+{
+	if (kind_of(r) == FAR)
+		return 3600 * TKW_SEC;
+	if (kind_of(r) == RACED) /* about when the other thread comes to it */
+		return (int64_t)fault_below(&r->race->seed, 50000);
+	return 0;
+}
+
+/* Wait until it is time to let it be tried. */
+static void prepare(struct racer *r)
+{
+	struct tkw_timeout_info info;
+
+	while (kind_of(r) == HELD && !atomic_load(&r->ran))
+		sched_yield();
+	while (kind_of(r) == OVER &&
+	       tkw_timer_query(r->race->t, r->id, &info) == 0)
+		sched_yield();
+}
+
+static void schedule_racers(struct race *race)
+{
+	struct tkw_task task = { .fn = race_fired,
+				 .on_cancel = race_cancelled };
+	struct racer *r;
+	size_t i;
+
+	for (i = 0; i < RACERS; i++) {
+		r = &race->racers[i];
+		r->race = race;
+		task.arg = r;
+		must(tkw_timer_schedule(race->t, &task, delay_of(r), &r->id) ==
+		     0);
+		prepare(r);
+		atomic_store(&race->ready, i + 1);
+	}
+}
+
+/* SPEC 4.5, 5.1, 5.2, fault 23: exactly one of the two, each time. */
+static void fault_23_cancel_or_fire_and_never_both(void **state)
+{
+	const struct tkw_timer_config cfg = { .tick_ns = TKW_USEC };
+	struct race race = { .seed = fault_seed() };
+	struct fault_pump p;
+	struct tkw_ledger l;
+	pthread_t canceller;
+	size_t i;
+
+	race.racers = calloc(RACERS, sizeof(*race.racers));
+	must(race.racers != NULL);
+	fault_pump_open(&p, fault_drive(state), &cfg);
+	race.t = p.t;
+	fault_spawn(&canceller, cancel_racers, &race);
+	schedule_racers(&race);
+	fault_join(canceller);
+	fault_await(&race.ended, RACERS);
+	l = fault_ledger(p.t);
+	for (i = 0; i < RACERS; i++)
+		must(race.racers[i].ran + race.racers[i].cancelled == 1);
+	print_message("cancel won %lu, lost to running %lu, too late %lu; "
+		      "%d of each by arrangement\n",
+		      race.won, race.running, race.stale, RACERS / KINDS);
+	assert_int_equal(race.won + race.running + race.stale, RACERS);
+	assert_int_equal(l.cancelled, race.won);
+	assert_int_equal(l.fired, RACERS - race.won);
+	assert_int_equal(l.pending, 0);
+	assert_true(race.won > 0);
+	assert_true(race.running > 0);
+	assert_true(race.stale > 0);
+	fault_pump_close(&p);
+	free(race.racers);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FAULT_BOTH(fault_21_made_up_ids_are_refused),
+		FAULT_BOTH(fault_21_random_ids_end_nobody),
+		FAULT_BOTH(fault_21_ids_that_are_nearly_right_end_nobody),
+		FAULT_BOTH(fault_21_ids_of_another_timer_do_not_crash),
+		BED_TESTS(fault_21_stale_ids_are_refused),
+		BED_TESTS(fault_22_the_second_cancel_finds_nothing),
+		FAULT_BOTH(fault_22_of_many_cancels_at_once_one_wins),
+		FAULT_BOTH(fault_23_cancel_or_fire_and_never_both),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stress_count.h - what happened in a stress, and what must never happen.
+ *
+ * A race that was not met proves nothing. So each kind is counted, printed, and
+ * required to be there; a fault is counted, printed, and required not to be.
+ * Each thread counts for itself, and the sums are made when it has ended.
+ */
+#ifndef STRESS_COUNT_H
+#define STRESS_COUNT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum stress_kind {
+	/* lives of a timer */
+	STRESS_LIFE,
+	STRESS_DRAINED,
+	STRESS_STOPPED,
+	STRESS_DESTROYED,
+	STRESS_DRILLED,
+	STRESS_ACCEPTED,
+	STRESS_ACCEPTED_INSIDE,
+	STRESS_REFUSED_STOP,
+	STRESS_REFUSED_LIMIT,
+	STRESS_FIRED,
+	STRESS_FIRED_REENTRY,
+	STRESS_CANCEL_WON,
+	STRESS_CANCEL_WON_FOREIGN,
+	STRESS_CANCEL_WON_INSIDE,
+	STRESS_CANCEL_BUSY,
+	STRESS_CANCEL_SELF,
+	STRESS_CANCEL_ENDED,
+	STRESS_WAIT_WON,
+	STRESS_WAIT_WAITED,
+	STRESS_WAIT_TOGETHER,
+	STRESS_WAIT_ENDED,
+	STRESS_WAIT_DEADLOCK,
+	STRESS_WAIT_ON_CANCEL,
+	STRESS_WAIT_FREED,
+	STRESS_MOVE_WON,
+	STRESS_MOVE_WON_FOREIGN,
+	STRESS_MOVE_WON_INSIDE,
+	STRESS_MOVE_BUSY,
+	STRESS_MOVE_SELF,
+	STRESS_MOVE_ENDED,
+	STRESS_MOVE_STOPPED,
+	STRESS_STALE,
+	STRESS_ON_CANCEL,
+	STRESS_ON_CANCEL_REENTRY,
+	STRESS_HANDED_OVER,
+	STRESS_ENDED_BY_DESTROY,
+	STRESS_STOP_LOST,
+	STRESS_STOP_INSIDE,
+	STRESS_TURN,
+	STRESS_TURN_BUSY,
+	STRESS_TURN_INSIDE,
+	STRESS_QUERIED,
+	STRESS_LEDGER,
+	STRESS_CHECK,
+	/* rounds of stop against schedule */
+	STRESS_ROUND,
+	STRESS_ROUND_MIXED,
+	STRESS_ROUND_ACCEPTED,
+	STRESS_ROUND_FIRED,
+	STRESS_ROUND_HANDED_OVER,
+	STRESS_ROUND_ON_CANCEL,
+	STRESS_ROUND_REFUSED,
+	STRESS_ROUND_STOP_LOST,
+	STRESS_KINDS
+};
+
+struct stress_counts {
+	uint64_t n[STRESS_KINDS];
+};
+
+enum stress_fault {
+	STRESS_LOST,         /* neither fired nor cancelled nor handed over */
+	STRESS_TWICE,        /* fired again, or under an id that has ended */
+	STRESS_AFTER_CANCEL, /* fired after a cancel or stop that ended it */
+	STRESS_EARLY,
+	STRESS_BAD_CANCEL, /* on_cancel twice, missing, or after firing */
+	STRESS_UNENDED,    /* cancel_wait came back too soon */
+	STRESS_ANSWER,     /* a call said what it must not say here */
+	STRESS_LAW,        /* the ledger is not the sum of what was seen */
+	STRESS_LIMIT,      /* more pending than allowed */
+	STRESS_UNSOUND,    /* tkw_timer_check() found something */
+	STRESS_LEAKED,
+	STRESS_FAULTS
+};
+
+void stress_merge(struct stress_counts *into, const struct stress_counts *from);
+
+/* Counts, then faults, as one table. */
+void stress_print(const struct stress_counts *c, FILE *out);
+
+/* The first kind in first ... last that did not happen; NULL if all did. */
+const char *stress_missing(const struct stress_counts *c, int first, int last);
+
+/* Count a fault, from any thread, and say what it is; not for ever. */
+void stress_fault(enum stress_fault fault, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* How many faults so far, of all kinds. */
+uint64_t stress_faults(void);
+
+#endif /* STRESS_COUNT_H */

@@ -1,0 +1,1363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_timer_fire.c - SPEC 4: when timeouts fire, in which order, what wakes
+ * the worker, and what a task may do.
+ */
+#include "timer_bed.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HOUR_NS (3600 * TKW_SEC)
+#define YEAR_NS (365 * 24 * HOUR_NS)
+
+enum {
+	HIER = TKW_WHEEL_HIERARCHICAL,
+	HASHED = TKW_WHEEL_HASHED
+};
+
+/* --- helpers ------------------------------------------------------------ */
+
+static int64_t clock_of(struct timer_bed *b)
+{
+	int64_t now_ns;
+
+	pthread_mutex_lock(&b->lock);
+	now_ns = b->now_ns;
+	pthread_mutex_unlock(&b->lock);
+	return now_ns;
+}
+
+static void pass_to(struct timer_bed *b, int64_t now_ns)
+{
+	bed_pass(b, now_ns - clock_of(b));
+}
+
+static void do_nothing(void *arg, const struct tkw_firing *firing)
+{
+	(void)arg;
+	(void)firing;
+}
+
+/*
+ * Let so much time pass that a worker which sleeps for what was pending before
+ * must not be left to sleep: what is overdue wakes it at once.
+ */
+static void stall(struct timer_bed *b, int64_t ns)
+{
+	const struct tkw_task task = { .fn = do_nothing };
+
+	bed_set_clock(b, clock_of(b) + ns);
+	assert_int_equal(tkw_timer_schedule_at(b->t, &task, 0, NULL), 0);
+	bed_pass(b, 0);
+}
+
+/* The first moment at which a deadline may fire. */
+static int64_t edge_of(const struct timer_bed *b, int64_t deadline_ns)
+{
+	return (deadline_ns + b->tick_ns - 1) / b->tick_ns * b->tick_ns;
+}
+
+/* Numbers without a pattern, the same in each run. */
+static uint64_t shuffled(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+static void sem_take(sem_t *s)
+{
+	while (sem_wait(s) != 0)
+		;
+}
+
+/* Let the timer run until s is posted; a worker of its own runs by itself. */
+static void drive_until(struct timer_bed *b, sem_t *s)
+{
+	if (b->drive == TKW_DRIVE_THREAD) {
+		sem_take(s);
+		return;
+	}
+	while (sem_trywait(s) != 0)
+		assert_true(tkw_timer_turn(b->t, NULL) >= 0);
+}
+
+static bool is_asleep(pid_t tid)
+{
+	char text[512];
+	const char *state;
+	size_t n;
+	FILE *f;
+
+	snprintf(text, sizeof(text), "/proc/self/task/%d/stat", (int)tid);
+	f = fopen(text, "r");
+	if (!f)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	/* "TID (NAME) STATE ..." */
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' && state[2] == 'S';
+}
+
+static void wait_asleep(pid_t tid)
+{
+	while (!is_asleep(tid))
+		sched_yield();
+}
+
+struct visit {
+	sem_t done;
+	pid_t tid;
+	uint64_t looks; /* of this thread's at the clocks of beds */
+};
+
+static void note_thread(void *arg, const struct tkw_firing *firing)
+{
+	struct visit *v = arg;
+
+	(void)firing;
+	v->tid = gettid();
+	v->looks = bed_now_calls();
+	sem_post(&v->done);
+}
+
+static void visit(struct tkw_timer *t, int64_t delay_ns, struct visit *v)
+{
+	const struct tkw_task task = { .fn = note_thread, .arg = v };
+
+	sem_init(&v->done, 0, 0);
+	assert_int_equal(tkw_timer_schedule(t, &task, delay_ns, NULL), 0);
+	sem_take(&v->done);
+	sem_destroy(&v->done);
+}
+
+/* Wait for a task of this delay. Return the thread on which it ran. */
+static pid_t run_one(struct tkw_timer *t, int64_t delay_ns)
+{
+	struct visit v;
+
+	visit(t, delay_ns, &v);
+	return v.tid;
+}
+
+/* How often the worker has looked at its clock, which a turn begins with. */
+static uint64_t looks_of_worker(struct timer_bed *b)
+{
+	struct visit v;
+
+	visit(b->t, 0, &v);
+	wait_asleep(v.tid);
+	return v.looks;
+}
+
+/* --- 4.1: never early --------------------------------------------------- */
+
+static void expect_at_edge(struct timer_bed *b, int64_t deadline_ns)
+{
+	const struct tkw_task task = bed_task(b, 1);
+	const int64_t edge_ns = edge_of(b, deadline_ns);
+
+	assert_int_equal(tkw_timer_schedule_at(b->t, &task, deadline_ns, NULL),
+			 0);
+	pass_to(b, edge_ns - 1);
+	bed_assert_nothing_fired(b);
+	pass_to(b, edge_ns);
+	bed_assert_fired(b, 1);
+}
+
+static void expect_around_edges(struct timer_bed *b, int engine,
+				int64_t tick_ns)
+{
+	static const int64_t ticks[] = { 1,   2,   3,    15,   16,   17,
+					 63,  64,  65,   255,  256,  257,
+					 511, 512, 4095, 4096, 4097, 1000000 };
+	const struct tkw_timer_config cfg = { .tick_ns = tick_ns,
+					      .engine = engine };
+	int64_t base_ns;
+	size_t i;
+	int64_t off;
+
+	bed_reopen(b, &cfg);
+	for (i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++) {
+		for (off = -1; off <= 1; off++) {
+			base_ns = clock_of(b) / tick_ns * tick_ns;
+			base_ns += ticks[i] * tick_ns + off;
+			if (base_ns > clock_of(b))
+				expect_at_edge(b, base_ns);
+		}
+	}
+}
+
+/* SPEC 4.1, fault 13, fault 18 */
+static void test_timer_fires_at_its_tick_and_not_before(struct timer_bed *b)
+{
+	expect_around_edges(b, HIER, TKW_MSEC);
+	expect_around_edges(b, HIER, TKW_USEC);
+	expect_around_edges(b, HIER, 2 * TKW_SEC);
+	expect_around_edges(b, HASHED, TKW_MSEC);
+}
+BED_TEST(test_timer_fires_at_its_tick_and_not_before)
+
+/* SPEC 4.1, 3.2 */
+static void test_timer_delay_counts_from_the_clock(struct timer_bed *b)
+{
+	static const int64_t delays_ns[] = {
+		1,        TKW_MSEC - 301,   TKW_MSEC - 300, TKW_MSEC - 299,
+		TKW_MSEC, 5 * TKW_MSEC + 1, HOUR_NS
+	};
+	int64_t edge_ns;
+	size_t i;
+
+	for (i = 0; i < sizeof(delays_ns) / sizeof(delays_ns[0]); i++) {
+		/* Not a multiple of a tick. */
+		pass_to(b, edge_of(b, clock_of(b)) + 300);
+		edge_ns = edge_of(b, clock_of(b) + delays_ns[i]);
+		bed_schedule(b, i, delays_ns[i]);
+		pass_to(b, edge_ns - 1);
+		bed_assert_nothing_fired(b);
+		pass_to(b, edge_ns);
+		bed_assert_fired(b, i);
+	}
+}
+BED_TEST(test_timer_delay_counts_from_the_clock)
+
+enum {
+	MANY = 600
+};
+
+static size_t count_due(const int64_t *edges_ns, int64_t now_ns)
+{
+	size_t due = 0;
+	size_t i;
+
+	for (i = 0; i < MANY; i++)
+		due += edges_ns[i] <= now_ns;
+	return due;
+}
+
+/* SPEC 4.1: what is due has fired, and nothing else has. */
+static void test_timer_fires_what_is_due_and_no_more(struct timer_bed *b)
+{
+	int64_t edges_ns[MANY];
+	uint64_t seed = 41;
+	int64_t delay_ns;
+	size_t i;
+
+	for (i = 0; i < MANY; i++) {
+		delay_ns = (int64_t)(shuffled(&seed) % (3 * TKW_SEC));
+		delay_ns = (delay_ns >> shuffled(&seed) % 20) + 1;
+		edges_ns[i] = edge_of(b, clock_of(b) + delay_ns);
+		bed_schedule(b, i, delay_ns);
+	}
+	while (b->fired_count < MANY) {
+		bed_pass(b, (int64_t)(shuffled(&seed) % (30 * TKW_MSEC)));
+		assert_int_equal(b->fired_count,
+				 count_due(edges_ns, clock_of(b)));
+	}
+	for (i = 0; i < MANY; i++) {
+		assert_true(b->fired[i].now_ns >= edges_ns[b->fired[i].tag]);
+		assert_int_equal(bed_fired_times(b, i), 1);
+	}
+}
+BED_TEST(test_timer_fires_what_is_due_and_no_more)
+
+/* On the clock of the system: a task looks at it. */
+static void look_at_clock(void *arg, const struct tkw_firing *firing)
+{
+	struct visit *v = arg;
+
+	if (tkw_timer_now(firing->timer) >= firing->deadline_ns &&
+	    firing->late_ns >= 0)
+		v->tid++;
+	sem_post(&v->done);
+}
+
+static void never_early_by(int clock)
+{
+	enum {
+		TIMEOUTS = 200
+	};
+	const struct tkw_timer_config cfg = { .clock = clock,
+					      .tick_ns = 50 * TKW_USEC };
+	struct visit v = { .tid = 0 };
+	const struct tkw_task task = { .fn = look_at_clock, .arg = &v };
+	struct tkw_timer *t;
+	int i;
+
+	sem_init(&v.done, 0, 0);
+	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
+	for (i = 0; i < TIMEOUTS; i++)
+		assert_int_equal(
+			tkw_timer_schedule(t, &task, i * 77777 + 1, NULL), 0);
+	for (i = 0; i < TIMEOUTS; i++)
+		sem_take(&v.done);
+	assert_int_equal(tkw_timer_destroy(t), 0);
+	assert_int_equal(v.tid, TIMEOUTS);
+	sem_destroy(&v.done);
+}
+
+/* SPEC 4.1, 9.2, fault 13 */
+static void test_timer_is_never_early_by_the_system_clock(void **state)
+{
+	(void)state;
+	never_early_by(TKW_CLOCK_MONOTONIC);
+	never_early_by(TKW_CLOCK_BOOTTIME);
+}
+
+/* --- 4.2, 4.3: what wakes the worker ------------------------------------ */
+
+/* SPEC 4.2: it sleeps for an hour, then until an earlier one, and so on. */
+static void test_timer_an_earlier_timeout_wakes_the_worker(void **state)
+{
+	const struct tkw_task far = { .fn = note_thread };
+	struct tkw_timer *t;
+	int64_t delay_ns;
+	pid_t tid;
+
+	(void)state;
+	assert_int_equal(tkw_timer_create(&t, NULL), 0);
+	tid = run_one(t, TKW_MSEC);
+	wait_asleep(tid); /* for ever: nothing is pending */
+	assert_int_equal(run_one(t, TKW_MSEC), tid);
+	for (delay_ns = HOUR_NS; delay_ns > 60 * TKW_SEC; delay_ns /= 2) {
+		assert_int_equal(tkw_timer_schedule(t, &far, delay_ns, NULL),
+				 0);
+		wait_asleep(tid);
+		assert_int_equal(run_one(t, TKW_MSEC), tid);
+		wait_asleep(tid);
+		assert_int_equal(run_one(t, 0), tid);
+	}
+	assert_int_equal(tkw_timer_destroy(t), 0);
+}
+
+static void *run_some(void *arg)
+{
+	struct tkw_timer *t = arg;
+	int i;
+
+	for (i = 0; i < 20; i++)
+		run_one(t, i % 2 * TKW_MSEC);
+	return NULL;
+}
+
+/* SPEC 4.2, for timers of many parts: each may be the one that wakes. */
+static void test_timer_any_shard_wakes_the_worker(void **state)
+{
+	const struct tkw_timer_config cfg = { .shards = 8 };
+	const struct tkw_task far = { .fn = note_thread };
+	pthread_t threads[8];
+	struct tkw_timer *t;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
+	assert_int_equal(tkw_timer_schedule(t, &far, HOUR_NS, NULL), 0);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, run_some, t),
+				 0);
+	for (i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(tkw_timer_pending(t), 1);
+	assert_int_equal(tkw_timer_destroy(t), 0);
+}
+
+/* SPEC 4.2 */
+static void test_timer_a_later_timeout_wakes_nobody(struct timer_bed *b)
+{
+	enum {
+		ROUNDS = 100
+	};
+	const struct tkw_task task = bed_task(b, 1);
+	const pid_t tid = run_one(b->t, 0);
+	uint64_t before;
+	int64_t i;
+
+	bed_schedule(b, 0, HOUR_NS);
+	before = looks_of_worker(b);
+	for (i = 1; i <= ROUNDS; i++) {
+		assert_int_equal(tkw_timer_schedule_at(b->t, &task,
+						       BED_START_NS + HOUR_NS +
+							       i * TKW_SEC,
+						       NULL),
+				 0);
+		wait_asleep(tid);
+	}
+	assert_true(looks_of_worker(b) - before < ROUNDS / 4);
+}
+BED_TEST(test_timer_a_later_timeout_wakes_nobody)
+
+struct beats {
+	sem_t done;
+	int left;
+};
+
+static void beat(void *arg, const struct tkw_firing *firing)
+{
+	const struct tkw_task again = { .fn = beat, .arg = arg };
+	struct beats *m = arg;
+
+	if (--m->left == 0 ||
+	    tkw_timer_schedule(firing->timer, &again, TKW_MSEC, NULL) != 0)
+		sem_post(&m->done);
+}
+
+/* Return when so many milliseconds of the system's have passed at least. */
+static void beat_times(int count)
+{
+	struct beats m = { .left = count };
+	const struct tkw_task first = { .fn = beat, .arg = &m };
+	struct tkw_timer *t;
+
+	sem_init(&m.done, 0, 0);
+	assert_int_equal(tkw_timer_create(&t, NULL), 0);
+	assert_int_equal(tkw_timer_schedule(t, &first, TKW_MSEC, NULL), 0);
+	sem_take(&m.done);
+	assert_int_equal(tkw_timer_destroy(t), 0);
+	assert_int_equal(m.left, 0);
+	sem_destroy(&m.done);
+}
+
+/* SPEC 4.3, fault 20: while another timer has ticked a hundred times. */
+static void test_timer_sleeps_while_nothing_is_due(struct timer_bed *b)
+{
+	uint64_t before = looks_of_worker(b);
+
+	beat_times(100);
+	assert_true(looks_of_worker(b) - before < 20);
+	bed_schedule(b, 1, HOUR_NS);
+	before = looks_of_worker(b);
+	beat_times(100);
+	assert_true(looks_of_worker(b) - before < 20);
+}
+BED_TEST(test_timer_sleeps_while_nothing_is_due)
+
+static unsigned count_rings(void)
+{
+	struct tkw_wheel_shape shape;
+	struct tkw_wheel *w;
+	size_t bytes;
+	void *mem;
+
+	assert_int_equal(tkw_wheel_bytes(NULL, &bytes), 0);
+	mem = malloc(bytes);
+	assert_non_null(mem);
+	assert_int_equal(tkw_wheel_init(&w, mem, bytes, NULL), 0);
+	assert_int_equal(tkw_wheel_get_shape(w, &shape), 0);
+	assert_int_equal(tkw_wheel_fini(w), 0);
+	free(mem);
+	return shape.rings;
+}
+
+/* Go from one turn that is needed to the next until a task has run. */
+static unsigned useless_turns(struct timer_bed *b)
+{
+	unsigned turns = 0;
+	int64_t next_ns;
+	int64_t told_ns;
+	int ran;
+
+	assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+	for (;;) {
+		assert_true(next_ns < TKW_NEVER_NS);
+		if (next_ns > clock_of(b))
+			bed_set_clock(b, next_ns);
+		ran = tkw_timer_turn(b->t, &next_ns);
+		if (ran != 0)
+			break;
+		assert_true(++turns < 1000);
+		assert_int_equal(tkw_timer_next(b->t, &told_ns), 0);
+		assert_true(told_ns == next_ns);
+	}
+	assert_int_equal(ran, 1);
+	return turns;
+}
+
+/* SPEC 4.3 */
+static void test_timer_needs_at_most_a_turn_per_ring(struct timer_bed *b)
+{
+	static const int64_t delays_ns[] = {
+		1,       16 * TKW_MSEC, TKW_SEC, HOUR_NS, 30 * HOUR_NS,
+		YEAR_NS, 100 * YEAR_NS
+	};
+	const unsigned rings = count_rings();
+	int64_t next_ns;
+	size_t i;
+
+	for (i = 0; i < sizeof(delays_ns) / sizeof(delays_ns[0]); i++) {
+		bed_schedule(b, i, delays_ns[i]);
+		assert_true(useless_turns(b) <= rings);
+		bed_assert_fired(b, i);
+		assert_int_equal(b->fired[i].late_ns < TKW_MSEC, 1);
+	}
+	assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+	assert_true(next_ns == TKW_NEVER_NS);
+}
+BED_TEST(test_timer_needs_at_most_a_turn_per_ring)
+
+/* SPEC 4.3 */
+static void test_timer_a_cancelled_one_costs_at_most_a_turn(struct timer_bed *b)
+{
+	enum {
+		CANCELLED = 5
+	};
+	const unsigned rings = count_rings();
+	uint64_t ids[CANCELLED];
+	int64_t next_ns;
+	int64_t i;
+
+	bed_schedule(b, 99, HOUR_NS);
+	for (i = 0; i < CANCELLED; i++)
+		ids[i] = bed_schedule(b, 1, (CANCELLED - i) * TKW_SEC);
+	for (i = 0; i < CANCELLED; i++)
+		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), 0);
+	assert_true(useless_turns(b) <= rings + CANCELLED);
+	bed_assert_fired(b, 99);
+	assert_int_equal(tkw_timer_turn(b->t, &next_ns), 0);
+	assert_true(next_ns == TKW_NEVER_NS);
+}
+BED_TEST(test_timer_a_cancelled_one_costs_at_most_a_turn)
+
+/* --- 4.4: order --------------------------------------------------------- */
+
+enum {
+	PRODUCERS = 6,
+	EACH = 300,
+	SHOTS = PRODUCERS * EACH
+};
+
+struct shot {
+	struct salvo *salvo;
+	unsigned producer;
+	unsigned number; /* in the order of scheduling, per producer */
+	int64_t deadline_ns;
+};
+
+/* Written by the tasks, which run one at a time; read when all have run. */
+struct salvo {
+	struct timer_bed *b;
+	struct shot shots[SHOTS];
+	const struct shot *order[SHOTS];
+	size_t fired;
+	atomic_int refused;
+};
+
+static void note_shot(void *arg, const struct tkw_firing *firing)
+{
+	const struct shot *s = arg;
+	struct salvo *v = s->salvo;
+
+	(void)firing;
+	if (v->fired < SHOTS)
+		v->order[v->fired] = s;
+	v->fired++;
+}
+
+/* The shots of one producer; arg is its first one. */
+static void *produce(void *arg)
+{
+	struct shot *s = arg;
+	struct tkw_task task = { .fn = note_shot };
+	size_t i;
+
+	for (i = 0; i < EACH; i++) {
+		task.arg = &s[i];
+		if (tkw_timer_schedule_at(s->salvo->b->t, &task,
+					  s[i].deadline_ns, NULL) != 0)
+			atomic_fetch_add(&s->salvo->refused, 1);
+	}
+	return NULL;
+}
+
+/* All shots from as many threads as there are producers, at once. */
+static struct salvo *produce_all(struct timer_bed *b, int64_t range_ns)
+{
+	struct salvo *v = calloc(1, sizeof(*v));
+	pthread_t threads[PRODUCERS];
+	uint64_t seed = 44;
+	unsigned i;
+
+	assert_non_null(v);
+	v->b = b;
+	for (i = 0; i < SHOTS; i++) {
+		v->shots[i].salvo = v;
+		v->shots[i].producer = i / EACH;
+		v->shots[i].number = i % EACH;
+		v->shots[i].deadline_ns =
+			clock_of(b) + 1 +
+			(int64_t)(shuffled(&seed) % (uint64_t)range_ns);
+	}
+	for (i = 0; i < PRODUCERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, produce,
+						&v->shots[i * (size_t)EACH]),
+				 0);
+	for (i = 0; i < PRODUCERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(v->refused, 0);
+	return v;
+}
+
+/* Ticks ascend, and inside a tick each producer's numbers. */
+static void assert_order(const struct salvo *v)
+{
+	int64_t last_edge_ns[PRODUCERS] = { 0 };
+	unsigned last_number[PRODUCERS] = { 0 };
+	const struct shot *s;
+	int64_t tick_ns = 0;
+	int64_t edge_ns;
+	size_t i;
+
+	assert_int_equal(v->fired, SHOTS);
+	for (i = 0; i < SHOTS; i++) {
+		s = v->order[i];
+		edge_ns = edge_of(v->b, s->deadline_ns);
+		assert_true(edge_ns >= tick_ns);
+		tick_ns = edge_ns;
+		if (last_edge_ns[s->producer] == edge_ns)
+			assert_true(s->number > last_number[s->producer]);
+		last_edge_ns[s->producer] = edge_ns;
+		last_number[s->producer] = s->number;
+	}
+}
+
+static void expect_order(struct timer_bed *b, int engine, int64_t range_ns,
+			 int64_t step_ns)
+{
+	const struct tkw_timer_config cfg = { .engine = engine, .shards = 4 };
+	struct salvo *v;
+	int64_t left_ns;
+
+	bed_reopen(b, &cfg);
+	v = produce_all(b, range_ns);
+	bed_assert_ledger(b, SHOTS);
+	for (left_ns = range_ns + TKW_MSEC; left_ns > 0; left_ns -= step_ns)
+		stall(b, step_ns);
+	bed_assert_ledger(b, 0);
+	assert_order(v);
+	free(v);
+}
+
+/* SPEC 4.4 */
+static void test_timer_ticks_ascend_over_all_shards(struct timer_bed *b)
+{
+	expect_order(b, HIER, 20 * TKW_MSEC, TKW_MSEC);
+	expect_order(b, HASHED, 20 * TKW_MSEC, 3 * TKW_MSEC);
+}
+BED_TEST(test_timer_ticks_ascend_over_all_shards)
+
+/* SPEC 4.4, fault 15, fault 16 */
+static void test_timer_after_a_stall_all_fire_in_order(struct timer_bed *b)
+{
+	expect_order(b, HIER, 20 * TKW_MSEC, TKW_SEC);
+	expect_order(b, HIER, TKW_SEC, 24 * HOUR_NS);
+	expect_order(b, HIER, 10 * YEAR_NS, 11 * YEAR_NS);
+	expect_order(b, HASHED, 20 * TKW_MSEC, TKW_SEC);
+	expect_order(b, HASHED, 5 * TKW_SEC, 10 * TKW_SEC);
+}
+BED_TEST(test_timer_after_a_stall_all_fire_in_order)
+
+struct stand {
+	struct timer_bed *b;
+	sem_t entered;
+	sem_t open;
+};
+
+static void stand_still(void *arg, const struct tkw_firing *firing)
+{
+	struct stand *s = arg;
+
+	(void)firing;
+	sem_post(&s->entered);
+	sem_take(&s->open);
+}
+
+static void *schedule_overdue(void *arg)
+{
+	const struct stand *s = arg;
+	const struct tkw_task task = bed_task(s->b, 2);
+
+	bed_schedule(s->b, 3, HOUR_NS);
+	tkw_timer_schedule_at(s->b->t, &task, BED_START_NS + 500 * TKW_MSEC,
+			      NULL);
+	return NULL;
+}
+
+/* SPEC 4.4: overdue when it was scheduled, in a shard that has nothing else,
+ * while the worker stood still. */
+static void test_timer_overdue_ones_keep_the_order(struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .shards = 4 };
+	struct stand s = { .b = b };
+	const struct tkw_task task = { .fn = stand_still, .arg = &s };
+	pthread_t thread;
+
+	sem_init(&s.entered, 0, 0);
+	sem_init(&s.open, 0, 0);
+	bed_reopen(b, &cfg);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
+	sem_take(&s.entered);
+	bed_schedule(b, 1, 100 * TKW_MSEC);
+	bed_set_clock(b, BED_START_NS + TKW_SEC);
+	assert_int_equal(pthread_create(&thread, NULL, schedule_overdue, &s),
+			 0);
+	pthread_join(thread, NULL);
+	sem_post(&s.open);
+	bed_pass(b, 0);
+	bed_assert_fired(b, 1, 2);
+	sem_destroy(&s.entered);
+	sem_destroy(&s.open);
+}
+BED_TEST(test_timer_overdue_ones_keep_the_order)
+
+/* SPEC 4.4: one scheduling thread, one tick. */
+static void test_timer_fires_fifo_inside_a_tick(struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .shards = 4 };
+	uint64_t ids[8];
+	uint64_t i;
+
+	bed_reopen(b, &cfg);
+	for (i = 0; i < 8; i++) /* different deadlines, falling */
+		ids[i] = bed_schedule(b, i, 5500 * TKW_USEC - (int64_t)i);
+	assert_int_equal(tkw_timer_cancel(b->t, ids[3]), 0);
+	bed_schedule(b, 8, 4 * TKW_MSEC);
+	bed_schedule(b, 9, 5 * TKW_MSEC);
+	bed_pass(b, 4 * TKW_MSEC);
+	bed_assert_nothing_fired(b);
+	bed_pass(b, 2 * TKW_MSEC);
+	bed_assert_fired(b, 8, 0, 1, 2, 4, 5, 6, 7, 9);
+}
+BED_TEST(test_timer_fires_fifo_inside_a_tick)
+
+/* Schedule, cancel, move and let time pass, by a seed; return what fired. */
+static size_t play(struct timer_bed *b, uint64_t seed, uint64_t *tags)
+{
+	enum {
+		STEPS = 2000
+	};
+	uint64_t ids[64] = { 0 };
+	size_t begin = b->fired_count;
+	uint64_t tag;
+	uint64_t i;
+	size_t n;
+
+	for (tag = 0; tag < STEPS; tag++) {
+		i = shuffled(&seed) % 64;
+		if (tag % 7 == 0)
+			tkw_timer_cancel(b->t, ids[i]);
+		else if (tag % 7 == 1)
+			tkw_timer_reschedule(b->t, ids[i], 9 * TKW_MSEC);
+		else
+			ids[i] = bed_schedule(
+				b, tag,
+				(int64_t)(shuffled(&seed) % (40 * TKW_MSEC)));
+		bed_pass(b, (int64_t)(shuffled(&seed) % TKW_MSEC));
+	}
+	bed_pass(b, TKW_SEC);
+	n = b->fired_count - begin;
+	for (i = 0; i < n; i++)
+		tags[i] = b->fired[begin + i].tag;
+	return n;
+}
+
+/* SPEC 4.4: the manual drive, whatever was asked for in shards. */
+static void test_timer_by_hand_is_deterministic(struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .shards = 8 };
+	static uint64_t first[2000];
+	static uint64_t second[2000];
+	size_t n;
+
+	bed_reopen(b, &cfg);
+	n = play(b, 7, first);
+	assert_true(n > 500);
+	/* From the same place in a tick and in the rings. */
+	bed_set_clock(b, BED_START_NS);
+	bed_reopen(b, NULL);
+	bed_set_clock(b, BED_START_NS);
+	assert_int_equal(play(b, 7, first), n);
+	bed_set_clock(b, BED_START_NS);
+	bed_reopen(b, &cfg);
+	assert_int_equal(play(b, 7, second), n);
+	assert_memory_equal(first, second, n * sizeof(first[0]));
+}
+BED_TEST(test_timer_by_hand_is_deterministic)
+
+struct scheduler {
+	struct timer_bed *b;
+	uint64_t tag;
+};
+
+static void *schedule_one(void *arg)
+{
+	struct scheduler *s = arg;
+
+	bed_schedule(s->b, s->tag, 5 * TKW_MSEC);
+	return NULL;
+}
+
+/* SPEC 4.4: one shard, so that threads do not matter either. */
+static void test_timer_by_hand_is_fifo_over_threads(struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .shards = 8 };
+	struct scheduler s = { .b = b };
+	pthread_t thread;
+
+	bed_reopen(b, &cfg);
+	for (s.tag = 0; s.tag < 6; s.tag++) {
+		assert_int_equal(
+			pthread_create(&thread, NULL, schedule_one, &s), 0);
+		pthread_join(thread, NULL);
+	}
+	bed_schedule(b, 6, 5 * TKW_MSEC);
+	bed_pass(b, TKW_SEC);
+	bed_assert_fired(b, 0, 1, 2, 3, 4, 5, 6);
+}
+BED_TEST(test_timer_by_hand_is_fifo_over_threads)
+
+static void schedule_within(void *arg, const struct tkw_firing *firing)
+{
+	const struct tkw_task task = bed_task(arg, 2);
+
+	tkw_timer_schedule_at(firing->timer, &task,
+			      firing->deadline_ns + 2 * TKW_MSEC, NULL);
+}
+
+/* SPEC 4.4, 4.6: it waits, though the running turn covers its tick. */
+static void test_timer_scheduled_inside_a_turn_waits(struct timer_bed *b)
+{
+	const struct tkw_task task = { .fn = schedule_within, .arg = b };
+	int64_t next_ns;
+
+	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
+	bed_schedule(b, 1, 7 * TKW_MSEC);
+	bed_set_clock(b, BED_START_NS + TKW_SEC);
+	assert_int_equal(tkw_timer_turn(b->t, &next_ns), 2);
+	bed_assert_fired(b, 1);
+	assert_true(next_ns <= BED_START_NS + TKW_SEC);
+	assert_int_equal(tkw_timer_turn(b->t, NULL), 1);
+	bed_assert_fired(b, 2);
+	assert_true(b->fired[1].late_ns == TKW_SEC - 3 * TKW_MSEC);
+}
+BED_TEST(test_timer_scheduled_inside_a_turn_waits)
+
+/* --- 4.5: until its run begins ------------------------------------------ */
+
+struct meddler {
+	struct timer_bed *b;
+	uint64_t peers[4];
+	int results[4];
+	int state;
+	int64_t left_ns;
+	uint64_t pending;
+};
+
+static void meddle(void *arg, const struct tkw_firing *firing)
+{
+	struct tkw_timeout_info info = { .state = 0 };
+	struct meddler *m = arg;
+
+	m->pending = tkw_timer_pending(firing->timer);
+	tkw_timer_query(firing->timer, m->peers[1], &info);
+	m->state = info.state;
+	m->left_ns = info.left_ns;
+	m->results[0] = tkw_timer_cancel(firing->timer, m->peers[0]);
+	m->results[1] = tkw_timer_cancel(firing->timer, m->peers[1]);
+	m->results[2] = tkw_timer_cancel_wait(firing->timer, m->peers[2]);
+	m->results[3] =
+		tkw_timer_reschedule(firing->timer, m->peers[3], TKW_SEC);
+}
+
+/* SPEC 4.5, fault 8: a task ends peers that are due in the same turn. */
+static void test_timer_can_be_cancelled_while_it_is_due(struct timer_bed *b)
+{
+	struct meddler m = { .b = b };
+	const struct tkw_task task = { .fn = meddle, .arg = &m };
+
+	m.peers[0] = bed_schedule(b, 0, 2 * TKW_MSEC);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, 3 * TKW_MSEC, NULL),
+			 0);
+	m.peers[1] = bed_schedule(b, 1, 3 * TKW_MSEC); /* of the same tick */
+	m.peers[2] = bed_schedule(b, 2, 4 * TKW_MSEC);
+	m.peers[3] = bed_schedule(b, 3, 4 * TKW_MSEC);
+	bed_schedule(b, 4, 4 * TKW_MSEC);
+	bed_pass(b, 10 * TKW_MSEC);
+	bed_assert_fired(b, 0, 4);
+	assert_int_equal(m.results[0], -ENOENT);
+	assert_int_equal(m.results[1], 0);
+	assert_int_equal(m.results[2], 0);
+	assert_int_equal(m.results[3], 0);
+	assert_int_equal(m.state, TKW_TIMEOUT_PENDING);
+	assert_true(m.left_ns == -7 * TKW_MSEC);
+	assert_int_equal(bed_cancelled_times(b, 1), 1);
+	assert_int_equal(bed_cancelled_times(b, 2), 1);
+	bed_assert_ledger(b, 1);
+	bed_pass(b, 2 * TKW_SEC);
+	bed_assert_fired(b, 3);
+}
+BED_TEST(test_timer_can_be_cancelled_while_it_is_due)
+
+/* SPEC 4.5: what is due counts as pending, what runs does not. */
+static void test_timer_running_is_not_pending(struct timer_bed *b)
+{
+	struct meddler m = { .b = b };
+	const struct tkw_task task = { .fn = meddle, .arg = &m };
+
+	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
+	bed_schedule(b, 1, HOUR_NS);
+	bed_schedule(b, 2, HOUR_NS);
+	assert_int_equal(tkw_timer_pending(b->t), 3);
+	if (b->drive == TKW_DRIVE_MANUAL)
+		bed_schedule(b, 3, 2 * TKW_MSEC);
+	bed_pass(b, 10 * TKW_MSEC);
+	if (b->drive == TKW_DRIVE_MANUAL)
+		assert_int_equal(m.pending, 3);
+	else /* a marker of the bed's may be there, or not */
+		assert_true(m.pending == 2 || m.pending == 3);
+	assert_int_equal(tkw_timer_pending(b->t), 2);
+}
+BED_TEST(test_timer_running_is_not_pending)
+
+struct again {
+	struct timer_bed *b;
+	sem_t done;
+	int left;
+	int second; /* of two schedules, at the limit */
+	int first;
+};
+
+static void schedule_again(void *arg, const struct tkw_firing *firing)
+{
+	const struct tkw_task task = { .fn = schedule_again, .arg = arg };
+	struct again *a = arg;
+
+	if (a->left-- > 0) {
+		a->first = tkw_timer_schedule(firing->timer, &task, 0, NULL);
+		a->second = tkw_timer_schedule(firing->timer, &task, 0, NULL);
+	}
+	if (a->left < 0 || a->first != 0 || a->second != -EAGAIN)
+		sem_post(&a->done);
+}
+
+/* SPEC 4.5, 3.6, fault 34: its place is free before the task runs. */
+static void test_timer_task_may_schedule_at_the_limit(struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .max_pending = 1 };
+	struct again a = { .b = b, .left = 10 };
+	const struct tkw_task task = { .fn = schedule_again, .arg = &a };
+
+	sem_init(&a.done, 0, 0);
+	bed_reopen(b, &cfg);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
+	drive_until(b, &a.done);
+	assert_int_equal(a.first, 0);
+	assert_int_equal(a.second, -EAGAIN);
+	assert_int_equal(a.left, -1);
+	assert_int_equal(tkw_timer_pending(b->t), 0);
+	sem_destroy(&a.done);
+}
+BED_TEST(test_timer_task_may_schedule_at_the_limit)
+
+/* SPEC 4.5: a peer in the due batch still holds its place. */
+static void test_timer_due_peers_hold_their_places(struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .max_pending = 2 };
+	struct again a = { .b = b, .left = 1 };
+	const struct tkw_task task = { .fn = schedule_again, .arg = &a };
+
+	sem_init(&a.done, 0, 0);
+	bed_reopen(b, &cfg);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
+	bed_schedule(b, 1, 2 * TKW_MSEC);
+	bed_set_clock(b, BED_START_NS + TKW_SEC);
+	assert_int_equal(tkw_timer_turn(b->t, NULL), 2);
+	assert_int_equal(a.first, 0);
+	assert_int_equal(a.second, -EAGAIN);
+	bed_assert_ledger(b, 1);
+	sem_destroy(&a.done);
+}
+BED_TEST(test_timer_due_peers_hold_their_places)
+
+/* --- 4.6: what a task may do -------------------------------------------- */
+
+struct tries {
+	struct timer_bed *b;
+	uint64_t to_cancel;
+	uint64_t to_move;
+	int cancel_own;
+	int move_own;
+	int move_own_at;
+	int state_own;
+	int cancel_other;
+	int move_other;
+	int schedule;
+	int schedule_at;
+};
+
+static void try_all(void *arg, const struct tkw_firing *firing)
+{
+	struct tkw_timeout_info info = { .state = 0 };
+	struct tries *m = arg;
+	struct tkw_timer *t = firing->timer;
+	const struct tkw_task task = bed_task(m->b, 7);
+
+	m->cancel_own = tkw_timer_cancel(t, firing->id);
+	m->move_own = tkw_timer_reschedule(t, firing->id, TKW_SEC);
+	m->move_own_at = tkw_timer_reschedule_at(t, firing->id, TKW_SEC);
+	if (tkw_timer_query(t, firing->id, &info) == 0)
+		m->state_own = info.state;
+	m->cancel_other = tkw_timer_cancel(t, m->to_cancel);
+	m->move_other = tkw_timer_reschedule(t, m->to_move, TKW_SEC);
+	m->schedule = tkw_timer_schedule(t, &task, 2 * TKW_SEC, NULL);
+	m->schedule_at = tkw_timer_schedule_at(t, &task, 0, NULL);
+}
+
+/* SPEC 4.6, fault 7 */
+static void test_timer_task_may_make_any_call(struct timer_bed *b)
+{
+	struct tries m = { .b = b };
+	const struct tkw_task task = { .fn = try_all, .arg = &m };
+	uint64_t id;
+
+	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, &id), 0);
+	m.to_cancel = bed_schedule(b, 1, 20 * TKW_MSEC);
+	m.to_move = bed_schedule(b, 2, 20 * TKW_MSEC);
+	bed_pass(b, 5 * TKW_MSEC);
+	assert_int_equal(m.cancel_own, -EBUSY);
+	assert_int_equal(m.move_own, -EBUSY);
+	assert_int_equal(m.move_own_at, -EBUSY);
+	assert_int_equal(m.state_own, TKW_TIMEOUT_RUNNING);
+	assert_int_equal(m.cancel_other, 0);
+	assert_int_equal(m.move_other, 0);
+	assert_int_equal(m.schedule, 0);
+	assert_int_equal(m.schedule_at, 0);
+	bed_assert_fired(b, 7);
+	bed_assert_ledger(b, 2);
+	bed_pass(b, 5 * TKW_SEC);
+	bed_assert_fired(b, 2, 7);
+	assert_int_equal(bed_cancelled_times(b, 1), 1);
+	assert_int_equal(tkw_timer_cancel(b->t, id), -ENOENT);
+}
+BED_TEST(test_timer_task_may_make_any_call)
+
+struct chain {
+	atomic_bool over;
+	sem_t done;
+	int64_t delay_ns;
+	atomic_int rounds;
+	atomic_int refused;
+};
+
+static void next_of_chain(void *arg, const struct tkw_firing *firing)
+{
+	const struct tkw_task task = { .fn = next_of_chain, .arg = arg };
+	struct chain *c = arg;
+
+	atomic_fetch_add(&c->rounds, 1);
+	if (!atomic_load(&c->over) &&
+	    tkw_timer_schedule(firing->timer, &task, c->delay_ns, NULL) != 0)
+		atomic_fetch_add(&c->refused, 1);
+}
+
+static void end_chain(void *arg, const struct tkw_firing *firing)
+{
+	struct chain *c = arg;
+
+	(void)firing;
+	atomic_store(&c->over, true);
+	sem_post(&c->done);
+}
+
+static void zero_delay_loop(struct timer_bed *b, int64_t delay_ns)
+{
+	struct chain c = { .delay_ns = delay_ns };
+	const struct tkw_task loop = { .fn = next_of_chain, .arg = &c };
+	const struct tkw_task end = { .fn = end_chain, .arg = &c };
+	const int64_t begin_ns = clock_of(b);
+
+	sem_init(&c.done, 0, 0);
+	assert_int_equal(tkw_timer_schedule(b->t, &loop, delay_ns, NULL), 0);
+	assert_int_equal(tkw_timer_schedule(b->t, &loop, delay_ns, NULL), 0);
+	if (b->drive == TKW_DRIVE_MANUAL) {
+		assert_int_equal(tkw_timer_turn(b->t, NULL), 2);
+		assert_int_equal(tkw_timer_turn(b->t, NULL), 2);
+		assert_int_equal(c.rounds, 4);
+	}
+	assert_int_equal(
+		tkw_timer_schedule_at(b->t, &end, begin_ns + TKW_MSEC, NULL),
+		0);
+	bed_set_clock(b, begin_ns + 10 * TKW_MSEC);
+	drive_until(b, &c.done);
+	bed_pass(b, TKW_MSEC);
+	bed_assert_ledger(b, 0);
+	assert_int_equal(c.refused, 0);
+	sem_destroy(&c.done);
+}
+
+/* SPEC 4.6, 3.3, fault 6: so that others have theirs. */
+static void test_timer_a_turn_ends(struct timer_bed *b)
+{
+	zero_delay_loop(b, 0);
+	zero_delay_loop(b, -TKW_SEC);
+	zero_delay_loop(b, INT64_MIN);
+}
+BED_TEST(test_timer_a_turn_ends)
+
+struct crowd {
+	struct tkw_timer *t;
+	atomic_int inside;
+	atomic_int overlaps;
+	atomic_int refused;
+	atomic_int fired;
+	atomic_int tids; /* changes of the thread that runs the tasks */
+	pid_t tid;
+};
+
+enum {
+	CROWD_THREADS = 4,
+	CROWD_EACH = 500
+};
+
+static void be_alone(void *arg, const struct tkw_firing *firing)
+{
+	struct crowd *c = arg;
+
+	(void)firing;
+	if (atomic_fetch_add(&c->inside, 1) != 0)
+		atomic_fetch_add(&c->overlaps, 1);
+	sched_yield();
+	if (c->tid != gettid()) {
+		c->tid = gettid();
+		atomic_fetch_add(&c->tids, 1);
+	}
+	atomic_fetch_sub(&c->inside, 1);
+	atomic_fetch_add(&c->fired, 1);
+}
+
+static void *join_crowd(void *arg)
+{
+	struct crowd *c = arg;
+	const struct tkw_task task = { .fn = be_alone, .arg = c };
+	int i;
+
+	for (i = 0; i < CROWD_EACH; i++) {
+		if (tkw_timer_schedule(c->t, &task, 0, NULL) != 0)
+			atomic_fetch_add(&c->refused, 1);
+	}
+	return NULL;
+}
+
+/* Two of these quarrel about the manual drive: one is in a turn. */
+static void *turn_for_crowd(void *arg)
+{
+	struct crowd *c = arg;
+
+	while (atomic_load(&c->fired) < CROWD_THREADS * CROWD_EACH) {
+		if (tkw_timer_turn(c->t, NULL) <= 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+/* SPEC 4.6 */
+static void test_timer_runs_one_task_at_a_time(struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .shards = 4 };
+	const bool by_hand = b->drive == TKW_DRIVE_MANUAL;
+	struct crowd c = { .tid = 0 };
+	pthread_t threads[CROWD_THREADS];
+	pthread_t turners[2];
+	size_t i;
+
+	bed_reopen(b, &cfg);
+	c.t = b->t;
+	for (i = 0; i < CROWD_THREADS; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, join_crowd, &c), 0);
+	for (i = 0; by_hand && i < 2; i++)
+		assert_int_equal(
+			pthread_create(&turners[i], NULL, turn_for_crowd, &c),
+			0);
+	for (i = 0; i < CROWD_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (i = 0; by_hand && i < 2; i++)
+		pthread_join(turners[i], NULL);
+	bed_pass(b, TKW_MSEC);
+	assert_int_equal(c.refused, 0);
+	assert_int_equal(c.overlaps, 0);
+	assert_int_equal(c.fired, CROWD_THREADS * CROWD_EACH);
+	if (!by_hand)
+		assert_int_equal(c.tids, 1);
+	bed_assert_ledger(b, 0);
+}
+BED_TEST(test_timer_runs_one_task_at_a_time)
+
+/* --- 4.7: what a task is told ------------------------------------------- */
+
+/* SPEC 4.7 */
+static void test_timer_task_knows_its_id_and_deadline(struct timer_bed *b)
+{
+	uint64_t ids[2];
+
+	ids[0] = bed_schedule(b, 0, 5 * TKW_MSEC + 17);
+	ids[1] = bed_schedule(b, 1, 8 * TKW_MSEC);
+	bed_pass(b, 20 * TKW_MSEC);
+	bed_assert_fired(b, 0, 1);
+	assert_true(b->fired[0].id == ids[0]);
+	assert_true(b->fired[1].id == ids[1]);
+	assert_true(b->fired[0].deadline_ns ==
+		    BED_START_NS + 5 * TKW_MSEC + 17);
+	assert_true(b->fired[1].deadline_ns == BED_START_NS + 8 * TKW_MSEC);
+	assert_true(b->fired[0].late_ns == 15 * TKW_MSEC - 17);
+	assert_true(b->fired[1].late_ns == 12 * TKW_MSEC);
+}
+BED_TEST(test_timer_task_knows_its_id_and_deadline)
+
+struct told {
+	struct timer_bed *b;
+	const struct tkw_timer *timer;
+};
+
+static void take_long(void *arg, const struct tkw_firing *firing)
+{
+	struct told *s = arg;
+
+	s->timer = firing->timer;
+	bed_set_clock(s->b, BED_START_NS + TKW_SEC);
+}
+
+/* SPEC 4.7: late by the begin of the turn, not by what peers took. */
+static void test_timer_lateness_counts_to_the_turn(struct timer_bed *b)
+{
+	struct told s = { .b = b };
+	const struct tkw_task task = { .fn = take_long, .arg = &s };
+
+	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
+	bed_schedule(b, 1, TKW_MSEC);
+	bed_set_clock(b, BED_START_NS + 5 * TKW_MSEC);
+	assert_int_equal(tkw_timer_turn(b->t, NULL), 2);
+	bed_assert_fired(b, 1);
+	assert_ptr_equal(s.timer, b->t);
+	assert_true(b->fired[0].late_ns == 4 * TKW_MSEC);
+}
+BED_TEST(test_timer_lateness_counts_to_the_turn)
+
+/* --- 4.9: exit from a task ---------------------------------------------- */
+
+/* For the child: reachable, so that nothing is taken for a leak. */
+static struct tkw_timer *child_timer;
+static int child_says;
+
+static void say_farewell(void)
+{
+	if (write(child_says, "x", 1) != 1)
+		_exit(3);
+}
+
+static void leave(void *arg, const struct tkw_firing *firing)
+{
+	(void)firing;
+	exit(*(const int *)arg);
+}
+
+static void live_as_child(int drive)
+{
+	static const int status = 7;
+	const struct tkw_timer_config cfg = { .drive = drive };
+	const struct tkw_task task = { .fn = leave, .arg = (void *)&status };
+	const struct tkw_task far = { .fn = leave };
+
+	if (atexit(say_farewell) != 0 ||
+	    tkw_timer_create(&child_timer, &cfg) != 0 ||
+	    tkw_timer_schedule(child_timer, &far, HOUR_NS, NULL) != 0 ||
+	    tkw_timer_schedule(child_timer, &task, 0, NULL) != 0)
+		_exit(4);
+	if (drive == TKW_DRIVE_MANUAL) {
+		tkw_timer_turn(child_timer, NULL);
+		_exit(5);
+	}
+	for (;;)
+		pause();
+}
+
+static void exit_in_child(int drive)
+{
+	int ends[2];
+	int status;
+	char c = '\0';
+	pid_t pid;
+
+	/* What is buffered would be written by both. */
+	fflush(NULL);
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		child_says = ends[1];
+		live_as_child(drive);
+	}
+	close(ends[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 7);
+	assert_int_equal(read(ends[0], &c, 1), 1);
+	assert_int_equal(c, 'x');
+	close(ends[0]);
+}
+
+/* SPEC 4.9, fault 12 */
+static void test_timer_task_may_exit_the_process(void **state)
+{
+	(void)state;
+	exit_in_child(TKW_DRIVE_THREAD);
+	exit_in_child(TKW_DRIVE_MANUAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BED_TESTS(test_timer_fires_at_its_tick_and_not_before),
+		BED_TESTS(test_timer_delay_counts_from_the_clock),
+		BED_TESTS(test_timer_fires_what_is_due_and_no_more),
+		cmocka_unit_test(test_timer_is_never_early_by_the_system_clock),
+		cmocka_unit_test(
+			test_timer_an_earlier_timeout_wakes_the_worker),
+		cmocka_unit_test(test_timer_any_shard_wakes_the_worker),
+		BED_TEST_UNDER(test_timer_a_later_timeout_wakes_nobody, thread),
+		BED_TEST_UNDER(test_timer_sleeps_while_nothing_is_due, thread),
+		BED_TEST_UNDER(test_timer_needs_at_most_a_turn_per_ring,
+			       manual),
+		BED_TEST_UNDER(test_timer_a_cancelled_one_costs_at_most_a_turn,
+			       manual),
+		BED_TESTS(test_timer_ticks_ascend_over_all_shards),
+		BED_TESTS(test_timer_after_a_stall_all_fire_in_order),
+		BED_TEST_UNDER(test_timer_overdue_ones_keep_the_order, thread),
+		BED_TESTS(test_timer_fires_fifo_inside_a_tick),
+		BED_TEST_UNDER(test_timer_by_hand_is_deterministic, manual),
+		BED_TEST_UNDER(test_timer_by_hand_is_fifo_over_threads, manual),
+		BED_TEST_UNDER(test_timer_scheduled_inside_a_turn_waits,
+			       manual),
+		BED_TESTS(test_timer_can_be_cancelled_while_it_is_due),
+		BED_TESTS(test_timer_running_is_not_pending),
+		BED_TESTS(test_timer_task_may_schedule_at_the_limit),
+		BED_TEST_UNDER(test_timer_due_peers_hold_their_places, manual),
+		BED_TESTS(test_timer_task_may_make_any_call),
+		BED_TESTS(test_timer_a_turn_ends),
+		BED_TESTS(test_timer_runs_one_task_at_a_time),
+		BED_TESTS(test_timer_task_knows_its_id_and_deadline),
+		BED_TEST_UNDER(test_timer_lateness_counts_to_the_turn, manual),
+		cmocka_unit_test(test_timer_task_may_exit_the_process),
+	};
+
+	return cmocka_run_group_tests_name("timer_fire", tests, NULL, NULL);
+}

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * timer_bed.c - the test bed of the timer's unit tests.
+ *
+ * Locks: b->lock is the innermost. The timer calls the clock while it holds a
+ * lock of its own, so nothing here calls the timer with b->lock held.
+ */
+#include "timer_bed.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct bed_arg {
+	struct bed_arg *next;
+	struct timer_bed *b;
+	uint64_t tag;
+};
+
+/* A timeout of the bed's own; see bed_pass(). */
+struct marker {
+	struct timer_bed *b;
+	bool fired;
+	bool ended; /* without having been fired */
+};
+
+/* Per thread, because a worker may look at its clock at any moment. */
+static _Thread_local uint64_t now_calls;
+
+/* --- the hooks ---------------------------------------------------------- */
+
+static int64_t clock_now(void *ctx)
+{
+	struct timer_bed *b = ctx;
+	int64_t now_ns;
+
+	pthread_mutex_lock(&b->lock);
+	now_ns = b->now_ns;
+	pthread_mutex_unlock(&b->lock);
+	now_calls++;
+	return now_ns;
+}
+
+static void note_log(void *ctx, const char *line)
+{
+	struct timer_bed *b = ctx;
+
+	pthread_mutex_lock(&b->lock);
+	snprintf(b->log, sizeof(b->log), "%s", line);
+	b->log_count++;
+	pthread_cond_broadcast(&b->changed);
+	pthread_mutex_unlock(&b->lock);
+}
+
+static void *their_alloc(void *ctx, size_t bytes, size_t align)
+{
+	struct timer_bed *b = ctx;
+
+	return b->theirs.alloc(b->theirs.ctx, bytes, align);
+}
+
+static void their_free(void *ctx, void *mem, size_t bytes)
+{
+	struct timer_bed *b = ctx;
+
+	b->theirs.free(b->theirs.ctx, mem, bytes);
+}
+
+static int their_thread_create(void *ctx, void *(*run)(void *arg), void *arg,
+			       void **handle)
+{
+	struct timer_bed *b = ctx;
+
+	return b->theirs.thread_create(b->theirs.ctx, run, arg, handle);
+}
+
+static void their_thread_join(void *ctx, void *handle)
+{
+	struct timer_bed *b = ctx;
+
+	b->theirs.thread_join(b->theirs.ctx, handle);
+}
+
+/* One that cfg does not have stays the system's. */
+static void set_hooks(struct timer_bed *b, const struct tkw_timer_hooks *theirs)
+{
+	memset(&b->theirs, 0, sizeof(b->theirs));
+	if (theirs)
+		b->theirs = *theirs;
+	memset(&b->hooks, 0, sizeof(b->hooks));
+	b->hooks.ctx = b;
+	b->hooks.now = clock_now;
+	b->hooks.log = note_log;
+	b->hooks.alloc = b->theirs.alloc ? their_alloc : NULL;
+	b->hooks.free = b->theirs.free ? their_free : NULL;
+	if (b->theirs.thread_create)
+		b->hooks.thread_create = their_thread_create;
+	if (b->theirs.thread_join)
+		b->hooks.thread_join = their_thread_join;
+}
+
+/* --- life --------------------------------------------------------------- */
+
+static void open_timer(struct timer_bed *b, const struct tkw_timer_config *cfg)
+{
+	struct tkw_timer_config c;
+
+	memset(&c, 0, sizeof(c));
+	if (cfg)
+		c = *cfg;
+	set_hooks(b, c.hooks);
+	c.size = sizeof(c);
+	c.drive = b->drive;
+	c.hooks = &b->hooks;
+	if (c.shards == 0)
+		c.shards = 1;
+	b->tick_ns = c.tick_ns ? c.tick_ns : TKW_MSEC;
+	b->max_pending = c.max_pending;
+	b->t = NULL;
+	assert_int_equal(tkw_timer_create(&b->t, &c), 0);
+	assert_non_null(b->t);
+}
+
+static void assert_sound(struct timer_bed *b, struct tkw_ledger *l)
+{
+	const char *broken = tkw_timer_check(b->t);
+
+	if (broken)
+		fail_msg("tkw_timer_check: %s", broken);
+	memset(l, 0xff, sizeof(*l));
+	assert_int_equal(tkw_timer_ledger(b->t, l), 0);
+	assert_true(l->accepted == l->fired + l->cancelled + l->dropped +
+					   l->handed_over + l->pending);
+}
+
+static void close_timer(struct timer_bed *b)
+{
+	struct tkw_timer *t = b->t;
+	struct tkw_ledger l;
+
+	if (!t)
+		return;
+	assert_sound(b, &l);
+	b->t = NULL;
+	assert_int_equal(tkw_timer_destroy(t), 0);
+}
+
+void bed_open(struct timer_bed *b, int drive,
+	      const struct tkw_timer_config *cfg)
+{
+	memset(b, 0, sizeof(*b));
+	b->drive = drive;
+	b->now_ns = BED_START_NS;
+	assert_int_equal(pthread_mutex_init(&b->lock, NULL), 0);
+	assert_int_equal(pthread_cond_init(&b->changed, NULL), 0);
+	open_timer(b, cfg);
+}
+
+void bed_reopen(struct timer_bed *b, const struct tkw_timer_config *cfg)
+{
+	close_timer(b);
+	open_timer(b, cfg);
+}
+
+void bed_close(struct timer_bed *b)
+{
+	struct bed_arg *a;
+
+	close_timer(b);
+	while (b->args) {
+		a = b->args;
+		b->args = a->next;
+		free(a);
+	}
+	free(b->fired);
+	free(b->cancelled);
+	pthread_cond_destroy(&b->changed);
+	pthread_mutex_destroy(&b->lock);
+}
+
+static int setup(void **state, int drive)
+{
+	struct timer_bed *b = malloc(sizeof(*b));
+
+	assert_non_null(b);
+	bed_open(b, drive, NULL);
+	*state = b;
+	return 0;
+}
+
+int bed_setup_manual(void **state)
+{
+	return setup(state, TKW_DRIVE_MANUAL);
+}
+
+int bed_setup_thread(void **state)
+{
+	return setup(state, TKW_DRIVE_THREAD);
+}
+
+int bed_teardown(void **state)
+{
+	bed_close(*state);
+	free(*state);
+	return 0;
+}
+
+/* --- time --------------------------------------------------------------- */
+
+void bed_set_clock(struct timer_bed *b, int64_t now_ns)
+{
+	pthread_mutex_lock(&b->lock);
+	b->now_ns = now_ns;
+	pthread_mutex_unlock(&b->lock);
+}
+
+uint64_t bed_now_calls(void)
+{
+	return now_calls;
+}
+
+/* The last tick that has come, as a deadline. */
+static int64_t last_tick_ns(struct timer_bed *b)
+{
+	int64_t now_ns;
+
+	pthread_mutex_lock(&b->lock);
+	now_ns = b->now_ns;
+	pthread_mutex_unlock(&b->lock);
+	return now_ns - now_ns % b->tick_ns;
+}
+
+static void marker_fired(void *arg, const struct tkw_firing *firing)
+{
+	struct marker *m = arg;
+	struct timer_bed *b = m->b;
+
+	(void)firing;
+	pthread_mutex_lock(&b->lock);
+	b->markers++;
+	m->fired = true;
+	pthread_cond_broadcast(&b->changed);
+	pthread_mutex_unlock(&b->lock);
+}
+
+static void marker_ended(void *arg)
+{
+	struct marker *m = arg;
+	struct timer_bed *b = m->b;
+
+	pthread_mutex_lock(&b->lock);
+	m->ended = true;
+	pthread_cond_broadcast(&b->changed);
+	pthread_mutex_unlock(&b->lock);
+}
+
+/* A millisecond, or until something has fired. */
+static void wait_a_moment(struct timer_bed *b)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&b->lock);
+	pthread_cond_timedwait(&b->changed, &b->lock, &until);
+	pthread_mutex_unlock(&b->lock);
+}
+
+/*
+ * Its deadline is the earliest of all, for a later one than that for which the
+ * worker sleeps would not wake it. Return false if there is no room for the
+ * marker, and nothing is due.
+ */
+static bool put_marker(struct timer_bed *b, struct marker *m, uint64_t *id)
+{
+	const struct tkw_task task = { .fn = marker_fired,
+				       .arg = m,
+				       .on_cancel = marker_ended };
+	uint64_t pending;
+	int64_t next_ns;
+	int ret;
+
+	for (;;) {
+		ret = tkw_timer_schedule_at(b->t, &task, 0, id);
+		if (ret == 0)
+			return true;
+		if (ret == -ESHUTDOWN)
+			return false;
+		assert_int_equal(ret, -EAGAIN);
+		/* What is neither pending nor due has just begun to run. */
+		pending = tkw_timer_pending(b->t);
+		assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+		if (pending == (uint64_t)b->max_pending &&
+		    next_ns > last_tick_ns(b))
+			return false;
+		wait_a_moment(b);
+	}
+}
+
+/* One marker there and back; its place is free again. Return false if it was
+ * not fired. */
+static bool marker_round(struct timer_bed *b)
+{
+	struct marker m = { .b = b };
+	struct tkw_timeout_info info;
+	uint64_t id;
+
+	if (!put_marker(b, &m, &id))
+		return false;
+	pthread_mutex_lock(&b->lock);
+	while (!m.fired && !m.ended)
+		pthread_cond_wait(&b->changed, &b->lock);
+	pthread_mutex_unlock(&b->lock);
+	while (tkw_timer_query(b->t, id, &info) == 0)
+		sched_yield();
+	return m.fired;
+}
+
+static uint64_t fired_in_all(struct timer_bed *b)
+{
+	struct tkw_ledger l;
+
+	assert_int_equal(tkw_timer_ledger(b->t, &l), 0);
+	return l.fired;
+}
+
+/*
+ * When a marker has fired, its turn may have begun before the clock was set, or
+ * may have more to fire, and what tasks have scheduled waits for the turn after
+ * it. Each marker fires in a later turn than the one before, since that one had
+ * begun when it was scheduled. So if twice in a row, after the first, nothing
+ * but the marker has fired, nothing is left.
+ */
+static void pass_by_thread(struct timer_bed *b)
+{
+	unsigned quiet = 0;
+	uint64_t before;
+	uint64_t after;
+
+	if (!marker_round(b))
+		return;
+	before = fired_in_all(b);
+	while (quiet < 2) {
+		if (!marker_round(b))
+			return;
+		after = fired_in_all(b);
+		quiet = after == before + 1 ? quiet + 1 : 0;
+		before = after;
+	}
+}
+
+static void pass_by_hand(struct timer_bed *b)
+{
+	int ran;
+
+	do {
+		ran = tkw_timer_turn(b->t, NULL);
+	} while (ran > 0);
+	if (ran != -ESHUTDOWN)
+		assert_int_equal(ran, 0);
+}
+
+void bed_pass(struct timer_bed *b, int64_t ns)
+{
+	pthread_mutex_lock(&b->lock);
+	b->now_ns += ns;
+	pthread_mutex_unlock(&b->lock);
+	if (b->t && b->drive == TKW_DRIVE_MANUAL)
+		pass_by_hand(b);
+	else if (b->t)
+		pass_by_thread(b);
+}
+
+static void wake_fired(void *arg, const struct tkw_firing *firing)
+{
+	struct timer_bed *b = arg;
+
+	(void)firing;
+	pthread_mutex_lock(&b->lock);
+	b->markers++;
+	pthread_cond_broadcast(&b->changed);
+	pthread_mutex_unlock(&b->lock);
+}
+
+void bed_wake(struct timer_bed *b)
+{
+	const struct tkw_task task = { .fn = wake_fired, .arg = b };
+
+	if (b->drive == TKW_DRIVE_THREAD)
+		assert_int_equal(tkw_timer_schedule_at(b->t, &task, 0, NULL),
+				 0);
+}
+
+void bed_wait_fired(struct timer_bed *b, size_t count)
+{
+	pthread_mutex_lock(&b->lock);
+	while (b->fired_count < count)
+		pthread_cond_wait(&b->changed, &b->lock);
+	pthread_mutex_unlock(&b->lock);
+}
+
+/* --- tasks -------------------------------------------------------------- */
+
+/* Not an assert: this is on the worker, from which no test can be left. */
+static void *grown(void *mem, size_t count, size_t *room, size_t one)
+{
+	if (count < *room)
+		return mem;
+	*room = *room ? *room * 2 : 64;
+	mem = realloc(mem, *room * one);
+	if (!mem)
+		abort();
+	return mem;
+}
+
+static void note_fired(void *arg, const struct tkw_firing *firing)
+{
+	const struct bed_arg *a = arg;
+	struct timer_bed *b = a->b;
+	struct bed_fired *f;
+
+	pthread_mutex_lock(&b->lock);
+	b->fired = grown(b->fired, b->fired_count, &b->fired_room,
+			 sizeof(*b->fired));
+	f = &b->fired[b->fired_count++];
+	f->tag = a->tag;
+	f->id = firing->id;
+	f->deadline_ns = firing->deadline_ns;
+	f->late_ns = firing->late_ns;
+	f->now_ns = b->now_ns;
+	pthread_cond_broadcast(&b->changed);
+	pthread_mutex_unlock(&b->lock);
+}
+
+static void note_cancelled(void *arg)
+{
+	const struct bed_arg *a = arg;
+	struct timer_bed *b = a->b;
+
+	pthread_mutex_lock(&b->lock);
+	b->cancelled = grown(b->cancelled, b->cancelled_count,
+			     &b->cancelled_room, sizeof(*b->cancelled));
+	b->cancelled[b->cancelled_count++] = a->tag;
+	pthread_cond_broadcast(&b->changed);
+	pthread_mutex_unlock(&b->lock);
+}
+
+struct tkw_task bed_task(struct timer_bed *b, uint64_t tag)
+{
+	struct bed_arg *a = malloc(sizeof(*a));
+	const struct tkw_task task = { .fn = note_fired,
+				       .arg = a,
+				       .on_cancel = note_cancelled };
+
+	if (!a)
+		abort();
+	a->b = b;
+	a->tag = tag;
+	pthread_mutex_lock(&b->lock);
+	a->next = b->args;
+	b->args = a;
+	pthread_mutex_unlock(&b->lock);
+	return task;
+}
+
+uint64_t bed_schedule(struct timer_bed *b, uint64_t tag, int64_t delay_ns)
+{
+	const struct tkw_task task = bed_task(b, tag);
+	uint64_t id = 0;
+
+	assert_int_equal(tkw_timer_schedule(b->t, &task, delay_ns, &id), 0);
+	assert_true(id != 0);
+	return id;
+}
+
+/* --- what has happened -------------------------------------------------- */
+
+size_t bed_fired_times(struct timer_bed *b, uint64_t tag)
+{
+	size_t times = 0;
+	size_t i;
+
+	pthread_mutex_lock(&b->lock);
+	for (i = 0; i < b->fired_count; i++)
+		times += b->fired[i].tag == tag;
+	pthread_mutex_unlock(&b->lock);
+	return times;
+}
+
+size_t bed_cancelled_times(struct timer_bed *b, uint64_t tag)
+{
+	size_t times = 0;
+	size_t i;
+
+	pthread_mutex_lock(&b->lock);
+	for (i = 0; i < b->cancelled_count; i++)
+		times += b->cancelled[i] == tag;
+	pthread_mutex_unlock(&b->lock);
+	return times;
+}
+
+/* Where the two differ first; count if they are the same that far. */
+static size_t first_other(const struct bed_fired *fired, const uint64_t *tags,
+			  size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && fired[i].tag == tags[i])
+		i++;
+	return i;
+}
+
+void bed_check_fired(struct timer_bed *b, const uint64_t *tags, size_t count)
+{
+	uint64_t tag = 0;
+	size_t fired;
+	size_t same;
+
+	pthread_mutex_lock(&b->lock);
+	fired = b->fired_count - b->fired_seen;
+	same = fired < count ? fired : count;
+	if (same > 0)
+		same = first_other(b->fired + b->fired_seen, tags, same);
+	if (same < fired)
+		tag = b->fired[b->fired_seen + same].tag;
+	b->fired_seen = b->fired_count;
+	pthread_mutex_unlock(&b->lock);
+	if (same == fired && same == count)
+		return;
+	if (same < fired && same < count)
+		print_error("number %zu is %" PRIu64 " instead of %" PRIu64
+			    "\n",
+			    same, tag, tags[same]);
+	fail_msg("%zu fired, %zu expected, alike up to number %zu (tag %" PRIu64
+		 ")",
+		 fired, count, same, tag);
+}
+
+void bed_assert_nothing_fired(struct timer_bed *b)
+{
+	bed_check_fired(b, NULL, 0);
+}
+
+void bed_assert_fires_at(struct timer_bed *b, uint64_t tag, int64_t at_ns)
+{
+	bed_pass(b, at_ns - 1 - b->now_ns);
+	bed_assert_nothing_fired(b);
+	bed_pass(b, 1);
+	bed_assert_fired(b, tag);
+}
+
+void bed_assert_ledger(struct timer_bed *b, uint64_t pending)
+{
+	struct tkw_ledger l;
+
+	assert_sound(b, &l);
+	assert_true(l.pending == pending);
+	assert_true(tkw_timer_pending(b->t) == pending);
+}
+
+/* --- memory ------------------------------------------------------------- */
+
+static void *memory_take(void *ctx, size_t bytes, size_t align)
+{
+	struct bed_memory *m = ctx;
+	bool refuse;
+
+	pthread_mutex_lock(&m->lock);
+	m->calls++;
+	m->asked += bytes;
+	refuse = m->refuse || m->calls == m->refuse_at ||
+		 (m->most && bytes > m->most);
+	m->refused += refuse;
+	m->live += !refuse;
+	pthread_mutex_unlock(&m->lock);
+	if (refuse)
+		return NULL;
+	return aligned_alloc(align, (bytes + align - 1) & ~(align - 1));
+}
+
+static void memory_free(void *ctx, void *mem, size_t bytes)
+{
+	struct bed_memory *m = ctx;
+
+	(void)bytes;
+	pthread_mutex_lock(&m->lock);
+	m->live--;
+	pthread_mutex_unlock(&m->lock);
+	free(mem);
+}
+
+struct tkw_timer_hooks bed_memory_hooks(struct bed_memory *m)
+{
+	const struct tkw_timer_hooks hooks = { .ctx = m,
+					       .alloc = memory_take,
+					       .free = memory_free };
+
+	memset(m, 0, sizeof(*m));
+	pthread_mutex_init(&m->lock, NULL);
+	return hooks;
+}
+
+void bed_memory_refuse(struct bed_memory *m, bool refuse)
+{
+	pthread_mutex_lock(&m->lock);
+	m->refuse = refuse;
+	pthread_mutex_unlock(&m->lock);
+}
+
+void bed_memory_refuse_at(struct bed_memory *m, size_t n)
+{
+	pthread_mutex_lock(&m->lock);
+	m->refuse_at = n ? m->calls + n : 0;
+	pthread_mutex_unlock(&m->lock);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * timer_peers.h - what the tests of the peers' behaviours share.
+ *
+ * Timers that people know have suites of their own, and what those suites ask
+ * for is asked of this one in test_timer_peers*.c. Many of the peers are
+ * hashed wheels: such tests run over the presets that bear their names, over a
+ * ring so small that nearly each delay goes round it, and over the default
+ * engine, each under both drives:
+ *
+ *     static void test_netty_fires_once(struct peers *p) ...
+ *     PEERS_TEST(test_netty_fires_once)
+ *     const struct CMUnitTest tests[] = {
+ *             PEERS_ON_ALL(test_netty_fires_once)
+ *     };
+ */
+#ifndef TKW_TESTS_TIMER_PEERS_H
+#define TKW_TESTS_TIMER_PEERS_H
+
+#include "timer_bed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* On what a test runs. */
+struct peers_on {
+	int drive;     /* enum tkw_timer_drive */
+	int preset;    /* enum tkw_timer_preset; 0: none */
+	int64_t slots; /* without a preset: of a hashed ring; 0: the default */
+};
+
+struct peers;
+
+/* A task of the bed's that does something as well; see peers_deed(). */
+struct peers_deed {
+	struct tkw_task noted; /* bed_task() */
+	void (*act)(struct peers_deed *deed, const struct tkw_firing *firing);
+	struct peers *p;
+	int64_t delay_ns;
+	int64_t then_ns; /* this and the rest is for act() */
+	uint64_t ids[8];
+	int rets[8];
+	int left;
+};
+
+struct peers {
+	struct timer_bed bed;
+	/* For bed_reopen(), with changes. Its tick is never 0. */
+	struct tkw_timer_config cfg;
+	/* Here, since a test that fails leaves them behind. */
+	struct peers_deed deeds[2];
+};
+
+#define PEERS_SLOTS_FEW 4
+
+/* Return 0, as cmocka wants it. *state is the table's struct peers_on. */
+static inline int peers_setup(void **state)
+{
+	const struct peers_on *on = *state;
+	struct peers *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	if (on->preset != 0) {
+		assert_int_equal(tkw_timer_preset(&p->cfg, on->preset), 0);
+	} else if (on->slots != 0) {
+		p->cfg.engine = TKW_WHEEL_HASHED;
+		p->cfg.slots = on->slots;
+	}
+	if (p->cfg.tick_ns == 0)
+		p->cfg.tick_ns = TKW_MSEC;
+	bed_open(&p->bed, on->drive, &p->cfg);
+	*state = p;
+	return 0;
+}
+
+static inline int peers_teardown(void **state)
+{
+	struct peers *p = *state;
+
+	bed_close(&p->bed);
+	free(p);
+	return 0;
+}
+
+#define PEERS_TEST(name)                                                       \
+	static void name##_run(void **state)                                   \
+	{                                                                      \
+		name(*state);                                                  \
+	}
+
+#define PEERS_ENTRY(test, text, ...)                                           \
+	{                                                                      \
+		.name = #test " (" text ")", .test_func = test##_run,          \
+		.setup_func = peers_setup, .teardown_func = peers_teardown,    \
+		.initial_state = &(struct peers_on)                            \
+		{                                                              \
+			__VA_ARGS__                                            \
+		}                                                              \
+	}
+#define PEERS_BOTH(name, text, preset, slots)                                  \
+	PEERS_ENTRY(name, text ", manual", TKW_DRIVE_MANUAL, preset, slots),   \
+		PEERS_ENTRY(name, text ", thread", TKW_DRIVE_THREAD, preset,   \
+			    slots)
+
+/* Entries of a table of tests: the default and a small hashed ring. */
+#define PEERS_ON_TWO(name)                                                     \
+	PEERS_BOTH(name, "default", 0, 0),                                     \
+		PEERS_BOTH(name, "small ring", 0, PEERS_SLOTS_FEW)
+
+/* The same for what only the manual drive makes certain. */
+#define PEERS_BY_HAND(name)                                                    \
+	PEERS_ENTRY(name, "default, manual", TKW_DRIVE_MANUAL, 0, 0),          \
+		PEERS_ENTRY(name, "small ring, manual", TKW_DRIVE_MANUAL, 0,   \
+			    PEERS_SLOTS_FEW)
+
+/* Both of PEERS_ON_TWO(), and each preset. */
+#define PEERS_ON_ALL(name)                                                     \
+	PEERS_ON_TWO(name), PEERS_BOTH(name, "netty", TKW_PRESET_NETTY, 0),    \
+		PEERS_BOTH(name, "jraft", TKW_PRESET_JRAFT, 0),                \
+		PEERS_BOTH(name, "dubbo future", TKW_PRESET_DUBBO_FUTURE, 0),  \
+		PEERS_BOTH(name, "dubbo heartbeat",                            \
+			   TKW_PRESET_DUBBO_HEARTBEAT, 0)
+
+/* When a deadline's tick begins: what fires for it fires then. */
+static inline int64_t peers_due_ns(const struct peers *p, int64_t deadline_ns)
+{
+	const int64_t tick_ns = p->cfg.tick_ns;
+
+	return deadline_ns / tick_ns * tick_ns +
+	       (deadline_ns % tick_ns != 0 ? tick_ns : 0);
+}
+
+static inline void peers_pass_to(struct peers *p, int64_t at_ns)
+{
+	bed_pass(&p->bed, at_ns - tkw_timer_now(p->bed.t));
+}
+
+/* Nothing fires until a deadline's tick has come, and then tag does. */
+static inline void peers_assert_fires_at(struct peers *p, uint64_t tag,
+					 int64_t deadline_ns)
+{
+	const int64_t due_ns = peers_due_ns(p, deadline_ns);
+
+	peers_pass_to(p, due_ns - 1);
+	bed_assert_nothing_fired(&p->bed);
+	peers_pass_to(p, due_ns);
+	bed_assert_fired(&p->bed, tag);
+}
+
+/*
+ * Return when so many of the bed's tasks have fired in all. The worker is not
+ * told of it: what is due must have woken it.
+ */
+static inline void peers_await(struct timer_bed *b, size_t fired)
+{
+	if (b->drive == TKW_DRIVE_THREAD) {
+		bed_wait_fired(b, fired);
+		return;
+	}
+	while (b->fired_count < fired)
+		assert_true(tkw_timer_turn(b->t, NULL) > 0);
+}
+
+static inline void peers_deed_run(void *arg, const struct tkw_firing *firing)
+{
+	struct peers_deed *deed = arg;
+
+	/* first, so that it is done when the bed has noted the task */
+	deed->act(deed, firing);
+	deed->noted.fn(deed->noted.arg, firing);
+}
+
+static inline void peers_deed_cancelled(void *arg)
+{
+	const struct peers_deed *deed = arg;
+
+	deed->noted.on_cancel(deed->noted.arg);
+}
+
+static inline struct tkw_task peers_deed_task(struct peers_deed *deed)
+{
+	const struct tkw_task task = { .fn = peers_deed_run,
+				       .arg = deed,
+				       .on_cancel = peers_deed_cancelled };
+
+	return task;
+}
+
+/* The deed of an index, anew. */
+static inline struct peers_deed *peers_deed(
+	struct peers *p, size_t i,
+	void (*act)(struct peers_deed *deed, const struct tkw_firing *firing))
+{
+	struct peers_deed *deed = &p->deeds[i];
+
+	memset(deed, 0, sizeof(*deed));
+	deed->p = p;
+	deed->act = act;
+	return deed;
+}
+
+/* Schedule a deed, noted by its tag, after its delay. */
+static inline uint64_t peers_schedule_deed(struct peers_deed *deed,
+					   uint64_t tag)
+{
+	const struct tkw_task task = peers_deed_task(deed);
+	struct timer_bed *b = &deed->p->bed;
+	uint64_t id = 0;
+
+	deed->noted = bed_task(b, tag);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, deed->delay_ns, &id),
+			 0);
+	return id;
+}
+
+/* What a stop has handed over. */
+struct peers_visit {
+	size_t count;
+	uint64_t ids[16]; /* the first ones */
+	int64_t deadlines_ns[16];
+};
+
+static inline void peers_visited(const struct tkw_timeout_info *info, void *ctx)
+{
+	struct peers_visit *v = ctx;
+
+	if (v->count < 16) {
+		v->ids[v->count] = info->id;
+		v->deadlines_ns[v->count] = info->deadline_ns;
+	}
+	v->count++;
+}
+
+/* Numbers for a test to choose by: xorshift, the same ones on each run. */
+static inline uint32_t peers_random(uint32_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 17;
+	*seed ^= *seed << 5;
+	return *seed;
+}
+
+#endif /* TKW_TESTS_TIMER_PEERS_H */

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * faulty_timer.c - a timer that errs when told to.
+ *
+ * tkw_faulty_timer is tkw with some calls of the timer led through here (by
+ * the linker's --wrap). TKW_FAULT names what goes wrong, at each hundredth call
+ * if nothing else is said:
+ *
+ *   none      nothing
+ *   early     each timeout is scheduled for half of its delay
+ *   forget    a timeout is not scheduled, though the timer says so
+ *   refuse    ... not scheduled, and the timer says that it has too many
+ *   twice     a task is called twice
+ *   keep      a timeout is not cancelled, though the timer says so
+ *   deny      ... is cancelled, and the timer says that it had ended
+ *   agree     the timer says that it has cancelled what had ended, each time
+ *   hold      no timeout is moved when it is rescheduled
+ *   skip      the visitor of a stop is not told of a timeout
+ *   swap      ... but twice of the one before
+ *   cook      the ledger has one more accepted and fired than there were
+ *   uneven    ... one more accepted, until the timer is stopped
+ *   unsound   the checker finds something
+ *   idle      there is no thread to be had
+ *   restart   a stopped timer says that it is started
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tickwheel.h"
+
+enum {
+	EVERY = 100
+};
+
+/* The linker wants these names.
+ * NOLINTBEGIN(bugprone-reserved-identifier) */
+int __real_tkw_timer_start(struct tkw_timer *t);
+int __wrap_tkw_timer_start(struct tkw_timer *t);
+int __real_tkw_timer_schedule(struct tkw_timer *t, const struct tkw_task *task,
+			      int64_t delay_ns, uint64_t *id);
+int __wrap_tkw_timer_schedule(struct tkw_timer *t, const struct tkw_task *task,
+			      int64_t delay_ns, uint64_t *id);
+int __real_tkw_timer_cancel(struct tkw_timer *t, uint64_t id);
+int __wrap_tkw_timer_cancel(struct tkw_timer *t, uint64_t id);
+int __real_tkw_timer_reschedule(struct tkw_timer *t, uint64_t id,
+				int64_t delay_ns);
+int __wrap_tkw_timer_reschedule(struct tkw_timer *t, uint64_t id,
+				int64_t delay_ns);
+int __real_tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx);
+int __wrap_tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx);
+int __real_tkw_timer_ledger(struct tkw_timer *t, struct tkw_ledger *out);
+int __wrap_tkw_timer_ledger(struct tkw_timer *t, struct tkw_ledger *out);
+const char *__real_tkw_timer_check(struct tkw_timer *t);
+const char *__wrap_tkw_timer_check(struct tkw_timer *t);
+
+static const char *fault = "none";
+
+/* Before there are threads. */
+__attribute__((constructor)) static void read_fault(void)
+{
+	const char *name = getenv("TKW_FAULT");
+
+	if (name)
+		fault = name;
+}
+
+static bool fault_is(const char *name)
+{
+	return !strcmp(fault, name);
+}
+
+static bool errs(const char *name)
+{
+	static atomic_uint calls;
+
+	return fault_is(name) && atomic_fetch_add(&calls, 1) % EVERY == 0;
+}
+
+/* A task that is to be called twice. */
+struct doubled {
+	struct tkw_task task;
+};
+
+static void call_twice(void *arg, const struct tkw_firing *firing)
+{
+	struct doubled *d = arg;
+
+	d->task.fn(d->task.arg, firing);
+	d->task.fn(d->task.arg, firing);
+	free(d);
+}
+
+static int schedule_doubled(struct tkw_timer *t, const struct tkw_task *task,
+			    int64_t delay_ns, uint64_t *id)
+{
+	struct doubled *d = malloc(sizeof(*d));
+	struct tkw_task twice = { .fn = call_twice,
+				  .arg = d,
+				  .on_cancel = free };
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	d->task = *task;
+	r = __real_tkw_timer_schedule(t, &twice, delay_ns, id);
+	if (r)
+		free(d);
+	return r;
+}
+
+int __wrap_tkw_timer_start(struct tkw_timer *t)
+{
+	int r;
+
+	if (fault_is("idle"))
+		return -ENOMEM;
+	r = __real_tkw_timer_start(t);
+	return r == -ESHUTDOWN && fault_is("restart") ? 0 : r;
+}
+
+int __wrap_tkw_timer_schedule(struct tkw_timer *t, const struct tkw_task *task,
+			      int64_t delay_ns, uint64_t *id)
+{
+	if (fault_is("early"))
+		delay_ns /= 2;
+	if (errs("refuse"))
+		return -EAGAIN;
+	if (errs("twice"))
+		return schedule_doubled(t, task, delay_ns, id);
+	if (errs("forget")) {
+		if (id)
+			*id = 0;
+		return 0;
+	}
+	return __real_tkw_timer_schedule(t, task, delay_ns, id);
+}
+
+int __wrap_tkw_timer_cancel(struct tkw_timer *t, uint64_t id)
+{
+	int r;
+
+	if (errs("keep"))
+		return 0;
+	r = __real_tkw_timer_cancel(t, id);
+	if (r == 0 && errs("deny"))
+		return -ENOENT;
+	return r == -ENOENT && fault_is("agree") ? 0 : r;
+}
+
+int __wrap_tkw_timer_reschedule(struct tkw_timer *t, uint64_t id,
+				int64_t delay_ns)
+{
+	struct tkw_timeout_info info;
+
+	if (!fault_is("hold"))
+		return __real_tkw_timer_reschedule(t, id, delay_ns);
+	return tkw_timer_query(t, id, &info);
+}
+
+struct visitor {
+	tkw_visit_fn *visit;
+	void *ctx;
+	struct tkw_timeout_info before;
+};
+
+static void visit_wrongly(const struct tkw_timeout_info *info, void *ctx)
+{
+	struct visitor *v = ctx;
+	struct tkw_timeout_info told = *info;
+
+	if (told.task.fn == call_twice) {
+		const struct doubled *d = told.task.arg;
+
+		told.task = d->task;
+	}
+	if (errs("skip"))
+		return;
+	if (v->before.id && errs("swap"))
+		told = v->before;
+	v->visit(&told, v->ctx);
+	v->before = told;
+}
+
+int __wrap_tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx)
+{
+	struct visitor v = { .visit = visit, .ctx = ctx };
+
+	return __real_tkw_timer_stop(t, visit_wrongly, &v);
+}
+
+int __wrap_tkw_timer_ledger(struct tkw_timer *t, struct tkw_ledger *out)
+{
+	int r = __real_tkw_timer_ledger(t, out);
+
+	if (!r && fault_is("cook")) {
+		out->accepted++;
+		out->fired++;
+	}
+	if (!r && fault_is("uneven") && !tkw_timer_is_stopped(t))
+		out->accepted++;
+	return r;
+}
+
+const char *__wrap_tkw_timer_check(struct tkw_timer *t)
+{
+	return fault_is("unsound") ? "a fault on purpose"
+				   : __real_tkw_timer_check(t);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */

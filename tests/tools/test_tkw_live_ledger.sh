@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# test_tkw_live_ledger.sh TKW_FAULTY_TIMER - the ledger of `tkw demo` sees what a
+# timer does wrong. See faulty_timer.c for the faults.
+set -u
+tkw=$1
+# shellcheck source-path=SCRIPTDIR source=tool_checks.sh
+. "$(dirname "$0")/tool_checks.sh"
+
+demo()
+{
+	TKW_FAULT=$1 run "$tkw" demo --seconds 1 --pending 1000 --json
+}
+
+# sees FAULT FIELD RELATION VALUE: not balanced, and why. A value that is no
+# number names a field.
+sees()
+{
+	demo "$1"
+	value=$4
+	case $value in
+	*[!0-9]*)
+		value=$(field "$4")
+		;;
+	esac
+	check "$1: exit status 1" ended 1
+	check "$1: not balanced" [ "$(field balanced)" = false ]
+	check "$1: $2 is $(field "$2"), $3 $4 ($value)" \
+		[ "$(field "$2")" "$3" "$value" ]
+}
+
+demo none
+check 'none: exit status 0' ended 0
+check 'none: balanced' [ "$(field balanced)" = true ]
+for key in early twice lost failed uneven pending dropped; do
+	check "none: $key is 0" [ "$(field "$key")" -eq 0 ]
+done
+check 'none: sound' [ "$(field sound)" = true ]
+check 'none: each wrong call is refused' \
+	[ "$(field refused)" -eq "$(field wrong_calls)" ]
+check 'none: there were wrong calls' [ "$(field wrong_calls)" -gt 0 ]
+
+sees early early -gt 0
+sees forget own_accepted -gt accepted
+check 'forget: some are lost' [ "$(field lost)" -gt 0 ]
+sees refuse failed -gt 0
+sees twice own_fired -gt fired
+check 'twice: some end twice, or fire in the time of the next' \
+	[ $(($(field twice) + $(field early))) -gt 0 ]
+sees keep own_cancelled -gt cancelled
+check 'keep: some end twice, or fire in the time of the next' \
+	[ $(($(field twice) + $(field early))) -gt 0 ]
+sees deny own_cancelled -lt cancelled
+check 'deny: some are lost' [ "$(field lost)" -gt 0 ]
+sees agree refused -lt wrong_calls
+sees hold early -gt 0
+sees skip own_handed_over -lt handed_over
+check 'skip: some are lost' [ "$(field lost)" -gt 0 ]
+sees swap twice -gt 0
+check 'swap: as many are lost' [ "$(field lost)" -eq "$(field twice)" ]
+check 'swap: the sums agree' \
+	[ "$(field own_handed_over)" -eq "$(field handed_over)" ]
+sees cook own_fired -lt fired
+check 'cook: the law itself holds' [ "$(field uneven)" -eq 0 ]
+sees uneven uneven -gt 0
+check 'uneven: the sums agree' \
+	[ "$(field own_accepted)" -eq "$(field accepted)" ]
+sees restart refused -lt wrong_calls
+demo unsound
+check 'unsound: exit status 1' ended 1
+check 'unsound: sound is false' [ "$(field sound)" = false ]
+
+TKW_FAULT=cook run "$tkw" demo --seconds 1 --pending 1000
+check 'in words: exit status 1' ended 1
+check 'in words: NOT BALANCED' [ "$(tail -n 1 "$out")" = ' NOT BALANCED' ]
+check 'in words: the word alone is nowhere' \
+	[ "$(grep -c '^ *balanced$' "$out")" -eq 0 ]
+TKW_FAULT=unsound run "$tkw" demo --seconds 1 --pending 1000
+check 'in words: what the checker found' grep -q 'a fault on purpose' "$out"
+
+demo idle
+check 'no thread: exit status 1' ended 1
+check 'no thread: nothing on stdout' is_empty "$out"
+check 'no thread: one line on stderr' one_line "$err"
+check 'no thread: it says so' grep -q 'cannot start a thread' "$err"
+finish

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* live_report.c - the ledger of the demo in real time, in words and JSON. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "live.h"
+#include "screen.h"
+
+static void json_number(const char *key, uint64_t value)
+{
+	(void)printf(",\"%s\":%" PRIu64, key, value);
+}
+
+static void json_run(const struct live *l)
+{
+	const struct live_moment *from = &l->first;
+	const struct live_moment *to = &l->last;
+	int64_t worker_ns = to->worker_ns - from->worker_ns;
+
+	json_number("threads", l->cfg.threads);
+	json_number("seconds", l->cfg.seconds);
+	json_number("far", live_load_far(l));
+	json_number("beats", l->beats);
+	json_number("held", to->pending);
+	json_number("run_ns", (uint64_t)(to->at_ns - from->at_ns));
+	json_number("worker_ns", (uint64_t)worker_ns);
+	json_number("late_p50_ns", live_late_at(from, to, 500));
+	json_number("late_p99_ns", live_late_at(from, to, 990));
+	json_number("late_max_ns", live_late_at(from, to, 1000));
+}
+
+static void json_counts(const struct live *l)
+{
+	const uint64_t *n = l->n;
+
+	json_number("own_accepted", n[LIVE_ACCEPTED]);
+	json_number("own_fired", live_audit_fired(n));
+	json_number("own_cancelled", n[LIVE_CANCELLED]);
+	json_number("own_handed_over", n[LIVE_HANDED_OVER]);
+	json_number("fired_calls", n[LIVE_FIRED_CALL]);
+	json_number("fired_idle", n[LIVE_FIRED_IDLE]);
+	json_number("fired_beats", n[LIVE_FIRED_BEAT]);
+	json_number("fired_far", n[LIVE_FIRED_FAR]);
+	json_number("pushed_back", n[LIVE_PUSHED_BACK]);
+	json_number("too_late", n[LIVE_TOO_LATE]);
+	json_number("closed", n[LIVE_CLOSED]);
+	json_number("wrong_calls", n[LIVE_WRONG]);
+	json_number("refused", n[LIVE_REFUSED]);
+	json_number("failed", n[LIVE_FAILED]);
+	json_number("early", n[LIVE_EARLY]);
+	json_number("twice", n[LIVE_TWICE]);
+	json_number("lost", l->lost);
+	json_number("readings", l->readings);
+	json_number("uneven", l->uneven);
+}
+
+void live_report_json(const struct live *l)
+{
+	const struct tkw_ledger *g = &l->ledger;
+
+	(void)printf("{\"command\":\"demo\",\"version\":\"%s\"", tkw_version());
+	json_run(l);
+	json_number("accepted", g->accepted);
+	json_number("fired", g->fired);
+	json_number("cancelled", g->cancelled);
+	json_number("dropped", g->dropped);
+	json_number("handed_over", g->handed_over);
+	json_number("pending", g->pending);
+	json_counts(l);
+	(void)printf(",\"sound\":%s", l->unsound ? "false" : "true");
+	(void)printf(",\"balanced\":%s}\n",
+		     live_audit_balanced(l) ? "true" : "false");
+}
+
+static void put_ledger(struct screen *s, const struct live *l)
+{
+	const struct tkw_ledger *g = &l->ledger;
+	const uint64_t *n = l->n;
+	const struct {
+		const char *name;
+		uint64_t timer;
+		uint64_t own;
+	} rows[] = { { "  accepted", g->accepted, n[LIVE_ACCEPTED] },
+		     { "= fired", g->fired, live_audit_fired(n) },
+		     { "+ cancelled", g->cancelled, n[LIVE_CANCELLED] },
+		     { "+ dropped", g->dropped, 0 },
+		     { "+ handed over", g->handed_over, n[LIVE_HANDED_OVER] },
+		     { "+ pending", g->pending, l->lost } };
+
+	screen_put(s, SCREEN_BOLD, " ledger");
+	screen_put(s, SCREEN_DIM,
+		   "             the timer's   counted by the demo");
+	screen_end_line(s);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool same = rows[i].timer == rows[i].own;
+		char a[DEMO_WORD];
+		char b[DEMO_WORD];
+
+		screen_putf(s, same ? SCREEN_PLAIN : SCREEN_RED,
+			    "  %-14s %15s %21s", rows[i].name,
+			    demo_word_count(a, rows[i].timer),
+			    demo_word_count(b, rows[i].own));
+		screen_end_line(s);
+	}
+	screen_end_line(s);
+}
+
+static void put_kinds(struct screen *s, const struct live *l)
+{
+	const struct {
+		const char *name;
+		enum live_count what;
+	} kinds[] = { { " calls timed out, ", LIVE_FIRED_CALL },
+		      { " connections idle, ", LIVE_FIRED_IDLE },
+		      { " heartbeats", LIVE_FIRED_BEAT } };
+	char a[DEMO_WORD];
+	char b[DEMO_WORD];
+
+	screen_put(s, SCREEN_BOLD, " fired    ");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		screen_putf(s, SCREEN_PLAIN, "%s%s",
+			    demo_word_count(a, l->n[kinds[i].what]),
+			    kinds[i].name);
+	screen_end_line(s);
+	screen_putf(
+		s, SCREEN_PLAIN,
+		"          %s answers came too late; %s timeouts pushed back",
+		demo_word_count(a, l->n[LIVE_TOO_LATE]),
+		demo_word_count(b, l->n[LIVE_PUSHED_BACK]));
+	screen_end_line(s);
+}
+
+static void put_faults(struct screen *s, const struct live *l)
+{
+	const uint64_t *n = l->n;
+	const struct {
+		const char *name;
+		uint64_t n;
+	} faults[] = { { "early", n[LIVE_EARLY] },
+		       { "twice", n[LIVE_TWICE] },
+		       { "lost", l->lost },
+		       { "failed", n[LIVE_FAILED] } };
+	char a[DEMO_WORD];
+	char b[DEMO_WORD];
+
+	screen_put(s, SCREEN_BOLD, " faults   ");
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		screen_putf(s, faults[i].n ? SCREEN_RED : SCREEN_PLAIN,
+			    "%s%s %s", i > 0 ? ", " : "", faults[i].name,
+			    demo_word_count(a, faults[i].n));
+	screen_end_line(s);
+	screen_putf(
+		s, n[LIVE_REFUSED] == n[LIVE_WRONG] ? SCREEN_PLAIN : SCREEN_RED,
+		"          %s refused, of %s calls wrong on purpose",
+		demo_word_count(a, n[LIVE_REFUSED]),
+		demo_word_count(b, n[LIVE_WRONG]));
+	screen_end_line(s);
+	screen_putf(s, l->uneven ? SCREEN_RED : SCREEN_PLAIN,
+		    "          the ledger was read %s times on the way, and %s",
+		    demo_word_count(a, l->readings),
+		    l->uneven ? "did NOT always balance" : "balanced");
+	screen_end_line(s);
+	if (l->unsound) {
+		screen_putf(s, SCREEN_RED, "          unsound: %s", l->unsound);
+		screen_end_line(s);
+	}
+	screen_end_line(s);
+}
+
+int live_report(const struct live *l, struct screen *s)
+{
+	bool balanced = live_audit_balanced(l);
+
+	/* It takes the place of the last picture. */
+	if (s->live) {
+		live_view_title(l, s);
+		if (screen_print(s))
+			return -1;
+	}
+	screen_end_line(s);
+	screen_put(s, SCREEN_BOLD, " in all    ");
+	screen_putf(s, SCREEN_PLAIN,
+		    " %.1f s, then stopped in the midst of it: %" PRIu64
+		    " calls refused",
+		    (double)(l->last.at_ns - l->first.at_ns) / 1e9,
+		    l->n[LIVE_CLOSED]);
+	screen_end_line(s);
+	live_view_table(&l->first, &l->last, s);
+	screen_end_line(s);
+	put_ledger(s, l);
+	put_kinds(s, l);
+	put_faults(s, l);
+	screen_put(s, balanced ? SCREEN_GREEN : SCREEN_RED,
+		   balanced ? " balanced" : " NOT BALANCED");
+	screen_end_line(s);
+	return screen_print(s);
+}
