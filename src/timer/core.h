@@ -51,9 +51,6 @@ struct tkw_timer {
 	struct tkw__a32 state;
 	void *thread;
 
-	/* Written by the worker at the begin of a turn: the first tick that no
-	 * turn has covered. */
-	struct tkw__a64 covered;
 	/* own_clock: the latest reading. */
 	struct tkw__a64 latest_ns;
 

@@ -221,7 +221,6 @@ static int make_shards(struct tkw_timer *t, struct tkw_wheel_config *wheel)
 	if (t->shards == NULL)
 		return -ENOMEM;
 	wheel->now = (uint64_t)tkw__now(t) / t->tick_ns;
-	TKW__STORE(&t->covered, wheel->now, RELAXED);
 	for (uint32_t i = 0; i < count; i++) {
 		int err = tkw__shard_init(&t->shards[i], i, &t->hooks, wheel);
 

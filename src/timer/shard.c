@@ -25,7 +25,7 @@ int tkw__shard_init(struct tkw__shard *s, uint32_t number,
 	void *mem;
 	int err;
 
-	*s = (struct tkw__shard){ .number = number };
+	*s = (struct tkw__shard){ .number = number, .covered = cfg->now };
 	tkw__links_init(&s->due);
 	tkw__links_init(&s->late);
 	tkw__slab_init(&s->slab, hooks, tkw__random());
@@ -54,9 +54,9 @@ static void put_late(struct tkw__shard *s, struct tkw__timeout *to,
 }
 
 uint64_t tkw__shard_place(struct tkw__shard *s, struct tkw__timeout *to,
-			  uint64_t tick, uint64_t covered)
+			  uint64_t tick)
 {
-	if (tick < covered) {
+	if (tick < s->covered) {
 		put_late(s, to, tick);
 		return 0;
 	}
@@ -65,11 +65,11 @@ uint64_t tkw__shard_place(struct tkw__shard *s, struct tkw__timeout *to,
 }
 
 uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
-			 uint64_t tick, uint64_t covered)
+			 uint64_t tick)
 {
-	if (!tkw_entry_linked(&to->entry) || tick < covered) {
+	if (!tkw_entry_linked(&to->entry) || tick < s->covered) {
 		tkw__shard_pull(s, to);
-		return tkw__shard_place(s, to, tick, covered);
+		return tkw__shard_place(s, to, tick);
 	}
 	if (tick < tkw_entry_tick(&to->entry)) {
 		tkw_wheel_move(s->wheel, &to->entry, tick);

@@ -23,6 +23,10 @@ struct tkw__shard {
 	_Alignas(64) struct tkw__lock lock; /* no line of its neighbour's */
 	uint32_t number;
 	bool closed; /* by stop: nothing new is taken in */
+	/* The first tick that no turn has covered. Set when a turn looks at the
+	 * shard for the first time: what comes before that is part of the turn,
+	 * in its order, and what comes later waits for the next. */
+	uint64_t covered;
 	struct tkw_wheel *wheel;
 	/* PENDING, and no longer in the wheel: what this turn fires, and what
 	 * was scheduled for a tick that is over, for the next turn. */
@@ -56,18 +60,17 @@ static inline uint64_t tkw__shard_id(const struct tkw__shard *s,
 }
 
 /*
- * Put a PENDING timeout, which is nowhere, where its tick belongs. `covered` is
- * the first tick that no turn has covered: what is before it waits for the next
- * turn.
+ * Put a PENDING timeout, which is nowhere, where its tick belongs. If that is
+ * covered it waits for the next turn.
  *
  * Return  the tick at which the worker is needed for it; 0: at once.
  */
 uint64_t tkw__shard_place(struct tkw__shard *s, struct tkw__timeout *to,
-			  uint64_t tick, uint64_t covered);
+			  uint64_t tick);
 
 /* The same for one that is somewhere already. */
 uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
-			 uint64_t tick, uint64_t covered);
+			 uint64_t tick);
 
 /* Take a PENDING timeout out of wherever it is. */
 void tkw__shard_pull(struct tkw__shard *s, struct tkw__timeout *to);

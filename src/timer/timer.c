@@ -150,14 +150,6 @@ static struct tkw__timeout *new_timeout(struct tkw_timer *t,
 	return to;
 }
 
-/* The first tick that no turn has covered. Read under a shard's lock: a turn
- * that has begun since looks at the shard after this (it takes the lock too),
- * so nothing that it covers can be put behind its back. */
-static uint64_t covered(const struct tkw_timer *t)
-{
-	return TKW__LOAD(&t->covered, RELAXED);
-}
-
 /* Take a new timeout in. Return  what schedule returns. */
 static int take_in(struct tkw_timer *t, const struct tkw_task *task,
 		   struct due d, uint64_t *id)
@@ -175,7 +167,7 @@ static int take_in(struct tkw_timer *t, const struct tkw_task *task,
 	else
 		to = new_timeout(t, s, task, &d);
 	if (to) {
-		need = tkw__shard_place(s, to, d.tick, covered(t));
+		need = tkw__shard_place(s, to, d.tick);
 		name = tkw__shard_id(s, to);
 	}
 	tkw__lock_drop(&s->lock);
@@ -368,7 +360,7 @@ static uint64_t move(struct tkw_timer *t, struct tkw__shard *s,
 {
 	d.tick = tkw_tick_with_slack(d.tick, tkw__slack(to));
 	to->before = before_of(t, d.deadline_ns, d.tick);
-	return tkw__shard_move(s, to, d.tick, covered(t));
+	return tkw__shard_move(s, to, d.tick);
 }
 
 static int reschedule(struct tkw_timer *t, uint64_t id, struct due d)

@@ -2,16 +2,17 @@
 /*
  * worker.c - turns, and the sleep between them.
  *
- * Turn:   read the clock; publish how far the turn goes (`covered`); then tick
- *         by tick, over all shards, bring what is due to the shard's due list,
- *         a batch at a time, and call it. What is scheduled meanwhile for a
- *         tick of this turn goes to a shard's late list, and waits for the
- *         next: a turn ends.
+ * Turn:   read the clock; look at each shard, and tell it how far the turn goes
+ *         (`covered`); then tick by tick, over all shards, bring what is due to
+ *         the shard's due list, a batch at a time, and call it. What is
+ *         scheduled meanwhile for a tick of this turn goes to a shard's late
+ *         list, and waits for the next: a turn ends.
  *
- *         Each shard is looked at under its lock once `covered` is out. Who
- *         schedules into it later has seen `covered`, by the order of the
- *         lock: so a shard gets nothing new for this turn once it was looked
- *         at, and what the worker remembers of it (`next`) stays true.
+ *         `covered` is a shard's own, set under its lock with the first look:
+ *         what was scheduled before is in the wheel, in its order, and what
+ *         comes later finds its tick covered. So a shard gets nothing new for
+ *         this turn once it was looked at, and what the worker remembers of it
+ *         (`next`) stays true.
  *
  * Sleep:  publish the tick for which the alarm is set (`armed`), then look at
  *         each shard once more, under its lock. Who schedules something
@@ -131,11 +132,11 @@ static uint64_t begin_turn(struct tkw_timer *t, uint64_t to)
 {
 	uint64_t fired = 0;
 
-	TKW__STORE(&t->covered, to + 1, RELAXED);
 	for (uint32_t i = 0; i <= t->shard_mask; i++) {
 		struct tkw__shard *s = &t->shards[i];
 
 		tkw__lock_take_first(&s->lock);
+		s->covered = to + 1;
 		tkw__shard_collect_late(s);
 		t->next[i] = tkw_wheel_next(s->wheel);
 		tkw__lock_drop(&s->lock);

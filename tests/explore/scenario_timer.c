@@ -370,6 +370,8 @@ const struct explore_scenario explore_scenarios[] = {
 	  schedule_against_fire },
 	{ "ticks_in_order", "two shards, ticks in order after a stall",
 	  ticks_of_two_shards },
+	{ "order_in_tick", "two threads, each in its order in a tick",
+	  order_of_a_thread },
 	{ "cancel_next_in_line", "cancels of what is due in the same tick",
 	  cancel_of_the_next_in_line },
 	{ "limit_fire", "the limit of pending against the fire",

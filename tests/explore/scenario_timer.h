@@ -101,6 +101,7 @@ void cancels_at_the_limit(void);
 
 void schedule_against_fire(void);
 void ticks_of_two_shards(void);
+void order_of_a_thread(void);
 void cancel_of_the_next_in_line(void);
 void limit_against_fire(void);
 void ledger_against_all(void);

@@ -234,3 +234,38 @@ void query_against_all(void)
 	explore_join(c);
 	close_timer();
 }
+
+static void *add_in_order(void *first)
+{
+	unsigned tag = (unsigned)(uintptr_t)first;
+
+	explore_check(add(tag, 0) == 0);
+	explore_check(add(tag + 1, 0) == 0);
+	return NULL;
+}
+
+static unsigned place_of(unsigned tag)
+{
+	unsigned i = 0;
+
+	while (run.order[i] != tag)
+		i++;
+	return i;
+}
+
+/* SPEC 4.4: inside a tick, first in, first out, for each thread. */
+void order_of_a_thread(void)
+{
+	int a, b;
+
+	open_timer(2);
+	explore_check(tkw_timer_start(run.t) == 0);
+	a = spawn("a", add_in_order, 0);
+	b = spawn("b", add_in_order, 2);
+	explore_join(a);
+	explore_join(b);
+	explore_await(&run.fired, 4);
+	explore_check(place_of(0) < place_of(1));
+	explore_check(place_of(2) < place_of(3));
+	close_timer();
+}

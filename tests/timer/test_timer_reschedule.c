@@ -277,9 +277,9 @@ static void test_timer_keeps_its_place_in_its_tick(struct timer_bed *b)
 		ids[i] = bed_schedule(b, i, 5500 * TKW_USEC);
 	assert_int_equal(tkw_timer_reschedule(b->t, ids[0], 5800 * TKW_USEC),
 			 0);
-	assert_int_equal(tkw_timer_reschedule(b->t, ids[1], 5200 * TKW_USEC),
+	assert_int_equal(tkw_timer_reschedule(b->t, ids[1], 5500 * TKW_USEC),
 			 0);
-	assert_int_equal(tkw_timer_reschedule(b->t, ids[2], 5500 * TKW_USEC),
+	assert_int_equal(tkw_timer_reschedule(b->t, ids[1], 5200 * TKW_USEC),
 			 0);
 	assert_int_equal(tkw_timer_query(b->t, ids[0], &info), 0);
 	assert_true(info.deadline_ns == BED_START_NS + 5800 * TKW_USEC);
