@@ -77,7 +77,7 @@ try_patch()
 	if ! cmake --build "$tree/build" --target "$target" >"$tree/log" 2>&1; then
 		say "$name: does not build: $(grep error "$tree/log" | head -n 3)"
 		status=1
-	elif (cd "$tree" && timeout 300 "$(built "$tree" "$target")" "$@") \
+	elif (cd "$tree" && timeout 60 "$(built "$tree" "$target")" "$@") \
 		>"$tree/log" 2>&1; then
 		say "$name: NOT FOUND by $target $*"
 		status=1

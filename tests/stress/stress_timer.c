@@ -16,6 +16,7 @@
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,15 +195,20 @@ static void run_lives(const struct options *o, struct stress_counts *total)
 	}
 }
 
+static bool is_to_go_on(bool planned, const struct stress_counts *total)
+{
+	if (stress_faults() > 0)
+		return false;
+	return planned || stress_missing(total, STRESS_ROUND, STRESS_KINDS - 1);
+}
+
 static void run_rounds(const struct options *o, struct stress_counts *total)
 {
 	uint64_t shares = SHARES_TOLD;
 	uint64_t seed = o->seed;
 	uint64_t i;
 
-	for (i = 0; i < shares ||
-		    stress_missing(total, STRESS_ROUND, STRESS_KINDS - 1);
-	     i++) {
+	for (i = 0; is_to_go_on(i < shares, total); i++) {
 		/* All numbers of threads, again and again. */
 		uint32_t threads = 2 + (uint32_t)(i % (ROUND_THREADS_MAX - 1));
 		uint64_t n =

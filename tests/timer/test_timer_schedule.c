@@ -395,6 +395,7 @@ static void test_timer_never_does_not_come(struct timer_bed *b)
 		ids[1] = schedule_at(b, 2, INT64_MAX);
 		bed_pass(b, 1000 * TKW_SEC);
 		bed_pass(b, INT64_MAX - 1 - b->now_ns);
+		bed_pass(b, 1);
 		bed_assert_nothing_fired(b);
 		bed_assert_ledger(b, 2);
 		assert_int_equal(tkw_timer_cancel(b->t, ids[0]), 0);
@@ -633,33 +634,62 @@ static void test_timer_stale_id_touches_no_other(struct timer_bed *b)
 }
 BED_TEST(test_timer_stale_id_touches_no_other)
 
-/* SPEC 3.5, 5.4: when the memory behind them has gone back to the system. */
-static void test_timer_stale_ids_outlive_their_memory(struct timer_bed *b)
+/* SPEC 3.5, fault 21: nor does an id of those to come find anything. */
+static void test_timer_id_of_an_ended_one_can_be_made_up(struct timer_bed *b)
 {
-	enum {
-		MANY = 100000
-	};
+	uint64_t id = bed_schedule(b, 1, TKW_SEC);
+	uint64_t next;
+
+	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
+	for (next = id - 3; next <= id + 3; next++)
+		assert_unknown(b, next);
+	bed_assert_ledger(b, 0);
+}
+BED_TEST(test_timer_id_of_an_ended_one_can_be_made_up)
+
+enum {
+	MANY = 100000
+};
+
+static void schedule_ids(struct timer_bed *b, uint64_t ids[MANY])
+{
 	const struct tkw_task task = { .fn = nothing };
-	uint64_t *ids = calloc(MANY, sizeof(*ids));
 	size_t i;
 
-	assert_non_null(ids);
 	for (i = 0; i < MANY; i++)
 		assert_int_equal(
 			tkw_timer_schedule(b->t, &task, TKW_SEC, &ids[i]), 0);
+}
+
+static void cancel_ids(struct timer_bed *b, const uint64_t ids[MANY])
+{
+	size_t i;
+
 	for (i = 0; i < MANY; i++)
 		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), 0);
+}
+
+/* SPEC 3.5, 5.4: when the memory behind them has gone back to the system, and
+ * when there is other memory in its place. */
+static void test_timer_stale_ids_outlive_their_memory(struct timer_bed *b)
+{
+	static uint64_t stale[MANY];
+	static uint64_t live[MANY];
+	size_t i;
+
+	schedule_ids(b, stale);
+	cancel_ids(b, stale);
 	for (i = 0; i < MANY; i++)
-		assert_unknown(b, ids[i]);
+		assert_unknown(b, stale[i]);
 	bed_assert_ledger(b, 0);
-	bed_schedule(b, 1, TKW_SEC);
+	schedule_ids(b, live);
 	for (i = 0; i < MANY; i++)
-		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), -ENOENT);
-	bed_assert_ledger(b, 1);
+		assert_unknown(b, stale[i]);
+	bed_assert_ledger(b, MANY);
+	cancel_ids(b, live);
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
 	for (i = 0; i < MANY; i += 1000)
-		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), -ENOENT);
-	free(ids);
+		assert_int_equal(tkw_timer_cancel(b->t, stale[i]), -ENOENT);
 }
 BED_TEST(test_timer_stale_ids_outlive_their_memory)
 
@@ -968,6 +998,114 @@ static void test_timer_max_pending_refuses_nobody_too_many(struct timer_bed *b)
 }
 BED_TEST(test_timer_max_pending_refuses_nobody_too_many)
 
+enum {
+	TRIES = 20000
+};
+
+/* Two threads that want one place, again and again. */
+struct rivals {
+	struct timer_bed *b;
+	pthread_barrier_t begin;
+	pthread_mutex_t lock; /* of the two that follow */
+	pthread_cond_t changed;
+	unsigned tried; /* by the second */
+	bool had[TRIES + 1];
+	unsigned wrong;
+};
+
+/* Take the place if it is to be had, and leave it. */
+static bool take_place(struct timer_bed *b, unsigned *wrong)
+{
+	const struct tkw_task task = { .fn = nothing };
+	uint64_t id;
+	int ret = tkw_timer_schedule(b->t, &task, TKW_SEC, &id);
+
+	*wrong += ret != 0 && ret != -EAGAIN;
+	if (ret == 0)
+		*wrong += tkw_timer_cancel(b->t, id) != 0;
+	return ret == 0;
+}
+
+static void *be_the_second(void *arg)
+{
+	struct rivals *r = arg;
+	unsigned wrong = 0;
+	unsigned i;
+	bool had;
+
+	pthread_barrier_wait(&r->begin);
+	for (i = 0; i < TRIES; i++) {
+		had = take_place(r->b, &wrong);
+		pthread_mutex_lock(&r->lock);
+		r->had[r->tried++] = had;
+		pthread_cond_signal(&r->changed);
+		pthread_mutex_unlock(&r->lock);
+	}
+	pthread_mutex_lock(&r->lock);
+	r->wrong += wrong;
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+static unsigned tries_of_the_second(struct rivals *r, unsigned at_least)
+{
+	unsigned tried;
+
+	pthread_mutex_lock(&r->lock);
+	while (r->tried < at_least && r->tried < TRIES)
+		pthread_cond_wait(&r->changed, &r->lock);
+	tried = r->tried;
+	pthread_mutex_unlock(&r->lock);
+	return tried;
+}
+
+/* The first is refused only if the second had the place meanwhile: in a try
+ * that was under way, or ended, or began, during that of the first. */
+static void be_the_first(struct rivals *r)
+{
+	unsigned wrong = 0;
+	unsigned from;
+	unsigned to;
+	bool had;
+
+	while ((from = tries_of_the_second(r, 0)) < TRIES) {
+		had = take_place(r->b, &wrong);
+		to = tries_of_the_second(r, 0);
+		if (had)
+			continue;
+		to = tries_of_the_second(r, to + 1);
+		pthread_mutex_lock(&r->lock);
+		while (from < to && !r->had[from])
+			from++;
+		r->wrong += from == to;
+		pthread_mutex_unlock(&r->lock);
+	}
+	assert_int_equal(wrong, 0);
+}
+
+/* SPEC 3.6: one that is refused is in nobody's way, not for a moment. */
+static void test_timer_max_pending_two_are_not_both_refused(struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .shards = 2, .max_pending = 1 };
+	static struct rivals r;
+	pthread_t second;
+
+	memset(&r, 0, sizeof(r));
+	r.b = b;
+	bed_reopen(b, &cfg);
+	pthread_mutex_init(&r.lock, NULL);
+	pthread_cond_init(&r.changed, NULL);
+	pthread_barrier_init(&r.begin, NULL, 2);
+	assert_int_equal(pthread_create(&second, NULL, be_the_second, &r), 0);
+	pthread_barrier_wait(&r.begin);
+	be_the_first(&r);
+	pthread_join(second, NULL);
+	assert_int_equal(r.wrong, 0);
+	bed_assert_ledger(b, 0);
+	pthread_barrier_destroy(&r.begin);
+}
+BED_TEST(test_timer_max_pending_two_are_not_both_refused)
+
 /* When nothing is pending, there is room for the one that may be. */
 static uint64_t schedule_when_free(struct timer_bed *b)
 {
@@ -1224,12 +1362,32 @@ test_timer_refused_without_memory_leaves_no_trace(struct timer_bed *b)
 }
 BED_TEST(test_timer_refused_without_memory_leaves_no_trace)
 
+/* SPEC 3.7, 3.6, fault 1 */
+static void
+test_timer_refused_without_memory_takes_no_place(struct timer_bed *b)
+{
+	static struct bed_memory m;
+	const struct tkw_timer_hooks hooks = bed_memory_hooks(&m);
+	const struct tkw_timer_config cfg = { .hooks = &hooks,
+					      .max_pending = 3 };
+	const struct tkw_task task = bed_task(b, 9);
+	uint64_t i;
+
+	bed_reopen(b, &cfg);
+	bed_memory_refuse(&m, true);
+	assert_refused(b, &task, -ENOMEM);
+	bed_memory_refuse(&m, false);
+	for (i = 0; i < 3; i++)
+		bed_schedule(b, i, TKW_SEC);
+	assert_full(b, 3);
+	assert_int_equal(tkw_timer_destroy(b->t), 0);
+	b->t = NULL;
+}
+BED_TEST(test_timer_refused_without_memory_takes_no_place)
+
 /* Return false if so many allocations are not made at all. */
 static bool survive_refusal(struct timer_bed *b, size_t refuse_at)
 {
-	enum {
-		MANY = 70000
-	};
 	static struct bed_memory m;
 	const struct tkw_timer_hooks hooks = bed_memory_hooks(&m);
 	const struct tkw_timer_config cfg = { .hooks = &hooks };
@@ -1441,6 +1599,7 @@ int main(void)
 		BED_TESTS(test_timer_schedule_at_fires_at_its_time),
 		BED_TESTS(test_timer_schedule_at_a_time_that_has_passed),
 		BED_TESTS(test_timer_stale_id_touches_no_other),
+		BED_TESTS(test_timer_id_of_an_ended_one_can_be_made_up),
 		BED_TESTS(test_timer_stale_ids_outlive_their_memory),
 		BED_TESTS(test_timer_ids_are_distinct_and_not_zero),
 		BED_TESTS(test_timer_schedule_without_an_id),
@@ -1451,6 +1610,7 @@ int main(void)
 		BED_TESTS(test_timer_task_can_schedule_at_the_limit),
 		BED_TESTS(test_timer_max_pending_is_exact_among_threads),
 		BED_TESTS(test_timer_max_pending_refuses_nobody_too_many),
+		BED_TESTS(test_timer_max_pending_two_are_not_both_refused),
 		cmocka_unit_test(test_timer_max_pending_counts_what_is_pending),
 		cmocka_unit_test(
 			test_timer_max_pending_counts_no_cancelled_ones),
@@ -1458,6 +1618,7 @@ int main(void)
 		BED_TESTS(test_timer_refused_when_full_leaves_no_trace),
 		BED_TESTS(test_timer_refused_when_stopped_leaves_no_trace),
 		BED_TESTS(test_timer_refused_without_memory_leaves_no_trace),
+		BED_TESTS(test_timer_refused_without_memory_takes_no_place),
 		BED_TESTS(test_timer_nth_refused_memory_refuses_one_schedule),
 		BED_TESTS(test_timer_refused_in_a_child_leaves_no_trace),
 		BED_TESTS(test_timer_slack_makes_many_share_a_tick),

@@ -319,7 +319,7 @@ static bool marker_round(struct timer_bed *b)
 	while (!m.fired && !m.ended)
 		pthread_cond_wait(&b->changed, &b->lock);
 	pthread_mutex_unlock(&b->lock);
-	while (tkw_timer_query(b->t, id, &info) == 0)
+	while (tkw_timer_query(b->t, id, &info) == 0 && info.task.arg == &m)
 		sched_yield();
 	return m.fired;
 }
