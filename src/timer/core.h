@@ -104,7 +104,9 @@ struct tkw_timeout_info tkw__info_of(const struct tkw_timer *t,
 /* Free what tkw__slab_put() returned, no lock held. */
 void tkw__give_back(struct tkw_timer *t, void *block);
 
-/* A place under max_pending is taken, or free again. */
+/* A place under max_pending is taken; or free again, which is said under the
+ * shard's lock, together with the ledger: what does not count as pending is in
+ * nobody's way. */
 bool tkw__reserve(struct tkw_timer *t);
 void tkw__unreserve(struct tkw_timer *t);
 

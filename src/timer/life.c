@@ -509,10 +509,9 @@ static struct tkw__timeout *claim(struct tkw_timer *t, struct tkw__shard *s)
 		tkw__set_state(to, TKW__ENDING);
 		s->ledger.pending--;
 		s->ledger.handed_over++;
+		tkw__unreserve(t);
 	}
 	tkw__lock_drop(&s->lock);
-	if (to)
-		tkw__unreserve(t);
 	return to;
 }
 

@@ -276,12 +276,12 @@ static void cancel_and_drop(struct tkw_timer *t, struct tkw__shard *s,
 	tkw__shard_pull(s, to);
 	s->ledger.pending--;
 	s->ledger.cancelled++;
+	tkw__unreserve(t);
 	if (call)
 		tkw__set_state(to, TKW__ENDING);
 	else
 		block = tkw__slab_put(&s->slab, to);
 	tkw__lock_drop(&s->lock);
-	tkw__unreserve(t);
 	if (call)
 		tkw__finish_ending(t, s, to);
 	else

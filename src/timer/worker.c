@@ -42,7 +42,7 @@ static bool is_stopping(const struct tkw_timer *t)
 }
 
 /* The first timeout of the due list is running from now on. */
-static struct tkw__timeout *begin(struct tkw__shard *s)
+static struct tkw__timeout *begin(struct tkw_timer *t, struct tkw__shard *s)
 {
 	struct tkw__timeout *to =
 		tkw__timeout_of((struct tkw_entry *)s->due.next);
@@ -51,6 +51,7 @@ static struct tkw__timeout *begin(struct tkw__shard *s)
 	tkw__set_state(to, TKW__RUNNING);
 	s->ledger.pending--;
 	s->ledger.fired++;
+	tkw__unreserve(t);
 	return to;
 }
 
@@ -68,7 +69,6 @@ static void call(struct tkw_timer *t, uint64_t id,
 	};
 	struct tkw__frame frame;
 
-	tkw__unreserve(t);
 	tkw__frame_enter(&frame, t);
 	to->fn(to->arg, &firing);
 	tkw__frame_leave(&frame);
@@ -81,7 +81,7 @@ static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
 	uint64_t fired = 0;
 
 	while (!tkw__links_empty(&s->due) && !is_stopping(t)) {
-		struct tkw__timeout *to = begin(s);
+		struct tkw__timeout *to = begin(t, s);
 		uint64_t id = tkw__shard_id(s, to);
 		void *block;
 

@@ -32,6 +32,7 @@ struct scene {
 	int64_t max_pending;
 	int64_t tick_ns;
 	_Atomic bool stopping;  /* from here on a refusal by stop is legal */
+	_Atomic bool stopped;   /* and from here on nothing may run */
 	_Atomic bool quiet;     /* callbacks no longer call the timer */
 	_Atomic uint64_t party; /* the id of a running task to wait for */
 	_Atomic(struct meeting *) invitation; /* to cancel its timeout */

@@ -50,6 +50,7 @@ enum stress_kind {
 	STRESS_ON_CANCEL_REENTRY,
 	STRESS_HANDED_OVER,
 	STRESS_ENDED_BY_DESTROY,
+	STRESS_STOP_AMID,
 	STRESS_STOP_LOST,
 	STRESS_STOP_INSIDE,
 	STRESS_TURN,
@@ -80,7 +81,7 @@ enum stress_fault {
 	STRESS_AFTER_CANCEL, /* fired after a cancel or stop that ended it */
 	STRESS_EARLY,
 	STRESS_BAD_CANCEL, /* on_cancel twice, missing, or after firing */
-	STRESS_UNENDED,    /* cancel_wait came back too soon */
+	STRESS_UNENDED,    /* cancel_wait or stop came back too soon */
 	STRESS_ANSWER,     /* a call said what it must not say here */
 	STRESS_LAW,        /* the ledger is not the sum of what was seen */
 	STRESS_LIMIT,      /* more pending than allowed */

@@ -223,13 +223,16 @@ static void stop_it(struct actor *a)
 
 	atomic_store_explicit(&life.scene.stopping, true, memory_order_relaxed);
 	err = tkw_timer_stop(life.scene.timer, actor_visit, NULL);
-	if (err == 0)
+	if (err == 0) {
+		atomic_store_explicit(&life.scene.stopped, true,
+				      memory_order_relaxed);
 		atomic_fetch_add_explicit(&life.stops_won, 1,
 					  memory_order_relaxed);
-	else if (err == 1)
+	} else if (err == 1) {
 		a->counts.n[STRESS_STOP_LOST]++;
-	else
+	} else {
 		stress_fault(STRESS_ANSWER, "stop: %d", err);
+	}
 }
 
 /* A thread has its quota: the first to have it says so. */
@@ -387,6 +390,7 @@ static void judge_records(void)
 			judge_record(&life.actors[i].pool[j]);
 		judge_record(&life.actors[i].meeting.record);
 	}
+	judge_record(&life.chief.meeting.record);
 }
 
 static void sum_up(struct stress_counts *sum)
@@ -420,6 +424,8 @@ static void end(const pthread_t *ids, struct stress_counts *sum)
 	if (life.end == END_STOP) {
 		while (sem_wait(&life.ripe) != 0)
 			;
+		if (!life.rival)
+			meeting_before_stop(&life.chief);
 		stop_it(&life.chief);
 		life.chief.counts.n[STRESS_STOPPED]++;
 	}

@@ -231,6 +231,44 @@ void meeting_join(struct actor *a)
 		call_cancel(a, &m->record, true);
 }
 
+/* ---- stop ---- */
+
+static void run_until_stop(void *arg, const struct tkw_firing *f)
+{
+	struct record *r = arg;
+	uint32_t linger = r->plan % LINGER;
+	struct actor *a = actor_current();
+	struct scene *s = a->scene;
+
+	record_fired(r, f, &a->seen_ns);
+	actor_count(a, STRESS_FIRED);
+	set_phase((struct meeting *)r, MEET_RUNNING);
+	while (!call_may_be_stopped(s))
+		sched_yield();
+	/* Give it time to be inside the timer, waiting. */
+	while (linger-- > 0)
+		sched_yield();
+	if (atomic_load_explicit(&s->stopped, memory_order_relaxed))
+		stress_fault(STRESS_UNENDED, "a task runs after stop");
+	record_done(r);
+}
+
+void meeting_before_stop(struct actor *a)
+{
+	struct meeting *m = &a->meeting;
+	struct call c = { .fn = run_until_stop, .on_cancel = on_cancel };
+
+	m->host = a;
+	set_phase(m, MEET_CALLED);
+	a->now_ns = tkw_timer_now(a->scene->timer);
+	/* There may be no room for it under the limit. */
+	if (!call_schedule(a, &m->record, &c))
+		return;
+	while (phase_of(m) == MEET_CALLED && !is_hopeless())
+		sched_yield();
+	actor_count(a, STRESS_STOP_AMID);
+}
+
 /* ---- drill ---- */
 
 static void run_drill(void *arg, const struct tkw_firing *f)

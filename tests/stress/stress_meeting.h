@@ -17,6 +17,10 @@ void meeting_hold(struct actor *a);
 /* Take part, if there is something, in a meeting of another actor's. */
 void meeting_join(struct actor *a);
 
+/* Return when a task runs that goes on until its timer is being stopped, and
+ * finds a fault if the stop does not wait for it. */
+void meeting_before_stop(struct actor *a);
+
 /*
  * All threads schedule one timeout each, and wait for all of them to fire,
  * again and again: so the worker falls asleep while threads call for it. If a

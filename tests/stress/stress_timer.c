@@ -159,6 +159,13 @@ static void tell(const char *what, uint64_t done, uint64_t all,
 	fflush(stdout);
 }
 
+static void tell_missing(const char *what)
+{
+	if (what)
+		printf("still to be met: %s\n", what);
+	fflush(stdout);
+}
+
 /* Which race of the lives is still to be met, or NULL. */
 static const char *missing_of_lives(const struct stress_counts *c)
 {
@@ -182,7 +189,9 @@ static void run_lives(const struct options *o, struct stress_counts *total)
 		missing_of_lives(total))) {
 		uint64_t share = accepted / (o->timeouts / SHARES_TOLD + 1);
 
-		if (share != told && accepted < o->timeouts)
+		if (accepted >= o->timeouts)
+			tell_missing(missing_of_lives(total));
+		else if (share != told)
 			tell("timeouts", accepted, o->timeouts, plan.number);
 		told = share;
 		life_run(&plan, total);
