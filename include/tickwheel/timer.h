@@ -14,15 +14,20 @@
  *                accepted = fired + cancelled + dropped + handed over + pending
  *            holds exactly. A refused call leaves no trace.
  *   Order    Ticks ascend. Inside a tick, timeouts of one scheduling thread
- *            fire in the order of scheduling.
+ *            fire in the order of scheduling. What is scheduled for a tick
+ *            that is over fires at the begin of the next turn, in that order.
  *   Names    A timeout is named by a 64-bit id, plain data that may be kept
  *            for ever. When its timeout has ended the id is stale: calls say
  *            -ENOENT, and never touch another timeout. No id is 0.
  *   Threads  Every call is legal on any thread, tasks and on-cancel callbacks
  *            included, but not in a signal handler. No lock is held while a
- *            function of the caller's runs.
- *   Fork     In a forked child a timer of the parent's is inert: calls return
- *            -EPERM, tkw_timer_destroy() frees its memory.
+ *            task, an on-cancel or a visitor runs; for the hooks see there.
+ *            errno may be changed.
+ *   Fork     In a child of fork() a timer of the parent's is inert: calls
+ *            return -EPERM, tkw_timer_destroy() frees its memory. A child
+ *            that a task forks may return from the task; it then leaves the
+ *            turn, and the worker's thread ends there. (Not noticed: a child
+ *            of vfork() or of a bare clone.)
  *
  * Errors, the same everywhere; results are written on success only:
  *   -EINVAL     a bad argument, NULL where something is wanted
@@ -58,14 +63,18 @@ struct tkw_timer;
 struct tkw_firing {
 	struct tkw_timer *timer;
 	uint64_t id;
-	int64_t deadline_ns; /* as scheduled, before it was rounded up */
-	int64_t late_ns;     /* from the deadline to the begin of the turn */
+	int64_t deadline_ns; /* as in struct tkw_timeout_info */
+	/* From the deadline to the begin of the turn; not to that of the task,
+	 * which may have waited for others: for that, read the clock. */
+	int64_t late_ns;
 };
 
 /*
  * Called by the worker, once, when the timeout is due. It may make any call of
- * this header; those that would wait for itself say -EDEADLK. It must not leave
- * by longjmp or a C++ exception; exit() is legal.
+ * this header; those that would wait for itself say -EDEADLK. (That the tasks
+ * of two timers wait for each other is not noticed.) It must not leave by
+ * longjmp, a C++ exception or pthread_exit(), and cannot be cancelled; exit()
+ * is legal.
  */
 typedef void tkw_task_fn(void *arg, const struct tkw_firing *firing);
 
@@ -104,7 +113,7 @@ struct tkw_timeout_info {
 	 * 2^30th of a tick. */
 	int64_t deadline_ns;
 	int64_t left_ns; /* until the deadline; negative when it has passed */
-	struct tkw_task task;
+	struct tkw_task task; /* its slack as it is kept */
 };
 
 /* Called for each timeout that a stop hands over; see tkw_timer_stop(). */
@@ -123,21 +132,24 @@ enum tkw_timer_clock {
 
 /*
  * The world around a timer. Each function that is NULL is the system's own.
- * They are called on any thread, now and alloc and free also while the timer
+ * They
+ * are called on any thread, all but thread_join and log also while the timer
  * holds a lock: they must not call the timer.
  */
 struct tkw_timer_hooks {
 	void *ctx; /* the first argument of each */
 	/* Nanoseconds, not negative. A reading before an earlier one counts as
-	 * that one. */
+	 * that one. With a thread of its own the timer takes this clock to go
+	 * at about the pace of the system's: after a jump it fires when its
+	 * sleep is over, or when something earlier is scheduled. */
 	int64_t (*now)(void *ctx);
 	/* bytes of memory aligned to align, a power of two; NULL if there is
-	 * none. The timer asks for pieces of up to 2 MiB. */
+	 * none. Timeouts are in pieces of 2 MiB, aligned to that. */
 	void *(*alloc)(void *ctx, size_t bytes, size_t align);
 	void (*free)(void *ctx, void *mem, size_t bytes);
 	/* Both or none: make a thread that calls run(arg), as pthread_create()
-	 * does, and write a handle; 0 or -errno. Wait until that thread has
-	 * ended. */
+	 * does, and write a handle; 0 or -errno. Wait until run() has returned.
+	 * It leaves its thread with the worker's name and without signals. */
 	int (*thread_create)(void *ctx, void *(*run)(void *arg), void *arg,
 			     void **handle);
 	void (*thread_join)(void *ctx, void *handle);
@@ -226,7 +238,8 @@ int tkw_timer_start(struct tkw_timer *t);
  *         from now. <= 0: on the next turn, never inside this call. Beyond the
  *         end of time: never, but it can be cancelled.
  * id      written on success; may be NULL.
- * Return  0; -EINVAL: NULL, or no fn; -ENOMEM; -EAGAIN; -ESHUTDOWN; -EPERM.
+ * Return  0; -EINVAL: NULL, or no fn; -ENOMEM (the worker may have been started
+ *         all the same); -EAGAIN; -ESHUTDOWN; -EPERM.
  */
 int tkw_timer_schedule(struct tkw_timer *t, const struct tkw_task *task,
 		       int64_t delay_ns, uint64_t *id);
@@ -266,8 +279,10 @@ int tkw_timer_cancel_wait(struct tkw_timer *t, uint64_t id);
 /*
  * Give a pending timeout another deadline, earlier or later; it keeps its id.
  * Later is the cheap direction: about a store, for idle timeouts that every
- * packet pushes back. It takes its place in its new tick as if scheduled anew;
- * in the tick that it has, it keeps its place.
+ * packet pushes back. It stays in the order of the thread that scheduled it.
+ * Moved to an earlier tick it goes behind those that are there; to a later one,
+ * it takes its place there at some moment between this call and that tick; in
+ * the tick that it has, it keeps its place unless a turn has come to it.
  *
  * delay_ns, deadline_ns
  *         as in tkw_timer_schedule() and tkw_timer_schedule_at().
@@ -299,11 +314,12 @@ int tkw_timer_query(struct tkw_timer *t, uint64_t id,
  */
 int tkw_timer_print(struct tkw_timer *t, uint64_t id, char *buf, size_t size);
 
-/* How many timeouts are pending; running ones are not. 0 for NULL and in a
- * forked child. */
+/* How many timeouts are pending; running ones are not. It takes the lock of
+ * each shard. 0 for NULL and in a forked child. */
 uint64_t tkw_timer_pending(struct tkw_timer *t);
 
-/* The time on the timer's clock, in nanoseconds; 0 for NULL. */
+/* The time on the timer's clock, in nanoseconds, in a forked child too; 0 for
+ * NULL. */
 int64_t tkw_timer_now(struct tkw_timer *t);
 
 /* The law's terms; each timeout that was ever accepted is in one of them. */
@@ -328,7 +344,8 @@ int tkw_timer_ledger(struct tkw_timer *t, struct tkw_ledger *out);
  * Walk the whole timer and verify each invariant, in O(timeouts), under its
  * locks. For tests and for a suspicious mind; it changes nothing.
  *
- * Return  NULL: sound; else what is broken, as a static string.
+ * Return  NULL: sound; else what is broken, as a static string, which is also
+ *         what NULL and a timer of the parent of a fork get.
  */
 const char *tkw_timer_check(struct tkw_timer *t);
 
@@ -339,12 +356,14 @@ const char *tkw_timer_check(struct tkw_timer *t);
  *
  * next_ns
  *         when the next turn is needed: written on success, may be NULL. It is
- *         never later than the earliest deadline, and may be earlier, when far
- *         timeouts are to be brought nearer; TKW_NEVER_NS if nothing is
- *         pending. A schedule may make it earlier: see tkw_timer_next().
+ *         never later than the earliest tick that has something, and may be
+ *         earlier, when far timeouts are to be brought nearer; TKW_NEVER_NS if
+ *         nothing is pending that will ever be due. A schedule may make it
+ *         earlier: see tkw_timer_next().
  * Return  how many tasks ran, INT_MAX at most; -EINVAL: NULL, or the timer has
  *         a thread; -EBUSY: another thread is in a turn; -EDEADLK: called from
- *         a task of this timer; -ESHUTDOWN; -EPERM.
+ *         a task, an on-cancel callback or a visitor of this timer;
+ *         -ESHUTDOWN; -EPERM.
  */
 int tkw_timer_turn(struct tkw_timer *t, int64_t *next_ns);
 
@@ -378,7 +397,7 @@ int tkw_timer_is_stopped(struct tkw_timer *t);
  *
  * Return  0; -EINVAL: NULL; -EDEADLK: called from a task, an on-cancel
  *         callback or a visitor of this timer: nothing changed. In a forked
- *         child: 0, memory is freed and nothing else is touched.
+ *         child, outside of those: 0, and nothing but memory is touched.
  */
 int tkw_timer_destroy(struct tkw_timer *t);
 

@@ -45,7 +45,11 @@ void tkw__alarm_set(struct tkw__alarm *a, int64_t ns, bool relative)
 
 	if (ns <= 0)
 		ns = 1; /* 0 would disarm it */
-	if (ns != INT64_MAX) {
+	/* In more than 68 years: it may ring earlier, and time_t have 32 bits.
+	 */
+	if (ns != INT64_MAX && ns / NS_PER_SEC > INT32_MAX)
+		when.it_value.tv_sec = INT32_MAX;
+	else if (ns != INT64_MAX) {
 		when.it_value.tv_sec = (time_t)(ns / NS_PER_SEC);
 		when.it_value.tv_nsec = (long)(ns % NS_PER_SEC);
 	}

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum {
 	LARGE = 256 * 1024
@@ -13,7 +14,9 @@ enum {
 
 static size_t to_pages(size_t bytes)
 {
-	return (bytes + 4095) & ~(size_t)4095;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) & ~(page - 1);
 }
 
 /* Map more than needed, and cut off what lies before and behind. */
@@ -37,7 +40,7 @@ static void *map(size_t bytes, size_t align)
 void *tkw__memory_take(size_t bytes, size_t align)
 {
 	if (bytes >= LARGE)
-		return map(to_pages(bytes), align < 4096 ? 4096 : align);
+		return map(to_pages(bytes), to_pages(align));
 	return aligned_alloc(align, (bytes + align - 1) & ~(align - 1));
 }
 

@@ -36,6 +36,7 @@ void tkw__thread_become_worker(const char *name)
 	struct tkw__signals were;
 
 	tkw__signals_block(&were);
+	tkw__thread_no_cancel();
 	pthread_setname_np(pthread_self(), name);
 }
 
@@ -132,24 +133,26 @@ uint32_t tkw__cpus(void)
 
 static struct tkw__a32 forks;
 
+static struct tkw__lock watch_lock;
+
 static void forked(void)
 {
-	/* The child has one thread. */
+	/* The child has one thread, and that one does not hold the lock. */
+	watch_lock = (struct tkw__lock){ .state = { 0 } };
 	TKW__ADD(&forks, 1, RELAXED);
 }
 
 int tkw__forks_watch(void)
 {
-	static struct tkw__lock lock;
 	static bool watched;
 	int err = 0;
 
 	/* Not pthread_once(): a failure may be tried again. */
-	tkw__lock_take(&lock);
+	tkw__lock_take(&watch_lock);
 	if (!watched)
 		err = -pthread_atfork(NULL, NULL, forked);
 	watched = err == 0;
-	tkw__lock_drop(&lock);
+	tkw__lock_drop(&watch_lock);
 	return err;
 }
 

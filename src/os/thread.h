@@ -10,7 +10,8 @@
 int tkw__thread_create(void *(*run)(void *arg), void *arg, void **handle);
 void tkw__thread_join(void *handle);
 
-/* Fit the calling thread for a worker: its name, and no signals. */
+/* Fit the calling thread for a worker: its name, no signals, no cancellation.
+ */
 void tkw__thread_become_worker(const char *name);
 
 /* The signals of the calling thread: block all, and put back what was. What a

@@ -424,18 +424,26 @@ int tkw_timer_turn(struct tkw_timer *t, int64_t *next_ns)
 {
 	uint64_t fired;
 	uint64_t next;
+	int was;
 	int err;
 
-	if (t == NULL || !t->manual)
+	if (t == NULL)
 		return -EINVAL;
 	if (tkw__is_foreign(t))
 		return -EPERM;
+	if (!t->manual)
+		return -EINVAL;
 	if (tkw__frame_inside(t))
 		return -EDEADLK;
 	err = enter_turn(t);
 	if (err != 0)
 		return err;
+	/* Were the thread cancelled in a task, the turn would never end. */
+	was = tkw__thread_no_cancel();
 	fired = tkw__worker_turn(t, &next);
+	tkw__thread_restore_cancel(was);
+	if (tkw__is_foreign(t))
+		return -EPERM; /* a task has forked, and this is the child */
 	if (next_ns)
 		*next_ns = ns_of_next(t, next);
 	leave_turn(t);
@@ -483,18 +491,12 @@ static void close_shards(struct tkw_timer *t)
 /* Wait until nothing of the timer runs. */
 static void end_drive(struct tkw_timer *t, bool has_worker)
 {
-	int was;
-
 	if (t->manual)
 		await_turn(t);
 	if (!has_worker)
 		return;
 	tkw__worker_wake(t);
-	/* A join is a place to be cancelled in, and there the timer would stay
-	 * half stopped for ever. */
-	was = tkw__thread_no_cancel();
 	t->hooks.thread_join(t->hooks.ctx, t->thread);
-	tkw__thread_restore_cancel(was);
 }
 
 /* Take any timeout that is pending out of a shard; NULL: there is none. */
@@ -541,6 +543,8 @@ static void hand_over(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx)
 			info.state = TKW_TIMEOUT_PENDING;
 			if (visit)
 				show(t, &info, visit, ctx);
+			if (tkw__is_foreign(t))
+				return;
 			tkw__finish_ending(t, s, to);
 		}
 	}
@@ -549,6 +553,7 @@ static void hand_over(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx)
 int tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx)
 {
 	int has_worker;
+	int was;
 
 	if (t == NULL)
 		return -EINVAL;
@@ -559,9 +564,13 @@ int tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx)
 	has_worker = begin_stop(t);
 	if (has_worker < 0)
 		return 1;
+	/* Were the thread cancelled from here on, in the join or in a visitor,
+	 * the timer would stay half stopped for ever. */
+	was = tkw__thread_no_cancel();
 	close_shards(t);
 	end_drive(t, has_worker);
 	hand_over(t, visit, ctx);
+	tkw__thread_restore_cancel(was);
 	/* RELEASE pairs with the ACQUIRE of destroy. */
 	TKW__STORE(&t->state, TKW__STOPPED, RELEASE);
 	tkw__unpark_all(&t->state);
@@ -577,9 +586,10 @@ int tkw_timer_destroy(struct tkw_timer *t)
 {
 	if (t == NULL)
 		return -EINVAL;
+	if (tkw__frame_inside(t))
+		return -EDEADLK;
 	if (!tkw__is_foreign(t)) {
-		if (tkw_timer_stop(t, NULL, NULL) == -EDEADLK)
-			return -EDEADLK;
+		tkw_timer_stop(t, NULL, NULL);
 		while (TKW__LOAD(&t->state, ACQUIRE) != TKW__STOPPED)
 			tkw__park(&t->state, TKW__STOPPING);
 	}

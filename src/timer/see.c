@@ -13,6 +13,9 @@ struct tkw_timeout_info tkw__info_of(const struct tkw_timer *t,
 {
 	int64_t deadline_ns = tkw__deadline_of(t, to);
 
+	/* What runs is due, even if it was not when the clock was read. */
+	if (tkw__state(to) == TKW__RUNNING)
+		now_ns = tkw__max_i64(now_ns, deadline_ns);
 	return (struct tkw_timeout_info){
 		.id = tkw__shard_id(s, to),
 		.state = tkw__state(to) == TKW__PENDING ? TKW_TIMEOUT_PENDING

@@ -222,6 +222,14 @@ void *tkw__slab_put(struct tkw__slab *s, struct tkw__timeout *to)
 		s->spare = n;
 		return NULL;
 	}
+	/* Of two, keep the one whose generations are used up more: to give a
+	 * block back costs all its places those of the most used one. */
+	if (has_room(b) && s->directory->block[s->spare].top < b->top) {
+		uint32_t other = s->spare;
+
+		s->spare = n;
+		n = other;
+	}
 	return give_back(s, n);
 }
 

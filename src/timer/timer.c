@@ -90,10 +90,12 @@ int64_t tkw__deadline_of(const struct tkw_timer *t,
 			 const struct tkw__timeout *to)
 {
 	uint64_t tick = tkw_entry_tick(&to->entry);
+	uint64_t ns;
 
 	if (tick == TKW_TICK_NEVER)
 		return TKW_NEVER_NS;
-	return (int64_t)((tick + 1) * t->tick_ns - to->before * t->unit_ns);
+	ns = (tick + 1) * t->tick_ns - to->before * t->unit_ns;
+	return (int64_t)tkw__min_u64(ns, (uint64_t)TKW_NEVER_NS - 1);
 }
 
 bool tkw__reserve(struct tkw_timer *t)
@@ -256,9 +258,15 @@ void tkw__finish_ending(struct tkw_timer *t, struct tkw__shard *s,
 	void *block;
 
 	if (to->on_cancel) {
+		/* Were the thread cancelled in there it would never end. */
+		int was = tkw__thread_no_cancel();
+
 		tkw__frame_enter(&frame, t);
 		to->on_cancel(to->arg);
 		tkw__frame_leave(&frame);
+		tkw__thread_restore_cancel(was);
+		if (tkw__is_foreign(t))
+			return; /* it has forked, and this is the child */
 	}
 	tkw__lock_take(&s->lock);
 	block = tkw__shard_end(s, to);

@@ -35,10 +35,14 @@ enum {
 	BATCH = 128 /* entries brought or moved while a lock is held */
 };
 
+/* A task may have forked: then the child, which is here too, goes no further.
+ * It takes no lock from there on; to drop one that it does not hold is no
+ * matter, for nobody uses it there. */
 static bool is_stopping(const struct tkw_timer *t)
 {
-	/* ACQUIRE pairs with the RELEASE of begin_stop(). */
-	return TKW__LOAD(&t->state, ACQUIRE) >= TKW__STOPPING;
+	/* ACQUIRE pairs with the store of begin_stop(). */
+	return TKW__LOAD(&t->state, ACQUIRE) >= TKW__STOPPING ||
+	       tkw__is_foreign(t);
 }
 
 /* The first timeout of the due list is running from now on. */
@@ -87,6 +91,8 @@ static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
 
 		tkw__lock_drop(&s->lock);
 		call(t, id, to);
+		if (tkw__is_foreign(t))
+			break;
 		fired++;
 		tkw__lock_take_first(&s->lock);
 		block = tkw__shard_end(s, to);
@@ -141,7 +147,7 @@ static uint64_t begin_turn(struct tkw_timer *t, uint64_t to)
 		t->next[i] = tkw_wheel_next(s->wheel);
 		tkw__lock_drop(&s->lock);
 	}
-	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+	for (uint32_t i = 0; i <= t->shard_mask && !is_stopping(t); i++) {
 		tkw__lock_take_first(&t->shards[i].lock);
 		fired += run_due(t, &t->shards[i]);
 		tkw__lock_drop(&t->shards[i].lock);
@@ -173,11 +179,12 @@ uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next)
 	fired = begin_turn(t, to);
 	while ((tick = least_next(t)) <= to && !is_stopping(t)) {
 		for (uint32_t i = 0; i <= t->shard_mask; i++) {
-			if (t->next[i] <= tick)
+			if (t->next[i] <= tick && !is_stopping(t))
 				fired += run_tick(t, &t->shards[i], tick);
 		}
 	}
-	end_turn(t, to);
+	if (!tkw__is_foreign(t))
+		end_turn(t, to);
 	*next = least_next(t);
 	return fired;
 }
@@ -262,7 +269,8 @@ void *tkw__worker_run(void *timer)
 		uint64_t next;
 
 		tkw__worker_turn(t, &next);
-		if (next > (uint64_t)tkw__now(t) / t->tick_ns)
+		if (!is_stopping(t) &&
+		    next > (uint64_t)tkw__now(t) / t->tick_ns)
 			sleep_until(t, next);
 	}
 	return NULL;

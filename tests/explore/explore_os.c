@@ -51,6 +51,7 @@ void tkw__alarm_wait(struct tkw__alarm *a)
 {
 	explore_wait_until(EXPLORE_SPOT("wait for the alarm", ""),
 			   &alarms[a->fd].at);
+	alarms[a->fd].at = INT64_MAX; /* a ring is heard once */
 }
 
 int tkw__thread_create(void *(*run)(void *arg), void *arg, void **handle)

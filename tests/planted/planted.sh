@@ -81,8 +81,13 @@ try_patch()
 		>"$tree/log" 2>&1; then
 		say "$name: NOT FOUND by $target $*"
 		status=1
-	else
+	elif grep -q FAILED "$tree/log"; then
 		say "$name: found by $target $*"
+	else
+		# Not by a crash, a bad argument, or a test that does not end.
+		say "$name: $target $* ended, but not by a failed check:" \
+			"$(tail -n 3 "$tree/log")"
+		status=1
 	fi
 	patch -s -R -p1 -d "$tree" <"$file" ||
 		die "$name: cannot be taken back"
@@ -158,13 +163,15 @@ self_test()
 	-nothing like this
 	+is there
 	END
+	sed 's/^Test: .*/Test: explore_timer no_such_scenario/' \
+		"$scratch/harmless.patch" >"$scratch/nowhere.patch"
 	if sh "$0" "$1" "$scratch/harmless.patch" "$scratch/stale.patch" \
-		>"$log" 2>&1; then
+		"$scratch/nowhere.patch" >"$log" 2>&1; then
 		cat "$log"
 		die 'accepted a bug that nothing finds'
 	fi
 	for word in 'harmless: NOT FOUND' 'stale: does not apply' \
-		'2 bugs planted, 0 found'; do
+		'nowhere: .* not by a failed check' '3 bugs planted, 0 found'; do
 		grep -q "$word" "$log" && continue
 		cat "$log"
 		die 'rejected, but for another reason'

@@ -112,7 +112,7 @@ static void *turn_once(void *arg)
 
 static void run_begin(struct runner *r, struct timer_bed *b)
 {
-	r->b = b;
+	*r = (struct runner){ .b = b };
 	if (b->drive == TKW_DRIVE_MANUAL)
 		assert_int_equal(pthread_create(&r->thread, NULL, turn_once, r),
 				 0);

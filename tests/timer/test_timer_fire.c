@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define HOUR_NS (3600 * TKW_SEC)
-#define YEAR_NS (365 * 24 * HOUR_NS)
+#define YEAR_NS (HOUR_NS * 24 * 365)
 
 enum {
 	HIER = TKW_WHEEL_HIERARCHICAL,
@@ -854,7 +854,6 @@ BED_TEST(test_timer_scheduled_inside_a_turn_waits)
 /* --- 4.5: until its run begins ------------------------------------------ */
 
 struct meddler {
-	struct timer_bed *b;
 	uint64_t peers[4];
 	int results[4];
 	int state;
@@ -881,7 +880,7 @@ static void meddle(void *arg, const struct tkw_firing *firing)
 /* SPEC 4.5, fault 8: a task ends peers that are due in the same turn. */
 static void test_timer_can_be_cancelled_while_it_is_due(struct timer_bed *b)
 {
-	struct meddler m = { .b = b };
+	struct meddler m = { .state = 0 };
 	const struct tkw_task task = { .fn = meddle, .arg = &m };
 
 	m.peers[0] = bed_schedule(b, 0, 2 * TKW_MSEC);
@@ -910,7 +909,7 @@ BED_TEST(test_timer_can_be_cancelled_while_it_is_due)
 /* SPEC 4.5: what is due counts as pending, what runs does not. */
 static void test_timer_running_is_not_pending(struct timer_bed *b)
 {
-	struct meddler m = { .b = b };
+	struct meddler m = { .state = 0 };
 	const struct tkw_task task = { .fn = meddle, .arg = &m };
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
@@ -929,7 +928,6 @@ static void test_timer_running_is_not_pending(struct timer_bed *b)
 BED_TEST(test_timer_running_is_not_pending)
 
 struct again {
-	struct timer_bed *b;
 	sem_t done;
 	int left;
 	int second; /* of two schedules, at the limit */
@@ -953,7 +951,7 @@ static void schedule_again(void *arg, const struct tkw_firing *firing)
 static void test_timer_task_may_schedule_at_the_limit(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 1 };
-	struct again a = { .b = b, .left = 10 };
+	struct again a = { .left = 10 };
 	const struct tkw_task task = { .fn = schedule_again, .arg = &a };
 
 	sem_init(&a.done, 0, 0);
@@ -972,7 +970,7 @@ BED_TEST(test_timer_task_may_schedule_at_the_limit)
 static void test_timer_due_peers_hold_their_places(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 2 };
-	struct again a = { .b = b, .left = 1 };
+	struct again a = { .left = 1 };
 	const struct tkw_task task = { .fn = schedule_again, .arg = &a };
 
 	sem_init(&a.done, 0, 0);

@@ -303,7 +303,7 @@ static void test_timer_keeps_its_slack(struct timer_bed *b)
 	assert_int_equal(tkw_timer_schedule_at(b->t, &task, deadline_ns, &id),
 			 0);
 	for (i = 0; i < 20; i++) {
-		deadline_ns = BED_START_NS + (i * 37 % 20) * 5 * TKW_MSEC +
+		deadline_ns = BED_START_NS + (i * 37 % 20) * (5 * TKW_MSEC) +
 			      400 * TKW_MSEC;
 		assert_int_equal(tkw_timer_reschedule_at(b->t, id, deadline_ns),
 				 0);
@@ -523,7 +523,7 @@ static void note_thread(void *arg, const struct tkw_firing *firing)
 /* SPEC 4.2, 5.5: on the clock of the system, asleep for an hour. */
 static void test_timer_moved_earlier_wakes_the_worker(void **state)
 {
-	struct visit v;
+	struct visit v = { .tid = 0 };
 	const struct tkw_task task = { .fn = note_thread, .arg = &v };
 	struct tkw_timer *t;
 	uint64_t id;
@@ -552,7 +552,7 @@ static void test_timer_moved_later_wakes_nobody(struct timer_bed *b)
 		ROUNDS = 100
 	};
 	const uint64_t id = bed_schedule(b, 1, HOUR_NS);
-	struct visit v;
+	struct visit v = { .tid = 0 };
 	const struct tkw_task task = { .fn = note_thread, .arg = &v };
 	uint64_t before;
 	int64_t i;

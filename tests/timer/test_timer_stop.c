@@ -102,7 +102,7 @@ static void *turn_once(void *arg)
 
 static void run_begin(struct runner *r, struct timer_bed *b)
 {
-	r->b = b;
+	*r = (struct runner){ .b = b };
 	if (b->drive == TKW_DRIVE_MANUAL)
 		assert_int_equal(pthread_create(&r->thread, NULL, turn_once, r),
 				 0);
@@ -680,7 +680,7 @@ static void visit_and_call(const struct tkw_timeout_info *info, void *ctx)
 
 	if (g->visited++ > 0)
 		return;
-	while (g->ids[i] != info->id && i < 3)
+	while (i < 3 && g->ids[i] != info->id)
 		i++;
 	g->own_cancel = tkw_timer_cancel(t, info->id);
 	g->own_wait = tkw_timer_cancel_wait(t, info->id);
