@@ -19,8 +19,7 @@ enum {
 	CHECK_FIRST = 4096,
 	DEPTH_MAX = 2,
 	RECENT = 4096,
-	SKIPS_MAX = 64,
-	LONER_STEPS = 16
+	SKIPS_MAX = 64
 };
 
 static _Thread_local struct actor *me;
@@ -146,15 +145,11 @@ static void tend(struct actor *a, struct record *r, uint64_t dice)
 	bool near = record_is_near(r, a->now_ns);
 	uint32_t k = (dice >> 48) & 63;
 
-	if (near && actor_wants_fires(a)) {
-		skip(a);
-		return;
-	}
 	if (a->crowded > 0) {
 		a->crowded--;
 		k = 0;
 	}
-	if (near && k >= 24)
+	if (k >= 24 || (near && actor_wants_fires(a)))
 		skip(a);
 	else if (k < 15)
 		call_cancel(a, r, false);
@@ -162,10 +157,8 @@ static void tend(struct actor *a, struct record *r, uint64_t dice)
 		call_wait_for_own(a, r);
 	else if (k < 23)
 		call_reschedule(a, r, false);
-	else if (k < 24)
-		call_query(a, r);
 	else
-		skip(a);
+		call_query(a, r);
 }
 
 static void meddle(struct actor *a, uint64_t dice)
@@ -188,25 +181,30 @@ static void meddle(struct actor *a, uint64_t dice)
 }
 
 /* Memory of its own, which is freed as soon as the timer allows it. */
-static void schedule_loner(struct actor *a, uint64_t dice)
+static void start_loner(struct actor *a, uint64_t dice)
 {
 	struct record *r = aligned_alloc(alignof(struct record), sizeof(*r));
-	uint32_t i;
 
 	if (!r)
 		abort();
 	*r = (struct record){ 0 };
-	if (schedule(a, r, (int64_t)(dice & 0xffff))) {
-		for (i = (dice >> 16) % LONER_STEPS; i > 0; i--)
-			actor_step(a);
-		call_wait_for_own(a, r);
-		if (!record_is_over(r))
-			stress_fault(STRESS_UNENDED,
-				     "not over after its cancel_wait");
-		record_judge(r);
-		actor_count(a, STRESS_WAIT_FREED);
-	}
+	if (schedule(a, r, (int64_t)(dice & 0xffff)))
+		a->loner = r;
+	else
+		free(r);
+}
+
+static void end_loner(struct actor *a)
+{
+	struct record *r = a->loner;
+
+	call_wait_for_own(a, r);
+	if (!record_is_over(r))
+		stress_fault(STRESS_UNENDED, "not over after its cancel_wait");
+	record_judge(r);
 	free(r);
+	a->loner = NULL;
+	actor_count(a, STRESS_WAIT_FREED);
 }
 
 static void step_seldom(struct actor *a, uint64_t dice)
@@ -220,8 +218,10 @@ static void step_seldom(struct actor *a, uint64_t dice)
 			call_check(a);
 		if (a->can_meet && a->steps % MEET_STEPS == CLOCK_STEPS)
 			meeting_hold(a);
-		if ((dice & 15) == 0)
-			schedule_loner(a, dice >> 8);
+		if (a->loner)
+			end_loner(a);
+		else if ((dice & 7) == 0)
+			start_loner(a, dice >> 8);
 	}
 	a->now_ns = tkw_timer_now(a->scene->timer);
 }
@@ -243,6 +243,12 @@ void actor_step(struct actor *a)
 		a->skipped = 0;
 	if ((dice >> 56) < 64)
 		meddle(a, actor_roll(a));
+}
+
+void actor_leave(struct actor *a)
+{
+	if (a->loner)
+		end_loner(a);
 }
 
 /* ---- the rest ---- */

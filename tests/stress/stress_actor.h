@@ -69,6 +69,7 @@ struct actor {
 	/* of its records, lately: how many have ended, how many by firing */
 	uint32_t ended;
 	uint32_t ended_fired;
+	struct record *loner; /* has memory of its own */
 	uint64_t old_ids[STRESS_OLD_IDS];
 	struct stress_counts counts;
 	struct meeting meeting;
@@ -83,6 +84,9 @@ void actor_set_worker(struct actor *a);
 
 /* One step of whatever the dice say. */
 void actor_step(struct actor *a);
+
+/* No more steps: end what the pool does not hold. */
+void actor_leave(struct actor *a);
 
 /* Its timeout is over: judge it. */
 void actor_harvest(struct actor *a, struct record *r);

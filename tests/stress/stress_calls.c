@@ -49,24 +49,19 @@ bool call_may_be_stopped(struct scene *s)
 int64_t call_pick_delay(uint64_t dice)
 {
 	int64_t near = (int64_t)((dice >> 32) * NEAR_NS >> 32);
+	uint32_t k = dice & 31;
 
-	switch (dice & 31) {
-	case 0:
+	if (k == 0)
 		return 0;
-	case 1:
+	if (k == 1)
 		return -near;
-	case 2:
-	case 3:
+	if (k < 4)
 		return near / 64;
-	case 4:
+	if (k == 4)
 		return TKW_NEVER_NS;
-	case 5:
-	case 6:
-	case 7:
+	if (k < 8)
 		return 3600 * TKW_SEC + near * 1000;
-	default:
-		return near;
-	}
+	return near;
 }
 
 static int64_t deadline_after(const struct actor *a, int64_t delay_ns)

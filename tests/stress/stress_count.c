@@ -116,23 +116,28 @@ const char *stress_missing(const struct stress_counts *c, int first, int last)
 	return NULL;
 }
 
-void stress_fault(enum stress_fault fault, const char *format, ...)
+static void count_fault(enum stress_fault fault, const char *what)
 {
 	uint64_t before = atomic_fetch_add_explicit(&faults[fault], 1,
 						    memory_order_relaxed);
-	char what[200];
-	va_list args;
 
-	if (before < FAULTS_SAID) {
-		va_start(args, format);
-		vsnprintf(what, sizeof(what), format, args);
-		va_end(args);
+	if (before < FAULTS_SAID)
 		fprintf(stderr, "FAULT: %s: %s\n", fault_names[fault], what);
-	}
 	if (before >= FAULTS_ENOUGH) {
 		fprintf(stderr, "FAILED: too many faults to go on\n");
 		_Exit(1);
 	}
+}
+
+void stress_fault(enum stress_fault fault, const char *format, ...)
+{
+	char what[200];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	count_fault(fault, what);
 }
 
 uint64_t stress_faults(void)

@@ -88,6 +88,7 @@ struct life {
 		actors[STRESS_THREADS_MAX + 1]; /* the last: the worker's */
 	struct actor chief;                     /* the calling thread's */
 	struct record *records;
+	pthread_t ids[STRESS_THREADS_MAX];
 	sem_t ripe; /* a thread has its quota */
 	_Atomic bool is_ripe;
 	_Atomic uint32_t stepping; /* threads that are not at rest */
@@ -279,6 +280,7 @@ static void *act(void *arg)
 	if (!life.scene.manual)
 		meeting_drill(a, life.threads);
 	step_to_the_end(a);
+	actor_leave(a);
 	atomic_fetch_sub_explicit(&life.stepping, 1, memory_order_relaxed);
 	/* Others may be waiting for their tasks to run. A stop hands over. */
 	while (life.scene.manual && a == &life.actors[0] &&
@@ -290,14 +292,15 @@ static void *act(void *arg)
 	return NULL;
 }
 
-static void start_threads(pthread_t *ids)
+static void start_threads(void)
 {
 	uint32_t i;
 
 	atomic_store_explicit(&life.stepping, life.threads,
 			      memory_order_relaxed);
 	for (i = 0; i < life.threads; i++) {
-		int err = pthread_create(&ids[i], NULL, act, &life.actors[i]);
+		int err = pthread_create(&life.ids[i], NULL, act,
+					 &life.actors[i]);
 
 		if (err) {
 			fprintf(stderr, "FAILED: pthread_create: %s\n",
@@ -416,7 +419,7 @@ static void judge_sums(const struct stress_counts *c)
 			     seen(c, STRESS_ACCEPTED), ended);
 }
 
-static void end(const pthread_t *ids, struct stress_counts *sum)
+static void end(struct stress_counts *sum)
 {
 	uint32_t i;
 	int err;
@@ -430,7 +433,7 @@ static void end(const pthread_t *ids, struct stress_counts *sum)
 		life.chief.counts.n[STRESS_STOPPED]++;
 	}
 	for (i = 0; i < life.threads; i++)
-		pthread_join(ids[i], NULL);
+		pthread_join(life.ids[i], NULL);
 	if (life.end == END_DRAIN)
 		drain();
 	if (life.end != END_DESTROY) {
@@ -448,7 +451,6 @@ static void end(const pthread_t *ids, struct stress_counts *sum)
 
 void life_run(const struct life_plan *plan, struct stress_counts *total)
 {
-	pthread_t ids[STRESS_THREADS_MAX];
 	struct stress_counts sum;
 
 	if (!life.records)
@@ -458,8 +460,8 @@ void life_run(const struct life_plan *plan, struct stress_counts *total)
 	if (!life.records)
 		abort();
 	begin(plan);
-	start_threads(ids);
-	end(ids, &sum);
+	start_threads();
+	end(&sum);
 	judge_records();
 	sum_up(&sum);
 	judge_sums(&sum);
