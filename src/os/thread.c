@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -79,24 +80,30 @@ struct tkw__local *tkw__thread_local(void)
 /* CPUs' worth of time that one cgroup may take, rounded up; 0: any. */
 static uint32_t quota_of(const char *folder)
 {
-	unsigned long long quota, period;
+	unsigned long long quota = 0;
+	unsigned long long period = 0;
 	char path[512];
+	char line[64];
+	char *end;
 	FILE *f;
-	int got;
 
 	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", folder);
 	f = fopen(path, "re");
 	if (f == NULL)
 		return 0;
-	got = fscanf(f, "%llu %llu", &quota, &period); /* or "max 100000" */
+	/* "200000 100000", or "max 100000" */
+	if (fgets(line, sizeof(line), f)) {
+		quota = strtoull(line, &end, 10);
+		period = strtoull(end, NULL, 10);
+	}
 	fclose(f);
-	if (got != 2 || period == 0)
+	if (quota == 0 || period == 0)
 		return 0;
 	return (uint32_t)((quota + period - 1) / period);
 }
 
 /* The same for the process's own cgroup and those above it. */
-static uint32_t quota(void)
+static uint32_t quota_in_cpus(void)
 {
 	char line[400];
 	uint32_t least = 0;
@@ -122,7 +129,7 @@ static uint32_t quota(void)
 
 uint32_t tkw__cpus(void)
 {
-	uint32_t limit = quota();
+	uint32_t limit = quota_in_cpus();
 	uint32_t cpus = 1;
 	cpu_set_t set;
 

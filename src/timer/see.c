@@ -66,7 +66,7 @@ static void print_time(char *buf, size_t size, int64_t ns)
 		int64_t ns;
 		const char *name;
 	} units[] = {
-		{ 24 * 3600 * TKW_SEC, "d" },
+		{ INT64_C(24) * 3600 * TKW_SEC, "d" },
 		{ 3600 * TKW_SEC, "h" },
 		{ 60 * TKW_SEC, "min" },
 		{ TKW_SEC, "s" },
