@@ -215,7 +215,7 @@ static void storm(struct tkw_timer *t, struct fault_memory *m, uint64_t *ids,
 	for (i = 1; i < STORM; i++)
 		must(tkw_timer_schedule(
 			     t, &task,
-			     60 * TKW_SEC +
+			     24 * (3600 * TKW_SEC) +
 				     (int64_t)fault_below(seed, 3600 * TKW_SEC),
 			     &ids[i]) == 0);
 	must(m->live_bytes >= 64 * (unsigned long)STORM);

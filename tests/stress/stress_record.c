@@ -62,11 +62,11 @@ static void judge_time(const struct record *r, const struct tkw_firing *f,
 
 	if (floor > *seen_ns || f->deadline_ns > *seen_ns)
 		*seen_ns = tkw_timer_now(f->timer);
-	if (floor > *seen_ns || f->deadline_ns > *seen_ns)
+	if (floor > *seen_ns || f->deadline_ns > *seen_ns || f->late_ns < 0)
 		stress_fault(STRESS_EARLY,
 			     "now %" PRId64 ", asked for %" PRId64
-			     " or later, deadline %" PRId64,
-			     *seen_ns, floor, f->deadline_ns);
+			     " or later, deadline %" PRId64 ", late %" PRId64,
+			     *seen_ns, floor, f->deadline_ns, f->late_ns);
 	else if (f->deadline_ns < floor)
 		stress_fault(STRESS_EARLY,
 			     "deadline %" PRId64 ", asked for %" PRId64,
