@@ -238,6 +238,10 @@ void actor_step(struct actor *a)
 		tend(a, r, dice);
 		return;
 	}
+	if (a->crowded > 0) {
+		a->crowded--;
+		return;
+	}
 	actor_harvest(a, r);
 	if (schedule(a, r, call_pick_delay(dice)))
 		a->skipped = 0;
