@@ -158,20 +158,18 @@ static struct phase explore_all(const struct explore_scenario *sc,
 				struct explore_seen *seen)
 {
 	uint64_t before = seen->count;
-	struct explore_result r = { .all = true };
 	struct phase p = { .bound = 0 };
+	uint64_t runs = 0;
 
 	how.runs = UINT64_MAX;
-	while (r.all && how.bound <= MOST_BOUND && seen->count < how.until) {
-		uint64_t runs = r.runs;
+	while (how.bound <= MOST_BOUND && seen->count < how.until) {
+		const struct explore_result r = explore_run(sc, &how, seen);
 
-		r = explore_run(sc, &how, seen);
 		/* No more than with the bound before: that was everything. */
-		if (r.runs == runs)
+		if (!r.all || r.runs == runs)
 			break;
-		if (r.all)
-			p.bound = how.bound;
-		how.bound++;
+		runs = r.runs;
+		p.bound = how.bound++;
 	}
 	p.orders = seen->count - before;
 	return p;

@@ -211,7 +211,7 @@ static void *hook_alloc(void *ctx, size_t bytes, size_t align)
 		align = sizeof(void *);
 	must(posix_memalign(&mem, align, bytes) == 0);
 	/* Nobody may count on zeros. */
-	memset(mem, 0xa5, bytes < 4096 ? bytes : 4096);
+	memset(mem, FAULT_FILL, bytes);
 	fault_memory_note(m, bytes);
 	return mem;
 }

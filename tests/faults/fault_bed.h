@@ -102,6 +102,9 @@ void fault_await_sleep(pid_t tid, atomic_bool *over);
 
 /* --- memory ------------------------------------------------------------ */
 
+/* What each byte of new memory is. */
+#define FAULT_FILL 0x41
+
 /* What went through the alloc and free hooks. */
 struct fault_memory {
 	atomic_ulong calls;     /* of alloc */

@@ -167,6 +167,34 @@ static void fault_21_ids_that_are_nearly_right_end_nobody(void **state)
 	crowd_close(&c);
 }
 
+/* SPEC 3.5, fault 21: what lies in memory that was never used looks like a
+ * pending timeout of the generation 0x414141. */
+static void fault_21_unused_memory_names_nobody(void **state)
+{
+	struct tkw_timer_hooks hooks = { .ctx = NULL };
+	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
+					      .drive = fault_drive(state),
+					      .shards = 1,
+					      .hooks = &hooks };
+	const struct tkw_task task = { .fn = ignore };
+	const uint64_t generation = FAULT_FILL * UINT64_C(0x10101);
+	struct fault_memory m;
+	struct tkw_timer *t;
+	uint64_t index;
+	uint64_t id;
+
+	fault_memory_hooks(&m, &hooks);
+	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
+	assert_int_equal(tkw_timer_schedule(t, &task, 3600 * TKW_SEC, &id), 0);
+	for (index = 0; index < 100000; index++) {
+		if ((index << 24 | generation) != id)
+			must(tkw_timer_cancel(t, index << 24 | generation) ==
+			     -ENOENT);
+	}
+	assert_int_equal(fault_ledger(t).pending, 1);
+	assert_int_equal(tkw_timer_destroy(t), 0);
+}
+
 /* SPEC 3.5, fault 21: ids of one timer mean nothing to another, most likely. */
 static void fault_21_ids_of_another_timer_do_not_crash(void **state)
 {
@@ -487,6 +515,7 @@ int main(void)
 		FAULT_BOTH(fault_21_made_up_ids_are_refused),
 		FAULT_BOTH(fault_21_random_ids_end_nobody),
 		FAULT_BOTH(fault_21_ids_that_are_nearly_right_end_nobody),
+		FAULT_BOTH(fault_21_unused_memory_names_nobody),
 		FAULT_BOTH(fault_21_ids_of_another_timer_do_not_crash),
 		BED_TESTS(fault_21_stale_ids_are_refused),
 		BED_TESTS(fault_22_the_second_cancel_finds_nothing),

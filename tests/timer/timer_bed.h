@@ -49,10 +49,8 @@ struct timer_bed {
 	int64_t now_ns;
 	struct bed_fired *fired; /* in order */
 	size_t fired_count;
-	size_t fired_room;
 	uint64_t *cancelled; /* tags, in order of the on-cancel calls */
 	size_t cancelled_count;
-	size_t cancelled_room;
 	uint64_t markers; /* fired, of bed_pass() and bed_wake() */
 	char log[256];    /* the last line logged */
 	size_t log_count;
