@@ -365,8 +365,7 @@ int tkw_timer_start(struct tkw_timer *t)
 	return tkw__ensure_started(t);
 }
 
-/* --- the manual drive ------------------------------------------------------
- */
+/* --- the manual drive --------------------------------------------------- */
 
 static int64_t ns_of_next(struct tkw_timer *t, uint64_t tick)
 {
@@ -460,8 +459,7 @@ int tkw_timer_next(struct tkw_timer *t, int64_t *next_ns)
 	return 0;
 }
 
-/* --- stop and destroy ------------------------------------------------------
- */
+/* --- stop and destroy --------------------------------------------------- */
 
 /* Win the stop, or lose it. Return  whether there was a worker; -1: lost. */
 static int begin_stop(struct tkw_timer *t)

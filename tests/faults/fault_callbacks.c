@@ -8,8 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- 6: loops
- * ----------------------------------------------------------------- */
+/* --- 6: loops ----------------------------------------------------------- */
 
 enum {
 	LOOPS = 300
@@ -395,8 +394,7 @@ static void fault_09_a_visitor_cannot_end_its_timer(struct timer_bed *b)
 }
 BED_TEST(fault_09_a_visitor_cannot_end_its_timer)
 
-/* --- 10: cancel_wait
- * ----------------------------------------------------------- */
+/* --- 10: cancel_wait ---------------------------------------------------- */
 
 enum {
 	WAITERS = 3
@@ -722,8 +720,7 @@ fault_11_the_round_that_was_waited_for_is_the_last(struct timer_bed *b)
 }
 BED_TEST(fault_11_the_round_that_was_waited_for_is_the_last)
 
-/* --- 12: exit()
- * ------------------------------------------------------------------ */
+/* --- 12: exit() --------------------------------------------------------- */
 
 static struct tkw_timer *exiting;
 

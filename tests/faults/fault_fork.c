@@ -85,8 +85,7 @@ static void expect_good_end(pid_t child)
 	must(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* --- a quiet fork
- * ---------------------------------------------------------------- */
+/* --- a quiet fork ------------------------------------------------------- */
 
 /* SPEC 6.7, fault 29 */
 static void fault_29_in_a_child_a_timer_is_inert(void **state)
@@ -213,8 +212,7 @@ static void fault_29_a_child_makes_its_own_timers(void **state)
 	must(tkw_timer_destroy(mine) == 0);
 }
 
-/* --- a fork from inside
- * -------------------------------------------------------- */
+/* --- a fork from inside ------------------------------------------------- */
 
 static void fork_from_task(void *arg, const struct tkw_firing *f)
 {
@@ -261,8 +259,177 @@ static void fault_29_a_task_forks(void **state)
 	fault_pump_close(&p);
 }
 
-/* --- a fork while a lock is held
- * ------------------------------------------------- */
+/* Forks and returns, in both processes. */
+struct brancher {
+	struct tkw_timer *t;
+	pid_t child; /* 0 in the child */
+};
+
+static void branch(struct brancher *b)
+{
+	b->child = fork_child();
+}
+
+static void branch_in_task(void *arg, const struct tkw_firing *f)
+{
+	(void)f;
+	atomic_fetch_add(&fired, 1);
+	branch(arg);
+}
+
+static void branch_in_visitor(const struct tkw_timeout_info *info, void *ctx)
+{
+	(void)info;
+	branch(ctx);
+}
+
+/* The child ends here, the parent sees that. */
+static void end_branch(const struct brancher *b)
+{
+	if (b->child == 0) {
+		expect_inert(b->t, 1);
+		must(fired <= 1 && cancelled == 0);
+		must(tkw_timer_destroy(b->t) == 0);
+		_exit(0);
+	}
+	expect_good_end(b->child);
+}
+
+static struct tkw_timer *with_two_due(struct brancher *b,
+				      const struct tkw_timer_config *cfg)
+{
+	const struct tkw_task task = { .fn = branch_in_task, .arg = b };
+	struct tkw_timer *t;
+
+	fired = 0;
+	cancelled = 0;
+	must(tkw_timer_create(&t, cfg) == 0);
+	b->t = t;
+	b->child = -1;
+	must(tkw_timer_schedule_at(t, &task, 0, NULL) == 0);
+	must(tkw_timer_schedule_at(t, &counted, 0, NULL) == 0);
+	return t;
+}
+
+/* SPEC 6.7, fault 29: what is due behind the fork is the parent's alone. */
+static void fault_29_a_child_returns_from_a_task_in_a_turn(void **state)
+{
+	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
+					      .drive = TKW_DRIVE_MANUAL };
+	struct brancher b;
+	struct tkw_timer *t = with_two_due(&b, &cfg);
+	int said;
+
+	(void)state;
+	said = tkw_timer_turn(t, NULL);
+	if (b.child == 0)
+		must(said == -EPERM && fired == 1);
+	end_branch(&b);
+	assert_int_equal(said, 2);
+	assert_int_equal(fired, 2);
+	assert_int_equal(fault_ledger(t).fired, 2);
+	assert_int_equal(tkw_timer_destroy(t), 0);
+}
+
+struct body {
+	void *(*run)(void *arg);
+	void *arg;
+	const struct brancher *b;
+	pthread_t thread;
+};
+
+/* A worker, which comes out of its function in the child too. */
+static void *work(void *arg)
+{
+	const struct body *body = arg;
+
+	body->run(body->arg);
+	if (body->b->child == 0)
+		end_branch(body->b);
+	return NULL;
+}
+
+static int body_create(void *ctx, void *(*run)(void *arg), void *arg,
+		       void **handle)
+{
+	struct body *body = ctx;
+
+	body->run = run;
+	body->arg = arg;
+	*handle = body;
+	fault_spawn(&body->thread, work, body);
+	return 0;
+}
+
+static void body_join(void *ctx, void *handle)
+{
+	(void)ctx;
+	fault_join(((struct body *)handle)->thread);
+}
+
+/* SPEC 6.7, fault 29: in the child the worker's function returns. */
+static void fault_29_a_child_returns_from_a_task_of_the_worker(void **state)
+{
+	struct brancher b;
+	struct body body = { .b = &b };
+	const struct tkw_timer_hooks hooks = { .ctx = &body,
+					       .thread_create = body_create,
+					       .thread_join = body_join };
+	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
+					      .hooks = &hooks };
+	struct tkw_timer *t = with_two_due(&b, &cfg);
+
+	(void)state;
+	fault_await(&fired, 2);
+	assert_int_equal(tkw_timer_destroy(t), 0);
+	assert_true(b.child > 0);
+	end_branch(&b);
+}
+
+static void branch_in_on_cancel(void *arg)
+{
+	branch(arg);
+}
+
+/* SPEC 6.7, fault 29: from an on-cancel of a cancel, from a visitor, and from
+ * the on-cancel that follows it. */
+static void fault_29_a_child_returns_from_other_callbacks(void **state)
+{
+	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
+					      .drive = TKW_DRIVE_MANUAL };
+	struct brancher b = { .child = -1 };
+	const struct tkw_task task = { .fn = count,
+				       .arg = &b,
+				       .on_cancel = branch_in_on_cancel };
+	struct tkw_timer *t;
+	uint64_t id;
+
+	(void)state;
+	fired = 0;
+	cancelled = 0;
+	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
+	b.t = t;
+	must(tkw_timer_schedule(t, &task, 0, &id) == 0);
+	must(tkw_timer_cancel(t, id) == 0);
+	end_branch(&b);
+	must(tkw_timer_schedule(t, &task, 0, &id) == 0);
+	must(tkw_timer_stop(t, NULL, NULL) == 0);
+	end_branch(&b);
+	assert_int_equal(fault_ledger(t).cancelled, 1);
+	assert_int_equal(fault_ledger(t).handed_over, 1);
+	assert_int_equal(tkw_timer_destroy(t), 0);
+
+	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
+	b.t = t;
+	must(tkw_timer_schedule(t, &counted, 0, &id) == 0);
+	must(tkw_timer_stop(t, branch_in_visitor, &b) == 0);
+	end_branch(&b);
+	assert_int_equal(cancelled, 1);
+	assert_int_equal(fault_ledger(t).handed_over, 1);
+	assert_int_equal(tkw_timer_destroy(t), 0);
+}
+
+/* --- a fork while a lock is held ---------------------------------------- */
 
 enum {
 	PIECES = 4096,
@@ -508,8 +675,7 @@ static void fault_29_a_fork_finds_the_timer_half_started(void **state)
 	assert_int_equal(tkw_timer_destroy(ambush.t), 0);
 }
 
-/* --- a fork among busy threads
- * ------------------------------------------------- */
+/* --- a fork among busy threads ------------------------------------------ */
 
 enum {
 	BUSY = 3,
@@ -585,6 +751,11 @@ int main(void)
 		FAULT_BOTH(fault_29_whatever_the_state_of_the_timer),
 		FAULT_BOTH(fault_29_a_child_makes_its_own_timers),
 		FAULT_BOTH(fault_29_a_task_forks),
+		cmocka_unit_test(
+			fault_29_a_child_returns_from_a_task_in_a_turn),
+		cmocka_unit_test(
+			fault_29_a_child_returns_from_a_task_of_the_worker),
+		cmocka_unit_test(fault_29_a_child_returns_from_other_callbacks),
 		FAULT_BOTH(fault_29_a_fork_finds_the_timer_half_changed),
 		cmocka_unit_test(fault_29_a_fork_finds_the_timer_half_started),
 		FAULT_BOTH(fault_29_forks_among_busy_threads),

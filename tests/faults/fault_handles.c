@@ -42,8 +42,7 @@ static void expect_no_such(struct tkw_timer *t, uint64_t id)
 	must(strcmp(text, "as is") == 0);
 }
 
-/* --- 21
- * ------------------------------------------------------------------------ */
+/* --- 21 ----------------------------------------------------------------- */
 
 /* A timer with live timeouts in each of its shards, and no turn to come. */
 struct crowd {
@@ -238,8 +237,7 @@ static void fault_21_stale_ids_are_refused(struct timer_bed *b)
 }
 BED_TEST(fault_21_stale_ids_are_refused)
 
-/* --- 22
- * ------------------------------------------------------------------------ */
+/* --- 22 ----------------------------------------------------------------- */
 
 /* SPEC 5.2, fault 22 */
 static void fault_22_the_second_cancel_finds_nothing(struct timer_bed *b)
@@ -337,8 +335,7 @@ static void fault_22_of_many_cancels_at_once_one_wins(void **state)
 	pthread_barrier_destroy(&d.end);
 }
 
-/* --- 23
- * ------------------------------------------------------------------------ */
+/* --- 23 ----------------------------------------------------------------- */
 
 enum {
 	RACERS = 100000 / FAULT_SLOWNESS,

@@ -425,8 +425,7 @@ static void fault_28_a_stop_before_the_start_is_for_good(void **state)
 	assert_int_equal(tkw_timer_destroy(t), 0);
 }
 
-/* --- 30: a storm of signals
- * --------------------------------------------------- */
+/* --- 30: a storm of signals --------------------------------------------- */
 
 enum {
 	STORMED = 3,
@@ -718,6 +717,47 @@ static void wait_for_task(struct doomed_calls *d, struct tkw_timer *t)
 	d->calls++;
 }
 
+static void testcancel_in_task(void *arg, const struct tkw_firing *f)
+{
+	(void)f;
+	pthread_testcancel();
+	((struct doomed_calls *)arg)->calls++;
+}
+
+static void testcancel_in_on_cancel(void *arg)
+{
+	pthread_testcancel();
+	((struct doomed_calls *)arg)->calls++;
+}
+
+static void testcancel_in_visitor(const struct tkw_timeout_info *info,
+				  void *ctx)
+{
+	(void)info;
+	testcancel_in_on_cancel(ctx);
+}
+
+/* The functions that the calls call back are no places either. */
+static void call_back(struct doomed_calls *d, struct tkw_timer *t)
+{
+	const struct tkw_task task = { .fn = testcancel_in_task,
+				       .arg = d,
+				       .on_cancel = testcancel_in_on_cancel };
+	uint64_t id;
+
+	must(tkw_timer_schedule(t, &task, 3600 * TKW_SEC, &id) == 0);
+	must(tkw_timer_cancel(t, id) == 0);
+	d->calls++;
+	if (d->drive == TKW_DRIVE_MANUAL) {
+		must(tkw_timer_schedule(t, &task, 0, NULL) == 0);
+		must(tkw_timer_turn(t, NULL) == 1);
+		d->calls++;
+	}
+	must(tkw_timer_schedule(t, &task, 3600 * TKW_SEC, NULL) == 0);
+	must(tkw_timer_stop(t, testcancel_in_visitor, d) == 0);
+	d->calls++;
+}
+
 static void call_all(struct doomed_calls *d, struct tkw_timer *t)
 {
 	const struct tkw_task task = { .fn = ignore };
@@ -734,8 +774,7 @@ static void call_all(struct doomed_calls *d, struct tkw_timer *t)
 	must(tkw_timer_check(t) == NULL);
 	must(tkw_timer_cancel(t, id) == 0);
 	d->calls++;
-	must(tkw_timer_stop(t, NULL, NULL) == 0);
-	d->calls++;
+	call_back(d, t);
 }
 
 static void create_and_destroy(struct doomed_calls *d)
@@ -793,7 +832,7 @@ static void fault_31_calls_are_no_cancellation_points(void **state)
 
 	assert_int_equal(tkw_timer_create(&d.t, &cfg), 0);
 	call_doomed(&d);
-	assert_int_equal(d.calls, d.drive == TKW_DRIVE_THREAD ? 4 : 2);
+	assert_int_equal(d.calls, 8);
 	assert_int_equal(tkw_timer_destroy(d.t), 0);
 }
 
@@ -811,8 +850,7 @@ static void fault_31_create_and_destroy_are_none_either(void **state)
 	assert_int_equal(d.m.live, 0);
 }
 
-/* --- 32: the process ends, or the library goes
- * --------------------------------- */
+/* --- 32: the process ends, or the library goes -------------------------- */
 
 static struct tkw_timer *immortal;
 

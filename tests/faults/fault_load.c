@@ -24,8 +24,7 @@ static void count(void *arg, const struct tkw_firing *f)
 	atomic_fetch_add((atomic_ulong *)arg, 1);
 }
 
-/* --- 34: max pending
- * ------------------------------------------------------------ */
+/* --- 34: max pending ---------------------------------------------------- */
 
 enum {
 	LIMIT = 100
@@ -181,8 +180,7 @@ static void fault_34_many_threads_share_the_limit(void **state)
 	pthread_barrier_destroy(&r.end);
 }
 
-/* --- 36: a storm of cancels
- * ------------------------------------------------------- */
+/* --- 36: a storm of cancels --------------------------------------------- */
 
 enum {
 	STORM = 10000000 / FAULT_SLOWNESS,
@@ -284,8 +282,7 @@ static void fault_36_pairs_hold_what_is_outstanding(void **state)
 	assert_int_equal(tkw_timer_destroy(t), 0);
 }
 
-/* --- 37: producers are stopped in the middle
- * ----------------------------------- */
+/* --- 37: producers are stopped in the middle ---------------------------- */
 
 enum {
 	PRODUCERS = 3,
@@ -418,8 +415,7 @@ static void fault_37_producers_are_paused_at_any_instruction(void **state)
 	must(sigaction(SIGUSR2, &old, NULL) == 0);
 }
 
-/* --- 38: priorities
- * ------------------------------------------------------------- */
+/* --- 38: priorities ----------------------------------------------------- */
 
 enum {
 	URGENT = 100000 / FAULT_SLOWNESS

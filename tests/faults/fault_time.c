@@ -88,8 +88,7 @@ static struct expected schedule(struct timer_bed *b, uint64_t tag,
 				  deadline_ns };
 }
 
-/* --- 13: never early
- * ---------------------------------------------------------- */
+/* --- 13: never early ---------------------------------------------------- */
 
 enum {
 	PHASES = 150
@@ -315,8 +314,7 @@ static void fault_14_a_clock_that_trembles_loses_nothing(struct timer_bed *b)
 }
 BED_TEST(fault_14_a_clock_that_trembles_loses_nothing)
 
-/* --- 15: jumps
- * ----------------------------------------------------------------- */
+/* --- 15: jumps ---------------------------------------------------------- */
 
 enum {
 	JUMPERS = 400
@@ -637,8 +635,7 @@ static void fault_17_reschedule_goes_to_the_ends_of_time(struct timer_bed *b)
 }
 BED_TEST(fault_17_reschedule_goes_to_the_ends_of_time)
 
-/* --- 18: boundaries
- * ------------------------------------------------------------ */
+/* --- 18: boundaries ----------------------------------------------------- */
 
 enum {
 	POWERS = 50, /* ticks of a microsecond: up to 35 years */

@@ -77,11 +77,11 @@ try_patch()
 	if ! cmake --build "$tree/build" --target "$target" >"$tree/log" 2>&1; then
 		say "$name: does not build: $(grep error "$tree/log" | head -n 3)"
 		status=1
-	elif (cd "$tree" && timeout 60 "$(built "$tree" "$target")" "$@") \
+	elif (cd "$tree" && timeout 20 "$(built "$tree" "$target")" "$@") \
 		>"$tree/log" 2>&1; then
 		say "$name: NOT FOUND by $target $*"
 		status=1
-	elif grep -q FAILED "$tree/log"; then
+	elif grep -qE "FAILED|\[  ERROR   \]" "$tree/log"; then
 		say "$name: found by $target $*"
 	else
 		# Not by a crash, a bad argument, or a test that does not end.

@@ -235,6 +235,34 @@ static void test_timer_tells_deadlines_exactly(struct timer_bed *b)
 }
 BED_TEST(test_timer_tells_deadlines_exactly)
 
+/* SPEC 5.8: the last deadlines that come, which a coarse tick rounds up beyond
+ * the end of time. */
+static void test_timer_tells_the_last_deadlines(struct timer_bed *b)
+{
+	static const int64_t ticks_ns[] = { 1, TKW_MSEC, TKW_SEC,
+					    INT64_C(1) << 40,
+					    INT64_C(1) << 61 };
+	int64_t tick_ns;
+	int64_t told_ns;
+	int64_t at_ns;
+	size_t i;
+	int k;
+
+	for (i = 0; i < sizeof(ticks_ns) / sizeof(ticks_ns[0]); i++) {
+		tick_ns = ticks_ns[i];
+		bed_reopen(b, &(struct tkw_timer_config){ .tick_ns = tick_ns });
+		for (k = 1; k < 100; k++) {
+			at_ns = INT64_MAX - k;
+			told_ns = deadline_told(b, at_ns, k % 2 * TKW_SEC);
+			assert_true(told_ns >= at_ns - (tick_ns >> 30));
+			assert_true(told_ns < TKW_NEVER_NS);
+			assert_true(told_ns - (tick_ns >> 30) <= at_ns);
+		}
+		assert_true(deadline_told(b, INT64_MAX, 0) == TKW_NEVER_NS);
+	}
+}
+BED_TEST(test_timer_tells_the_last_deadlines)
+
 /* --- 5.8: print --------------------------------------------------------- */
 
 static void expect_text(struct timer_bed *b, uint64_t id, const char *text)
@@ -573,6 +601,7 @@ int main(void)
 		BED_TESTS(test_timer_query_tells_of_one_that_never_comes),
 		BED_TESTS(test_timer_query_refuses_what_has_ended),
 		BED_TESTS(test_timer_tells_deadlines_exactly),
+		BED_TESTS(test_timer_tells_the_last_deadlines),
 		BED_TESTS(test_timer_prints_when_it_is_due),
 		BED_TEST_UNDER(test_timer_prints_how_late_it_is, manual),
 		BED_TESTS(test_timer_prints_what_runs),

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,8 +316,8 @@ static bool put_marker(struct timer_bed *b, struct marker *m, uint64_t *id)
 static bool marker_round(struct timer_bed *b)
 {
 	struct marker m = { .b = b };
-	struct tkw_timeout_info info;
 	uint64_t id;
+	int ret;
 
 	if (!put_marker(b, &m, &id))
 		return false;
@@ -326,8 +325,8 @@ static bool marker_round(struct timer_bed *b)
 	while (!m.fired && !m.ended)
 		pthread_cond_wait(&b->changed, &b->lock);
 	pthread_mutex_unlock(&b->lock);
-	while (tkw_timer_query(b->t, id, &info) == 0 && info.task.arg == &m)
-		sched_yield();
+	ret = tkw_timer_cancel_wait(b->t, id);
+	assert_true(ret == 1 || ret == -ENOENT);
 	return m.fired;
 }
 
