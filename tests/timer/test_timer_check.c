@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_timer_check.c - tkw_timer_check() and the ledger: each invariant is
+ * broken from the inside, must be found, and is mended again. By hand, for with
+ * a worker around that would take its locks.
+ */
+#include "timer_bed.h"
+
+#include <string.h>
+
+#include "timer/core.h"
+
+/* The first letters of what the checker says, which name the invariant. */
+static void expect_broken(struct timer_bed *b, const char *invariant)
+{
+	const char *broken = tkw_timer_check(b->t);
+
+	assert_non_null(broken);
+	assert_memory_equal(broken, invariant, strlen(invariant));
+}
+
+/* The shard in which the bed's one timeout is. */
+static struct tkw__shard *shard_of(struct timer_bed *b, uint64_t id)
+{
+	return &b->t->shards[id >> 56];
+}
+
+/* SPEC, the law */
+static void test_timer_check_finds_a_ledger_out_of_balance(struct timer_bed *b)
+{
+	const uint64_t id = bed_schedule(b, 1, TKW_SEC);
+	struct tkw_ledger *l = &shard_of(b, id)->ledger;
+	uint64_t *const terms[] = { &l->accepted, &l->fired, &l->cancelled,
+				    &l->dropped, &l->handed_over };
+	size_t i;
+
+	for (i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
+		++*terms[i];
+		expect_broken(b, "T1");
+		--*terms[i];
+		assert_null(tkw_timer_check(b->t));
+	}
+}
+BED_TEST(test_timer_check_finds_a_ledger_out_of_balance)
+
+static void
+test_timer_check_finds_a_timeout_that_is_nowhere(struct timer_bed *b)
+{
+	const uint64_t id = bed_schedule(b, 1, TKW_SEC);
+	struct tkw__shard *s = shard_of(b, id);
+	struct tkw__timeout *to = tkw__shard_find(s, tkw__name_of(id));
+
+	tkw__shard_pull(s, to);
+	expect_broken(b, "T2");
+	tkw__shard_place(s, to, to->entry.tick);
+	assert_null(tkw_timer_check(b->t));
+	/* One more is said to be pending than there is. */
+	s->ledger.accepted++;
+	s->ledger.pending++;
+	expect_broken(b, "T2");
+	s->ledger.accepted--;
+	s->ledger.pending--;
+	assert_null(tkw_timer_check(b->t));
+}
+BED_TEST(test_timer_check_finds_a_timeout_that_is_nowhere)
+
+static void test_timer_check_finds_a_place_in_use_by_nobody(struct timer_bed *b)
+{
+	const uint64_t id = bed_schedule(b, 1, TKW_SEC);
+	struct tkw__slab *slab = &shard_of(b, id)->slab;
+
+	slab->live++;
+	expect_broken(b, "S1");
+	slab->directory->block[0].live++;
+	expect_broken(b, "T3");
+	slab->live--;
+	slab->directory->block[0].live--;
+	assert_null(tkw_timer_check(b->t));
+}
+BED_TEST(test_timer_check_finds_a_place_in_use_by_nobody)
+
+static void test_timer_check_finds_a_wrong_list_of_blocks(struct timer_bed *b)
+{
+	const uint64_t id = bed_schedule(b, 1, TKW_SEC);
+	struct tkw__slab *slab = &shard_of(b, id)->slab;
+	struct tkw__block *block = &slab->directory->block[0];
+	const struct tkw__block was = *block;
+
+	slab->roomy = TKW__NO_BLOCK;
+	expect_broken(b, "S2");
+	slab->roomy = 0;
+	block->free = NULL;
+	block->fresh = TKW__BLOCK_PLACES;
+	expect_broken(b, "S2");
+	*block = was;
+	/* An empty one, of which only the spare may be left. */
+	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
+	assert_null(tkw_timer_check(b->t));
+	slab->spare = TKW__NO_BLOCK;
+	expect_broken(b, "S3");
+	slab->spare = 0;
+	assert_null(tkw_timer_check(b->t));
+}
+BED_TEST(test_timer_check_finds_a_wrong_list_of_blocks)
+
+static void test_timer_check_finds_an_unsound_wheel(struct timer_bed *b)
+{
+	const uint64_t id = bed_schedule(b, 1, TKW_SEC);
+	struct tkw__shard *s = shard_of(b, id);
+	struct tkw__timeout *to = tkw__shard_find(s, tkw__name_of(id));
+	const uint32_t slot = to->entry.slot;
+
+	to->entry.slot ^= 1;
+	assert_non_null(tkw_timer_check(b->t));
+	to->entry.slot = slot;
+	assert_null(tkw_timer_check(b->t));
+}
+BED_TEST(test_timer_check_finds_an_unsound_wheel)
+
+static void test_timer_check_refuses_null(void **state)
+{
+	(void)state;
+	assert_non_null(tkw_timer_check(NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BED_TEST_UNDER(test_timer_check_finds_a_ledger_out_of_balance,
+			       manual),
+		BED_TEST_UNDER(test_timer_check_finds_a_timeout_that_is_nowhere,
+			       manual),
+		BED_TEST_UNDER(test_timer_check_finds_a_place_in_use_by_nobody,
+			       manual),
+		BED_TEST_UNDER(test_timer_check_finds_a_wrong_list_of_blocks,
+			       manual),
+		BED_TEST_UNDER(test_timer_check_finds_an_unsound_wheel, manual),
+		cmocka_unit_test(test_timer_check_refuses_null),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
