@@ -12,10 +12,13 @@ set(tkw_sources
   src/os/clock.c
   src/os/thread.c
   src/os/memory.c
+  src/exec/inline.c
+  src/exec/pool.c
   src/timer/slab.c
   src/timer/shard.c
   src/timer/timer.c
   src/timer/worker.c
+  src/timer/crew.c
   src/timer/life.c
   src/timer/see.c)
 find_package(Threads REQUIRED)

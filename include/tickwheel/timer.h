@@ -16,6 +16,7 @@
  *   Order    Ticks ascend. Inside a tick, timeouts of one scheduling thread
  *            fire in the order of scheduling. What is scheduled for a tick
  *            that is over fires at the begin of the next turn, in that order.
+ *            With an executor there is no order.
  *   Names    A timeout is named by a 64-bit id, plain data that may be kept
  *            for ever. When its timeout has ended the id is stale: calls say
  *            -ENOENT, and never touch another timeout. No id is 0.
@@ -45,6 +46,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tickwheel/exec.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -65,23 +68,25 @@ struct tkw_firing {
 	uint64_t id;
 	int64_t deadline_ns; /* as in struct tkw_timeout_info */
 	/* From the deadline to the begin of the turn; not to that of the task,
-	 * which may have waited for others: for that, read the clock. */
+	 * which may have waited for others: for that, read the clock. On an
+	 * executor's thread: to the begin of the task. */
 	int64_t late_ns;
 };
 
 /*
- * Called by the worker, once, when the timeout is due. It may make any call of
- * this header; those that would wait for itself say -EDEADLK. (That the tasks
- * of two timers wait for each other is not noticed.) It must not leave by
- * longjmp, a C++ exception or pthread_exit(), and cannot be cancelled; exit()
- * is legal.
+ * Called by the worker or by the executor, once, when the timeout is due. It
+ * may make any call of this header; those that would wait for itself say
+ * -EDEADLK. (That the tasks of two timers wait for each other is not noticed.)
+ * It must not leave by longjmp, a C++ exception or pthread_exit(), and cannot
+ * be cancelled; exit() is legal.
  */
 typedef void tkw_task_fn(void *arg, const struct tkw_firing *firing);
 
 /*
  * Called once if the timeout ends without its task being run: after a cancel
- * on the canceller's thread, after the visitor of a stop on that thread. The
- * id is stale by then. Here arg may be freed. The same rules as for a task.
+ * on the canceller's thread, after the visitor of a stop on that thread, if it
+ * is dropped on the worker's, or on the one on which the executor abandons it.
+ * The id is stale by then. Here arg may be freed. The same rules as for a task.
  */
 typedef void tkw_cancel_fn(void *arg);
 
@@ -101,7 +106,8 @@ struct tkw_task {
 };
 
 enum tkw_timeout_state {
-	TKW_TIMEOUT_PENDING = 1, /* it can be cancelled */
+	TKW_TIMEOUT_PENDING = 1, /* it can be cancelled; an executor may have
+				  * it in its queue */
 	TKW_TIMEOUT_RUNNING = 2  /* its task has begun */
 };
 
@@ -125,6 +131,18 @@ enum tkw_timer_drive {
 	TKW_DRIVE_MANUAL = 1  /* whoever calls tkw_timer_turn() */
 };
 
+/* What becomes of a timeout that is due, and that the executor does not take:
+ * it refuses it, or abandons it later. */
+enum tkw_timer_refusal {
+	/* The worker runs the task, one at a time, as without an executor. */
+	TKW_REFUSED_INLINE = 0,
+	/* It is pending as before, and offered again one tick later. */
+	TKW_REFUSED_RETRY = 1,
+	/* It ends: on_cancel is called, `dropped` counts it, and the log hook
+	 * is told how many there were, once in a turn. */
+	TKW_REFUSED_DROP = 2
+};
+
 enum tkw_timer_clock {
 	TKW_CLOCK_MONOTONIC = 0,
 	TKW_CLOCK_BOOTTIME = 1 /* goes on while the machine is suspended */
@@ -132,9 +150,8 @@ enum tkw_timer_clock {
 
 /*
  * The world around a timer. Each function that is NULL is the system's own.
- * They
- * are called on any thread, all but thread_join and log also while the timer
- * holds a lock: they must not call the timer.
+ * They are called on any thread, all but thread_join and log also while the
+ * timer holds a lock: they must not call the timer.
  */
 struct tkw_timer_hooks {
 	void *ctx; /* the first argument of each */
@@ -181,6 +198,11 @@ struct tkw_timer_config {
 	/* If more timers than this live in the process, the log hook is told,
 	 * once in the life of the process. 0: 64; < 0: never. */
 	int64_t warn_timers;
+	/* Who runs the tasks, see exec.h; NULL: the worker. Copied, but what
+	 * its ctx points to must live until the timer is stopped. */
+	const struct tkw_exec *exec;
+	/* enum tkw_timer_refusal: what if it refuses */
+	int refusal;
 	/* The worker's name, of which the system takes 15 bytes; NULL:
 	 * "tickwheel". Copied. */
 	const char *thread_name;
@@ -212,9 +234,10 @@ int tkw_timer_preset(struct tkw_timer_config *cfg, int preset);
  * Return  0; -EINVAL: out is NULL, a size unknown to this library, a negative
  *         tick, slots or shards, slots above 2^30 or with the hierarchical
  *         engine, a tick of INT64_MAX / slots or more (slots after rounding),
- * an unknown engine, drive or clock, one of the thread hooks, or one of alloc
- * and free, without the other; -ENOMEM; -EMFILE or -ENFILE: no file descriptor
- * for the worker's alarm.
+ *         an unknown engine, drive, clock or refusal, an executor without a
+ *         function, one of the thread hooks, or one of alloc and free, without
+ *         the other; -ENOMEM; -EMFILE or -ENFILE: no file descriptor for the
+ *         worker's alarm.
  */
 int tkw_timer_create(struct tkw_timer **out,
 		     const struct tkw_timer_config *cfg);
@@ -327,7 +350,7 @@ struct tkw_ledger {
 	uint64_t accepted;
 	uint64_t fired;       /* the task has begun, or is over */
 	uint64_t cancelled;   /* by a cancel that returned 0 */
-	uint64_t dropped;     /* refused by an executor; none so far */
+	uint64_t dropped;     /* refused by the executor: TKW_REFUSED_DROP */
 	uint64_t handed_over; /* by stop */
 	uint64_t pending;
 };
@@ -375,8 +398,8 @@ int tkw_timer_turn(struct tkw_timer *t, int64_t *next_ns);
 int tkw_timer_next(struct tkw_timer *t, int64_t *next_ns);
 
 /*
- * Stop for good: refuse what is new, let a running task end, end the worker,
- * and hand over all that is pending.
+ * Stop for good: refuse what is new, let running tasks end, end the worker, and
+ * hand over all that is pending, what waits in an executor's queue included.
  *
  * visit   called for each timeout that was pending, with ctx, on this thread,
  *         no lock held; then its on_cancel. NULL: only the latter. The order

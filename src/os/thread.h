@@ -30,6 +30,7 @@ void tkw__thread_restore_cancel(int was);
 struct tkw__local {
 	uint32_t number; /* its own, in the order of first asking; never 0 */
 	void *frames;    /* the timer's: see core.h */
+	void *pool;      /* of which it is a thread; see pool.c */
 };
 struct tkw__local *tkw__thread_local(void);
 

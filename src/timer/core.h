@@ -14,6 +14,8 @@
 
 #include "os/clock.h"
 #include "os/sync.h"
+#include "tickwheel/exec.h"
+#include "timer/crew.h"
 #include "timer/shard.h"
 
 enum {
@@ -42,6 +44,9 @@ struct tkw_timer {
 	bool limited;
 	uint64_t max_pending;
 	struct tkw_timer_hooks hooks;
+	struct tkw_exec exec;
+	int refusal;            /* enum tkw_timer_refusal */
+	struct tkw__crew *crew; /* NULL: the worker runs the tasks */
 	char name[TKW__NAME_BYTES];
 	struct tkw__shard *shards;
 	size_t shards_bytes;
@@ -64,9 +69,10 @@ struct tkw_timer {
 	/* Only if limited: how many places are taken. */
 	_Alignas(64) struct tkw__a64 reserved;
 
-	/* The worker's own: when its turn began, and each shard's next tick, as
-	 * of its last look. */
+	/* The worker's own: when its turn began; how many drops the log was
+	 * told of; and each shard's next tick, as of its last look. */
 	_Alignas(64) int64_t turn_ns;
+	uint64_t dropped_told;
 	uint64_t next[TKW__SHARDS_MAX];
 };
 
@@ -109,6 +115,11 @@ void tkw__give_back(struct tkw_timer *t, void *block);
  * nobody's way. */
 bool tkw__reserve(struct tkw_timer *t);
 void tkw__unreserve(struct tkw_timer *t);
+
+/* A timeout that an executor has, or had: run it; the executor gives up on it.
+ * Nothing is done if the id is stale, or not QUEUED any more. */
+void tkw__job_run(struct tkw_timer *t, uint64_t id);
+void tkw__job_abandon(struct tkw_timer *t, uint64_t id);
 
 /* Call on_cancel, if there is one, and end the timeout, which is ENDING. */
 void tkw__finish_ending(struct tkw_timer *t, struct tkw__shard *s,

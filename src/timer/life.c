@@ -170,6 +170,11 @@ static bool is_sound(const struct tkw_timer_config *cfg,
 	if (cfg->clock != TKW_CLOCK_MONOTONIC &&
 	    cfg->clock != TKW_CLOCK_BOOTTIME)
 		return false;
+	if (cfg->exec && cfg->exec->submit == NULL)
+		return false;
+	if (cfg->refusal < TKW_REFUSED_INLINE ||
+	    cfg->refusal > TKW_REFUSED_DROP)
+		return false;
 	return cfg->shards >= 0 && hooks_are_sound(cfg->hooks) &&
 	       wheel_is_sound(cfg, wheel);
 }
@@ -200,6 +205,7 @@ static void settle(struct tkw_timer *t, const struct tkw_timer_config *cfg)
 	t->manual = cfg->drive == TKW_DRIVE_MANUAL;
 	t->boottime = cfg->clock == TKW_CLOCK_BOOTTIME;
 	t->own_clock = t->hooks.now != NULL;
+	t->refusal = cfg->refusal;
 	t->limited = cfg->max_pending > 0;
 	t->max_pending = t->limited ? (uint64_t)cfg->max_pending : 0;
 	strncpy(t->name, name, sizeof(t->name) - 1);
@@ -230,6 +236,16 @@ static int make_shards(struct tkw_timer *t, struct tkw_wheel_config *wheel)
 		}
 	}
 	return 0;
+}
+
+/* Its crew, if it has an executor. */
+static int make_crew(struct tkw_timer *t, const struct tkw_exec *exec)
+{
+	if (exec == NULL)
+		return 0;
+	t->exec = *exec;
+	t->crew = tkw__crew_make(t);
+	return t->crew ? 0 : -ENOMEM;
 }
 
 static void count_in(struct tkw_timer *t, int64_t warn_timers)
@@ -270,9 +286,14 @@ static int create(struct tkw_timer **out, const struct tkw_timer_config *cfg,
 	err = make_shards(t, wheel);
 	if (err != 0)
 		goto free_alarm;
+	err = make_crew(t, cfg->exec);
+	if (err != 0)
+		goto free_shards;
 	count_in(t, cfg->warn_timers);
 	*out = t;
 	return 0;
+free_shards:
+	free_shards(t, t->shard_mask + 1);
 free_alarm:
 	if (!t->manual)
 		tkw__alarm_fini(&t->alarm);
@@ -308,6 +329,8 @@ static void free_timer(struct tkw_timer *t)
 	free_shards(t, t->shard_mask + 1);
 	if (!t->manual)
 		tkw__alarm_fini(&t->alarm);
+	if (t->crew)
+		tkw__crew_release(t->crew);
 	hooks.free(hooks.ctx, t, sizeof(*t));
 	TKW__SUB(&live_timers, 1, RELAXED);
 	tkw__thread_restore_cancel(was);
@@ -491,10 +514,12 @@ static void end_drive(struct tkw_timer *t, bool has_worker)
 {
 	if (t->manual)
 		await_turn(t);
-	if (!has_worker)
-		return;
-	tkw__worker_wake(t);
-	t->hooks.thread_join(t->hooks.ctx, t->thread);
+	if (has_worker) {
+		tkw__worker_wake(t);
+		t->hooks.thread_join(t->hooks.ctx, t->thread);
+	}
+	if (t->crew)
+		tkw__crew_close(t->crew);
 }
 
 /* Take any timeout that is pending out of a shard; NULL: there is none. */

@@ -18,8 +18,8 @@ struct tkw_timeout_info tkw__info_of(const struct tkw_timer *t,
 		now_ns = tkw__max_i64(now_ns, deadline_ns);
 	return (struct tkw_timeout_info){
 		.id = tkw__shard_id(s, to),
-		.state = tkw__state(to) == TKW__PENDING ? TKW_TIMEOUT_PENDING
-							: TKW_TIMEOUT_RUNNING,
+		.state = tkw__is_pending(to) ? TKW_TIMEOUT_PENDING
+					     : TKW_TIMEOUT_RUNNING,
 		.deadline_ns = deadline_ns,
 		.left_ns = deadline_ns == TKW_NEVER_NS ? TKW_NEVER_NS
 						       : deadline_ns - now_ns,

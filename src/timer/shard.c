@@ -4,9 +4,9 @@
  *
  * Invariants, verified by tkw__shard_check() under the lock:
  * (T1) The law: accepted = fired + cancelled + dropped + handed over + pending.
- * (T2) As many timeouts are PENDING as the ledger says, each in the wheel or in
- *      one of the two lists.
- * (T3) The slab has as many in use as are PENDING, RUNNING and ENDING.
+ * (T2) As many timeouts are PENDING or QUEUED as the ledger says: the latter in
+ *      their list, the former in the wheel or in one of the other lists.
+ * (T3) The slab has as many in use as are PENDING, QUEUED, RUNNING and ENDING.
  */
 #include "timer/shard.h"
 
@@ -28,6 +28,8 @@ int tkw__shard_init(struct tkw__shard *s, uint32_t number,
 	*s = (struct tkw__shard){ .number = number, .covered = cfg->now };
 	tkw__links_init(&s->due);
 	tkw__links_init(&s->late);
+	tkw__links_init(&s->refused);
+	tkw__links_init(&s->queued);
 	tkw__slab_init(&s->slab, hooks, tkw__random());
 	err = tkw_wheel_bytes(cfg, &s->wheel_bytes);
 	if (err != 0)
@@ -46,18 +48,17 @@ void tkw__shard_fini(struct tkw__shard *s)
 	hooks->free(hooks->ctx, s->wheel, s->wheel_bytes);
 }
 
-static void put_late(struct tkw__shard *s, struct tkw__timeout *to,
-		     uint64_t tick)
+void tkw__shard_list(struct tkw_link *list, struct tkw__timeout *to)
 {
-	to->entry.tick = tick;
-	tkw__links_append(&s->late, &to->entry.link);
+	tkw__links_append(list, &to->entry.link);
 }
 
 uint64_t tkw__shard_place(struct tkw__shard *s, struct tkw__timeout *to,
 			  uint64_t tick)
 {
 	if (tick < s->covered) {
-		put_late(s, to, tick);
+		to->entry.tick = tick;
+		tkw__shard_list(&s->late, to);
 		return 0;
 	}
 	tkw_wheel_add(s->wheel, &to->entry, tick);
@@ -85,6 +86,7 @@ void tkw__shard_pull(struct tkw__shard *s, struct tkw__timeout *to)
 		tkw_wheel_remove(s->wheel, &to->entry);
 	else
 		tkw__links_remove(&to->entry.link);
+	tkw__set_state(to, TKW__PENDING);
 }
 
 static void make_due(struct tkw_wheel *w, struct tkw_entry *e, void *shard)
@@ -100,33 +102,44 @@ bool tkw__shard_collect(struct tkw__shard *s, uint64_t tick, uint64_t steps)
 	return tkw_wheel_advance(s->wheel, tick, steps, make_due, s) == 1;
 }
 
+/* Hang a chain behind what is due. */
+static void make_all_due(struct tkw__shard *s, struct tkw_link *list)
+{
+	if (tkw__links_empty(list))
+		return;
+	list->next->prev = s->due.prev;
+	s->due.prev->next = list->next;
+	list->prev->next = &s->due;
+	s->due.prev = list->prev;
+	tkw__links_init(list);
+}
+
 void tkw__shard_collect_late(struct tkw__shard *s)
 {
-	if (tkw__links_empty(&s->late))
-		return;
-	/* Hang the chain behind what is due. */
-	s->late.next->prev = s->due.prev;
-	s->due.prev->next = s->late.next;
-	s->late.prev->next = &s->due;
-	s->due.prev = s->late.prev;
-	tkw__links_init(&s->late);
+	make_all_due(s, &s->refused);
+	make_all_due(s, &s->late);
 }
 
 uint64_t tkw__shard_next(const struct tkw__shard *s)
 {
 	if (!tkw__links_empty(&s->late) || !tkw__links_empty(&s->due))
 		return 0;
+	if (!tkw__links_empty(&s->refused))
+		return s->covered;
 	return tkw_wheel_next(s->wheel);
 }
 
 struct tkw__timeout *tkw__shard_any(const struct tkw__shard *s)
 {
+	const struct tkw_link *const lists[] = { &s->due, &s->late, &s->refused,
+						 &s->queued };
 	struct tkw_entry *e = tkw_wheel_first(s->wheel);
 
-	if (!tkw__links_empty(&s->due))
-		e = (struct tkw_entry *)s->due.next;
-	else if (!tkw__links_empty(&s->late))
-		e = (struct tkw_entry *)s->late.next;
+	for (size_t i = 0; e == NULL && i < sizeof(lists) / sizeof(lists[0]);
+	     i++) {
+		if (!tkw__links_empty(lists[i]))
+			e = (struct tkw_entry *)lists[i]->next;
+	}
 	return e ? tkw__timeout_of(e) : NULL;
 }
 
@@ -166,7 +179,8 @@ static uint64_t count_state(const struct tkw__slab *slab, uint32_t state)
 const char *tkw__shard_check(const struct tkw__shard *s)
 {
 	const struct tkw_ledger *l = &s->ledger;
-	uint64_t pending = count_state(&s->slab, TKW__PENDING);
+	uint64_t queued = count_state(&s->slab, TKW__QUEUED);
+	uint64_t pending = count_state(&s->slab, TKW__PENDING) + queued;
 	const char *broken = tkw_wheel_check(s->wheel);
 
 	if (broken == NULL)
@@ -176,9 +190,10 @@ const char *tkw__shard_check(const struct tkw__shard *s)
 	if (l->accepted !=
 	    l->fired + l->cancelled + l->dropped + l->handed_over + l->pending)
 		return "T1: the ledger does not balance";
-	if (pending != l->pending || pending != tkw_wheel_count(s->wheel) +
-							list_length(&s->due) +
-							list_length(&s->late))
+	if (pending != l->pending || queued != list_length(&s->queued) ||
+	    pending != queued + tkw_wheel_count(s->wheel) +
+			       list_length(&s->due) + list_length(&s->late) +
+			       list_length(&s->refused))
 		return "T2: a pending timeout is nowhere, or twice";
 	if (s->slab.live != pending + count_state(&s->slab, TKW__RUNNING) +
 				    count_state(&s->slab, TKW__ENDING))

@@ -28,10 +28,14 @@ struct tkw__shard {
 	 * in its order, and what comes later waits for the next. */
 	uint64_t covered;
 	struct tkw_wheel *wheel;
-	/* PENDING, and no longer in the wheel: what this turn fires, and what
-	 * was scheduled for a tick that is over, for the next turn. */
+	/* PENDING, and no longer in the wheel: what this turn fires; what was
+	 * scheduled for a tick that is over, for the next turn; and what the
+	 * executor has refused, for the turn of the next tick. */
 	struct tkw_link due;
 	struct tkw_link late;
+	struct tkw_link refused;
+	/* QUEUED: the executor has them. */
+	struct tkw_link queued;
 	struct tkw_ledger ledger;
 	uint32_t waiters;      /* for a task or an on-cancel to end */
 	struct tkw__a32 ended; /* counts up when one has, if someone waits */
@@ -72,20 +76,24 @@ uint64_t tkw__shard_place(struct tkw__shard *s, struct tkw__timeout *to,
 uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
 			 uint64_t tick);
 
-/* Take a PENDING timeout out of wherever it is. */
+/* Take a PENDING or QUEUED timeout out of wherever it is; it is PENDING. */
 void tkw__shard_pull(struct tkw__shard *s, struct tkw__timeout *to);
 
 /* Bring what the wheel has due up to a tick to the list of what is due, or move
  * it nearer, so many steps at most. Return true if there is more to do. */
 bool tkw__shard_collect(struct tkw__shard *s, uint64_t tick, uint64_t steps);
 
-/* The late ones are due now. */
+/* The refused and the late ones are due now. */
 void tkw__shard_collect_late(struct tkw__shard *s);
+
+/* Put a PENDING timeout, which is nowhere, at the end of one of the lists, with
+ * its tick as it is. */
+void tkw__shard_list(struct tkw_link *list, struct tkw__timeout *to);
 
 /* At which tick the shard needs the worker; 0: at once; TKW_TICK_NEVER. */
 uint64_t tkw__shard_next(const struct tkw__shard *s);
 
-/* Any PENDING timeout; NULL if there is none. */
+/* Any PENDING or QUEUED timeout; NULL if there is none. */
 struct tkw__timeout *tkw__shard_any(const struct tkw__shard *s);
 
 /* Free a timeout that was RUNNING or ENDING, and tell those who wait for it.

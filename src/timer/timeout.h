@@ -7,12 +7,16 @@
  *
  * States: FREE -> PENDING -> RUNNING -> FREE      it fired
  *                         -> ENDING  -> FREE      cancelled, or handed over
+ *                         -> QUEUED               given to the executor, and
+ *                                                 from there as PENDING
  * A PENDING one is in the wheel (its entry is linked) or in one of the shard's
- * lists (it is not). RUNNING and ENDING last as long as the caller's function.
+ * lists (it is not), a QUEUED one in the list of those. RUNNING and ENDING last
+ * as long as the caller's function.
  */
 #ifndef TKW_TIMER_TIMEOUT_H
 #define TKW_TIMER_TIMEOUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bits.h"
@@ -23,7 +27,8 @@ enum {
 	TKW__FREE = 0,
 	TKW__PENDING = 1,
 	TKW__RUNNING = 2,
-	TKW__ENDING = 3
+	TKW__ENDING = 3,
+	TKW__QUEUED = 4
 };
 
 struct tkw__timeout {
@@ -37,15 +42,15 @@ struct tkw__timeout {
 _Static_assert(sizeof(void *) != 8 || sizeof(struct tkw__timeout) == 64,
 	       "a timeout is a cache line");
 
-/* mark: the state in 2 bits, the slack in 6, the generation in 24. The tests
+/* mark: the state in 3 bits, the slack in 5, the generation in 24. The tests
  * have fewer generations, so that they run out. */
 #ifndef TKW__GENERATION_BITS
 #define TKW__GENERATION_BITS 24
 #endif
 enum {
-	TKW__STATE_MASK = 3,
-	TKW__SLACK_SHIFT = 2,
-	TKW__SLACK_MASK = 63,
+	TKW__STATE_MASK = 7,
+	TKW__SLACK_SHIFT = 3,
+	TKW__SLACK_MASK = 31,
 	TKW__GENERATION_SHIFT = 8,
 	TKW__GENERATION_MAX = (1 << TKW__GENERATION_BITS) - 1
 };
@@ -65,7 +70,13 @@ static inline uint32_t tkw__generation(const struct tkw__timeout *to)
 	return to->mark >> TKW__GENERATION_SHIFT;
 }
 
-/* The slack in ticks, as a power of two; 0 for none. */
+/* May it still be cancelled? */
+static inline bool tkw__is_pending(const struct tkw__timeout *to)
+{
+	return tkw__state(to) == TKW__PENDING || tkw__state(to) == TKW__QUEUED;
+}
+
+/* The slack in ticks, as a power of two, 2^30 at most; 0 for none. */
 static inline uint64_t tkw__slack(const struct tkw__timeout *to)
 {
 	uint32_t bits = to->mark >> TKW__SLACK_SHIFT & TKW__SLACK_MASK;

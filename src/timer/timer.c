@@ -243,6 +243,7 @@ static int decide(const struct tkw__timeout *to)
 		return -ENOENT;
 	switch (tkw__state(to)) {
 	case TKW__PENDING:
+	case TKW__QUEUED:
 		return 0;
 	case TKW__RUNNING:
 		return -EBUSY;
@@ -274,7 +275,8 @@ void tkw__finish_ending(struct tkw_timer *t, struct tkw__shard *s,
 	tkw__give_back(t, block);
 }
 
-/* Cancel a PENDING timeout of a shard whose lock is held, and drop that. */
+/* Cancel a timeout that is pending, of a shard whose lock is held, and drop
+ * that. */
 static void cancel_and_drop(struct tkw_timer *t, struct tkw__shard *s,
 			    struct tkw__timeout *to)
 {

@@ -29,6 +29,8 @@
  */
 #include "timer/core.h"
 
+#include <stdio.h>
+
 #include "os/thread.h"
 
 enum {
@@ -45,23 +47,20 @@ static bool is_stopping(const struct tkw_timer *t)
 	       tkw__is_foreign(t);
 }
 
-/* The first timeout of the due list is running from now on. */
-static struct tkw__timeout *begin(struct tkw_timer *t, struct tkw__shard *s)
+/* A timeout that is in a list is running from now on. */
+static void begin(struct tkw_timer *t, struct tkw__shard *s,
+		  struct tkw__timeout *to)
 {
-	struct tkw__timeout *to =
-		tkw__timeout_of((struct tkw_entry *)s->due.next);
-
 	tkw__links_remove(&to->entry.link);
 	tkw__set_state(to, TKW__RUNNING);
 	s->ledger.pending--;
 	s->ledger.fired++;
 	tkw__unreserve(t);
-	return to;
 }
 
 /* Call the task of a RUNNING timeout, no lock held. */
 static void call(struct tkw_timer *t, uint64_t id,
-		 const struct tkw__timeout *to)
+		 const struct tkw__timeout *to, int64_t now_ns)
 {
 	int64_t deadline_ns = tkw__deadline_of(t, to);
 	struct tkw_firing firing = {
@@ -69,7 +68,7 @@ static void call(struct tkw_timer *t, uint64_t id,
 		.id = id,
 		.deadline_ns = deadline_ns,
 		/* One that came in when the turn had just begun is on time. */
-		.late_ns = tkw__max_i64(t->turn_ns - deadline_ns, 0),
+		.late_ns = tkw__max_i64(now_ns - deadline_ns, 0),
 	};
 	struct tkw__frame frame;
 
@@ -78,31 +77,149 @@ static void call(struct tkw_timer *t, uint64_t id,
 	tkw__frame_leave(&frame);
 }
 
-/* Call all that is in a shard's due list. The lock is held before and after,
- * but not during a call. Return  how many. */
+/* Fire a timeout that is in a list. The lock is held before and after, but not
+ * during the call. Return  1; 0 in a child that the task has forked. */
+static uint64_t run(struct tkw_timer *t, struct tkw__shard *s,
+		    struct tkw__timeout *to)
+{
+	uint64_t id = tkw__shard_id(s, to);
+	void *block;
+
+	begin(t, s, to);
+	tkw__lock_drop(&s->lock);
+	call(t, id, to, t->turn_ns);
+	if (tkw__is_foreign(t))
+		return 0;
+	tkw__lock_take_first(&s->lock);
+	block = tkw__shard_end(s, to);
+	if (block) {
+		tkw__lock_drop(&s->lock);
+		tkw__give_back(t, block);
+		tkw__lock_take_first(&s->lock);
+	}
+	return 1;
+}
+
+/* End a QUEUED timeout that nobody will run. The lock is held before and
+ * after, but not while its on-cancel runs. */
+static void drop(struct tkw_timer *t, struct tkw__shard *s,
+		 struct tkw__timeout *to)
+{
+	tkw__shard_pull(s, to);
+	tkw__set_state(to, TKW__ENDING);
+	s->ledger.pending--;
+	s->ledger.dropped++;
+	tkw__unreserve(t);
+	tkw__lock_drop(&s->lock);
+	tkw__finish_ending(t, s, to);
+	tkw__lock_take_first(&s->lock);
+}
+
+/* The timeout of an id, if an executor has or had it, and nobody has come in
+ * between. The lock is held. */
+static struct tkw__timeout *find_queued(const struct tkw__shard *s, uint64_t id)
+{
+	struct tkw__timeout *to = tkw__shard_find(s, tkw__name_of(id));
+
+	return to && tkw__state(to) == TKW__QUEUED ? to : NULL;
+}
+
+/* The executor has refused a timeout. Return  how many were fired. */
+static uint64_t refused(struct tkw_timer *t, struct tkw__shard *s, uint64_t id)
+{
+	struct tkw__timeout *to = find_queued(s, id);
+
+	if (to == NULL)
+		return 0;
+	switch (t->refusal) {
+	case TKW_REFUSED_RETRY:
+		tkw__shard_pull(s, to);
+		tkw__shard_list(&s->refused, to);
+		return 0;
+	case TKW_REFUSED_DROP:
+		drop(t, s, to);
+		return 0;
+	default:
+		return run(t, s, to);
+	}
+}
+
+/* Give a timeout of the due list to the executor. The lock is held before and
+ * after, but not during the call. Return  how many were fired. */
+static uint64_t submit(struct tkw_timer *t, struct tkw__shard *s,
+		       struct tkw__timeout *to)
+{
+	uint64_t id = tkw__shard_id(s, to);
+	int err;
+
+	tkw__links_remove(&to->entry.link);
+	tkw__set_state(to, TKW__QUEUED);
+	tkw__shard_list(&s->queued, to);
+	tkw__lock_drop(&s->lock);
+	err = tkw__crew_submit(t->crew, id);
+	if (tkw__is_foreign(t))
+		return 0;
+	tkw__lock_take_first(&s->lock);
+	return err == 0 ? 0 : refused(t, s, id);
+}
+
+/* Fire all that is in a shard's due list, or have it fired. The lock is held
+ * before and after, but not during a call. Return  how many were fired. */
 static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
 {
 	uint64_t fired = 0;
 
 	while (!tkw__links_empty(&s->due) && !is_stopping(t)) {
-		struct tkw__timeout *to = begin(t, s);
-		uint64_t id = tkw__shard_id(s, to);
-		void *block;
+		struct tkw__timeout *to =
+			tkw__timeout_of((struct tkw_entry *)s->due.next);
 
-		tkw__lock_drop(&s->lock);
-		call(t, id, to);
-		if (tkw__is_foreign(t))
-			break;
-		fired++;
-		tkw__lock_take_first(&s->lock);
-		block = tkw__shard_end(s, to);
-		if (block) {
-			tkw__lock_drop(&s->lock);
-			tkw__give_back(t, block);
-			tkw__lock_take_first(&s->lock);
-		}
+		fired += t->crew ? submit(t, s, to) : run(t, s, to);
 	}
 	return fired;
+}
+
+void tkw__job_run(struct tkw_timer *t, uint64_t id)
+{
+	struct tkw__shard *s = &t->shards[tkw__name_of(id).shard];
+	struct tkw__timeout *to;
+	void *block;
+
+	if (tkw__is_foreign(t))
+		return;
+	tkw__lock_take(&s->lock);
+	to = find_queued(s, id);
+	if (to)
+		begin(t, s, to);
+	tkw__lock_drop(&s->lock);
+	if (to == NULL)
+		return;
+	call(t, id, to, tkw__now(t));
+	if (tkw__is_foreign(t))
+		return;
+	tkw__lock_take(&s->lock);
+	block = tkw__shard_end(s, to);
+	tkw__lock_drop(&s->lock);
+	tkw__give_back(t, block);
+}
+
+void tkw__job_abandon(struct tkw_timer *t, uint64_t id)
+{
+	struct tkw__shard *s = &t->shards[tkw__name_of(id).shard];
+	struct tkw__timeout *to;
+
+	if (tkw__is_foreign(t))
+		return;
+	tkw__lock_take(&s->lock);
+	to = find_queued(s, id);
+	if (to && t->refusal == TKW_REFUSED_DROP) {
+		drop(t, s, to);
+	} else if (to) {
+		/* The worker will hear from the executor what to do. */
+		tkw__shard_pull(s, to);
+		tkw__shard_list(&s->late, to);
+	}
+	tkw__lock_drop(&s->lock);
+	tkw__worker_call(t, 0);
 }
 
 /* Fire what a shard has at a tick, the next that any shard has. */
@@ -155,17 +272,37 @@ static uint64_t begin_turn(struct tkw_timer *t, uint64_t to)
 	return fired;
 }
 
-/* Let every wheel come up to the end of the turn, where nothing is left. */
-static void end_turn(struct tkw_timer *t, uint64_t to)
+/* Let every wheel come up to the end of the turn, where nothing is left. Return
+ *  how many timeouts were ever dropped. */
+static uint64_t end_turn(struct tkw_timer *t, uint64_t to)
 {
+	uint64_t dropped = 0;
+
 	for (uint32_t i = 0; i <= t->shard_mask; i++) {
 		struct tkw__shard *s = &t->shards[i];
 
 		tkw__lock_take_first(&s->lock);
 		tkw__shard_collect(s, to, 0);
 		t->next[i] = tkw__shard_next(s);
+		dropped += s->ledger.dropped;
 		tkw__lock_drop(&s->lock);
 	}
+	return dropped;
+}
+
+/* Say what was dropped since the last time. */
+static void tell_dropped(struct tkw_timer *t, uint64_t dropped)
+{
+	char line[80];
+
+	if (dropped == t->dropped_told || t->hooks.log == NULL)
+		return;
+	snprintf(line, sizeof(line),
+		 "tickwheel: the executor refused, and %llu timeouts were "
+		 "dropped",
+		 (unsigned long long)(dropped - t->dropped_told));
+	t->dropped_told = dropped;
+	t->hooks.log(t->hooks.ctx, line);
 }
 
 uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next)
@@ -184,7 +321,7 @@ uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next)
 		}
 	}
 	if (!tkw__is_foreign(t))
-		end_turn(t, to);
+		tell_dropped(t, end_turn(t, to));
 	*next = least_next(t);
 	return fired;
 }

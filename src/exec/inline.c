@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* inline.c - the executor that needs no thread. */
+#include <errno.h>
+
+#include "tickwheel/exec.h"
+
+static int submit(void *ctx, const struct tkw_job *job)
+{
+	(void)ctx;
+	if (job == NULL || job->run == NULL || job->abandon == NULL)
+		return -EINVAL;
+	job->run(job);
+	return 0;
+}
+
+const struct tkw_exec *tkw_exec_inline(void)
+{
+	static const struct tkw_exec exec = { .submit = submit };
+
+	return &exec;
+}

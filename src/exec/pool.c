@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pool.c - a fixed number of threads, and a bounded queue.
+ *
+ * The queue is a ring of jobs under one lock. A thread that finds it empty
+ * counts itself among the sleepers, remembers the bell, drops the lock and
+ * parks on the bell; who puts a job in and sees a sleeper rings it first. So
+ * the thread either sees the job or the bell has changed before it parks.
+ *
+ * States: OPEN -> STOPPING -> STOPPED, under the lock but for the last step,
+ * which only the winner of a stop makes.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "os/memory.h"
+#include "os/sync.h"
+#include "os/thread.h"
+#include "tickwheel/exec.h"
+
+enum {
+	DEFAULT_QUEUE = 65536,
+	THREADS_MAX = 4096,
+	NAME_BYTES = 16
+};
+#define QUEUE_MAX (INT64_C(1) << 30)
+
+enum {
+	OPEN = 0,
+	STOPPING = 1,
+	STOPPED = 2
+};
+
+struct tkw_pool {
+	/* Set by create, and read only. */
+	struct tkw_exec exec;
+	uint32_t forks; /* of the process that made it */
+	uint32_t threads;
+	uint64_t room;
+	size_t bytes;
+	char name[NAME_BYTES];
+
+	struct tkw__lock lock;
+	struct tkw__a32 state;
+	bool giving_up; /* what is queued is not run any more */
+	uint32_t sleepers;
+	struct tkw__a32 bell; /* counts up when one of them is to look */
+	uint64_t first;       /* where the oldest job is */
+	uint64_t count;
+	struct tkw_job *jobs; /* of `room` places, behind the handles */
+	void *handles[];
+};
+
+static bool is_foreign(const struct tkw_pool *p)
+{
+	return p->forks != tkw__forks();
+}
+
+/* --- jobs ---------------------------------------------------------------- */
+
+static void push(struct tkw_pool *p, const struct tkw_job *job)
+{
+	uint64_t place = p->first + p->count;
+
+	p->jobs[place < p->room ? place : place - p->room] = *job;
+	p->count++;
+}
+
+static struct tkw_job pop(struct tkw_pool *p)
+{
+	struct tkw_job job = p->jobs[p->first];
+
+	p->first = p->first + 1 < p->room ? p->first + 1 : 0;
+	p->count--;
+	return job;
+}
+
+static int submit(void *ctx, const struct tkw_job *job)
+{
+	struct tkw_pool *p = ctx;
+	bool wake = false;
+	int err = 0;
+
+	if (job == NULL || job->run == NULL || job->abandon == NULL)
+		return -EINVAL;
+	if (is_foreign(p))
+		return -EPERM;
+	tkw__lock_take(&p->lock);
+	if (TKW__LOAD(&p->state, RELAXED) != OPEN)
+		err = -ESHUTDOWN;
+	else if (p->count == p->room)
+		err = -EAGAIN;
+	if (err == 0) {
+		push(p, job);
+		wake = p->sleepers > 0;
+	}
+	if (wake)
+		TKW__ADD(&p->bell, 1, RELAXED);
+	tkw__lock_drop(&p->lock);
+	if (wake)
+		tkw__unpark_one(&p->bell);
+	return err;
+}
+
+/* Wait for a job. Return false when there will be none any more. */
+static bool next_job(struct tkw_pool *p, struct tkw_job *job)
+{
+	bool found;
+
+	tkw__lock_take(&p->lock);
+	while (p->count == 0 && TKW__LOAD(&p->state, RELAXED) == OPEN) {
+		uint32_t rung = TKW__LOAD(&p->bell, RELAXED);
+
+		p->sleepers++;
+		tkw__lock_drop(&p->lock);
+		tkw__park(&p->bell, rung);
+		tkw__lock_take(&p->lock);
+		p->sleepers--;
+	}
+	found = p->count > 0 && !p->giving_up;
+	if (found)
+		*job = pop(p);
+	tkw__lock_drop(&p->lock);
+	return found;
+}
+
+static void *work(void *pool)
+{
+	struct tkw_pool *p = pool;
+	struct tkw_job job;
+
+	tkw__thread_become_worker(p->name);
+	tkw__thread_local()->pool = p;
+	/* A job may have forked: then the child, which is here too, ends. */
+	while (!is_foreign(p) && next_job(p, &job))
+		job.run(&job);
+	return NULL;
+}
+
+/* --- create -------------------------------------------------------------- */
+
+static bool is_sound(const struct tkw_pool_config *cfg)
+{
+	return (cfg->size == 0 || cfg->size == sizeof(*cfg)) &&
+	       cfg->threads > 0 && cfg->threads <= THREADS_MAX &&
+	       cfg->queue >= 0 && cfg->queue <= QUEUE_MAX;
+}
+
+/* Let the threads end, and wait for them. */
+static void join(struct tkw_pool *p, uint32_t threads)
+{
+	TKW__ADD(&p->bell, 1, RELAXED);
+	tkw__unpark_all(&p->bell);
+	for (uint32_t i = 0; i < threads; i++)
+		tkw__thread_join(p->handles[i]);
+}
+
+/* Win the stop. */
+static bool begin_stop(struct tkw_pool *p, bool giving_up)
+{
+	bool won;
+
+	tkw__lock_take(&p->lock);
+	won = TKW__LOAD(&p->state, RELAXED) == OPEN;
+	if (won) {
+		TKW__STORE(&p->state, STOPPING, RELAXED);
+		p->giving_up = giving_up;
+	}
+	tkw__lock_drop(&p->lock);
+	return won;
+}
+
+/* Make the threads, all or none. */
+static int make_threads(struct tkw_pool *p)
+{
+	struct tkw__signals were;
+	uint32_t made = 0;
+	int err = 0;
+
+	/* What they block, they block from their first moment. */
+	tkw__signals_block(&were);
+	while (made < p->threads && err == 0) {
+		err = tkw__thread_create(work, p, &p->handles[made]);
+		if (err == 0)
+			made++;
+	}
+	tkw__signals_restore(&were);
+	if (err == 0)
+		return 0;
+	begin_stop(p, true);
+	join(p, made);
+	return -ENOMEM;
+}
+
+int tkw_pool_create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
+{
+	struct tkw_pool *p;
+	size_t handles;
+	uint64_t room;
+	size_t bytes;
+	int err;
+
+	if (out == NULL || cfg == NULL || !is_sound(cfg))
+		return -EINVAL;
+	err = tkw__forks_watch();
+	if (err != 0)
+		return err;
+	room = cfg->queue ? (uint64_t)cfg->queue : DEFAULT_QUEUE;
+	handles = (size_t)cfg->threads * sizeof(p->handles[0]);
+	/* 2^30 jobs are more than a size_t of 32 bits holds. */
+	if (room > (SIZE_MAX - sizeof(*p) - handles) / sizeof(*p->jobs))
+		return -ENOMEM;
+	bytes = sizeof(*p) + handles + (size_t)room * sizeof(*p->jobs);
+	p = tkw__memory_take(bytes, _Alignof(max_align_t));
+	if (p == NULL)
+		return -ENOMEM;
+	*p = (struct tkw_pool){
+		.exec = { .submit = submit, .ctx = p },
+		.forks = tkw__forks(),
+		.threads = (uint32_t)cfg->threads,
+		.room = room,
+		.bytes = bytes,
+	};
+	p->jobs = (struct tkw_job *)(void *)(p->handles + p->threads);
+	strncpy(p->name, cfg->thread_name ? cfg->thread_name : "tkw-pool",
+		sizeof(p->name) - 1);
+	err = make_threads(p);
+	if (err != 0)
+		tkw__memory_free(p, bytes);
+	else
+		*out = p;
+	return err;
+}
+
+const struct tkw_exec *tkw_pool_exec(struct tkw_pool *p)
+{
+	return p ? &p->exec : NULL;
+}
+
+uint64_t tkw_pool_queued(struct tkw_pool *p)
+{
+	uint64_t count;
+
+	if (p == NULL || is_foreign(p))
+		return 0;
+	tkw__lock_take(&p->lock);
+	count = p->count;
+	tkw__lock_drop(&p->lock);
+	return count;
+}
+
+/* --- stop and destroy ---------------------------------------------------- */
+
+/* Stop, if nobody has. Return  as tkw_pool_stop(). */
+static int stop(struct tkw_pool *p, bool giving_up)
+{
+	int was;
+
+	if (!begin_stop(p, giving_up))
+		return 1;
+	/* Were the thread cancelled in the join, the rest would never come. */
+	was = tkw__thread_no_cancel();
+	join(p, p->threads);
+	tkw__thread_restore_cancel(was);
+	/* RELEASE pairs with the ACQUIRE of destroy. */
+	TKW__STORE(&p->state, STOPPED, RELEASE);
+	tkw__unpark_all(&p->state);
+	return 0;
+}
+
+static bool is_inside(const struct tkw_pool *p)
+{
+	return tkw__thread_local()->pool == p;
+}
+
+int tkw_pool_stop(struct tkw_pool *p)
+{
+	if (p == NULL)
+		return -EINVAL;
+	if (is_foreign(p))
+		return -EPERM;
+	if (is_inside(p))
+		return -EDEADLK;
+	return stop(p, false);
+}
+
+int tkw_pool_destroy(struct tkw_pool *p)
+{
+	if (p == NULL)
+		return -EINVAL;
+	if (!is_foreign(p)) {
+		if (is_inside(p))
+			return -EDEADLK;
+		stop(p, true);
+		while (TKW__LOAD(&p->state, ACQUIRE) != STOPPED)
+			tkw__park(&p->state, STOPPING);
+	}
+	while (p->count > 0) {
+		struct tkw_job job = pop(p);
+
+		job.abandon(&job);
+	}
+	tkw__memory_free(p, p->bytes);
+	return 0;
+}
