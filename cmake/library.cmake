@@ -19,8 +19,10 @@ set(tkw_sources
   src/timer/timer.c
   src/timer/worker.c
   src/timer/crew.c
+  src/timer/histogram.c
   src/timer/life.c
-  src/timer/see.c)
+  src/timer/see.c
+  src/timer/stats.c)
 find_package(Threads REQUIRED)
 set(tkw_map ${PROJECT_SOURCE_DIR}/src/tickwheel.map)
 

@@ -277,6 +277,33 @@ int tkw_timer_schedule(struct tkw_timer *t, const struct tkw_task *task,
 int tkw_timer_schedule_at(struct tkw_timer *t, const struct tkw_task *task,
 			  int64_t deadline_ns, uint64_t *id);
 
+/* One of a batch. */
+struct tkw_batch_item {
+	struct tkw_task task;
+	int64_t when_ns; /* the delay, or the deadline */
+};
+
+/* So many at most in one call, which holds a lock for all of them. */
+#define TKW_BATCH_MAX 4096
+
+/*
+ * Schedule many timeouts, all or none. They are in the order of the batch, have
+ * nothing else in common, and wake the worker once at most.
+ *
+ * items   their when_ns is a delay, or a deadline, as in tkw_timer_schedule()
+ *         and tkw_timer_schedule_at(). The clock is read once, or not at all.
+ * count   TKW_BATCH_MAX at most; 0 is legal, and does nothing.
+ * ids     room for count of them, written on success; may be NULL.
+ * Return  0; -EAGAIN: there is no room for all of them; -EINVAL: NULL, an item
+ *         without fn, too many; -ENOMEM, -ESHUTDOWN and -EPERM as above.
+ */
+int tkw_timer_schedule_batch(struct tkw_timer *t,
+			     const struct tkw_batch_item *items, size_t count,
+			     uint64_t *ids);
+int tkw_timer_schedule_batch_at(struct tkw_timer *t,
+				const struct tkw_batch_item *items,
+				size_t count, uint64_t *ids);
+
 /*
  * End a timeout before its task runs. Exactly one of cancel and run happens.
  * Its memory is usable again at once. on_cancel, if any, runs inside the call.
@@ -286,6 +313,19 @@ int tkw_timer_schedule_at(struct tkw_timer *t, const struct tkw_task *task,
  *         -EPERM.
  */
 int tkw_timer_cancel(struct tkw_timer *t, uint64_t id);
+
+/*
+ * Cancel many timeouts, each as tkw_timer_cancel() would: what has ended, or is
+ * running, does not keep the others from being cancelled. The lock of a shard
+ * is taken once for all of its timeouts.
+ *
+ * count   TKW_BATCH_MAX at most; 0 is legal, and does nothing.
+ * results what tkw_timer_cancel() would have returned, for each; may be NULL.
+ *         An id that is there twice gets -ENOENT the second time.
+ * Return  how many were cancelled; -EINVAL: NULL, or too many; -EPERM.
+ */
+int tkw_timer_cancel_batch(struct tkw_timer *t, const uint64_t *ids,
+			   size_t count, int *results);
 
 /*
  * End a timeout, and if its task is running wait until it has returned. After

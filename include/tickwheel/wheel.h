@@ -233,6 +233,10 @@ uint64_t tkw_wheel_next(const struct tkw_wheel *w);
 /* How many entries are linked; 0 for NULL. */
 uint64_t tkw_wheel_count(const struct tkw_wheel *w);
 
+/* How many steps all calls of tkw_wheel_advance() have made: entries expired,
+ * moved nearer and (hashed) looked at; 0 for NULL. */
+uint64_t tkw_wheel_steps(const struct tkw_wheel *w);
+
 /* The tick for which an entry is, or was last, linked; 0 for NULL. */
 uint64_t tkw_entry_tick(const struct tkw_entry *e);
 
@@ -272,6 +276,10 @@ struct tkw_wheel_place {
 
 /* Return  0; -EINVAL: NULL. */
 int tkw_wheel_get_shape(const struct tkw_wheel *w, struct tkw_wheel_shape *s);
+
+/* How many slots of a ring have entries; 0 for NULL, and for a ring that is not
+ * there. In O(that many). */
+uint64_t tkw_wheel_slots_used(const struct tkw_wheel *w, uint32_t ring);
 
 /* Return  0; -EINVAL: NULL; -ENOENT: the entry is not linked. */
 int tkw_wheel_get_place(const struct tkw_wheel *w, const struct tkw_entry *e,

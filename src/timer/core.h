@@ -20,7 +20,9 @@
 
 enum {
 	TKW__SHARDS_MAX = 64,
-	TKW__NAME_BYTES = 16
+	TKW__NAME_BYTES = 16,
+	TKW__TIME_BYTES = 32,
+	TKW__RINGS_MAX = 64
 };
 
 /* The life of a timer. */
@@ -50,6 +52,7 @@ struct tkw_timer {
 	char name[TKW__NAME_BYTES];
 	struct tkw__shard *shards;
 	size_t shards_bytes;
+	int64_t created_ns;
 
 	/* life.c */
 	struct tkw__lock life;
@@ -69,9 +72,19 @@ struct tkw_timer {
 	/* Only if limited: how many places are taken. */
 	_Alignas(64) struct tkw__a64 reserved;
 
-	/* The worker's own: when its turn began; how many drops the log was
-	 * told of; and each shard's next tick, as of its last look. */
+	/* What only calls that fail, and turns, count. */
+	struct tkw__a64 refused_full;
+	struct tkw__a64 refused_memory;
+	struct tkw__a64 refused_stopped;
+	struct tkw__a64 turns;
+	struct tkw__a64 wake_ups;
+
+	/* The worker's own: when its turn began; its last reading of the clock,
+	 * and how many tasks ago that was; how many drops the log was told of;
+	 * and each shard's next tick, as of its last look. */
 	_Alignas(64) int64_t turn_ns;
+	int64_t seen_ns;
+	uint32_t seen_ago;
 	uint64_t dropped_told;
 	uint64_t next[TKW__SHARDS_MAX];
 };
@@ -107,13 +120,16 @@ struct tkw_timeout_info tkw__info_of(const struct tkw_timer *t,
 				     const struct tkw__timeout *to,
 				     int64_t now_ns);
 
+/* A time in the largest unit of which there is one: "1.2 s", "45 ms". size:
+ * TKW__TIME_BYTES. */
+void tkw__print_time(char *buf, size_t size, int64_t ns);
+
 /* Free what tkw__slab_put() returned, no lock held. */
 void tkw__give_back(struct tkw_timer *t, void *block);
 
-/* A place under max_pending is taken; or free again, which is said under the
- * shard's lock, together with the ledger: what does not count as pending is in
- * nobody's way. */
-bool tkw__reserve(struct tkw_timer *t);
+/* A place under max_pending is free again, which is said under the shard's
+ * lock, together with the ledger: what does not count as pending is in nobody's
+ * way. */
 void tkw__unreserve(struct tkw_timer *t);
 
 /* A timeout that an executor has, or had: run it; the executor gives up on it.

@@ -226,7 +226,8 @@ static int make_shards(struct tkw_timer *t, struct tkw_wheel_config *wheel)
 	t->shards = t->hooks.alloc(t->hooks.ctx, t->shards_bytes, CACHE_LINE);
 	if (t->shards == NULL)
 		return -ENOMEM;
-	wheel->now = (uint64_t)tkw__now(t) / t->tick_ns;
+	t->created_ns = tkw__now(t);
+	wheel->now = (uint64_t)t->created_ns / t->tick_ns;
 	for (uint32_t i = 0; i < count; i++) {
 		int err = tkw__shard_init(&t->shards[i], i, &t->hooks, wheel);
 

@@ -59,8 +59,7 @@ int tkw_timer_query(struct tkw_timer *t, uint64_t id,
 	return err;
 }
 
-/* A time in the largest unit of which there is one: "1.2 s", "45 ms". */
-static void print_time(char *buf, size_t size, int64_t ns)
+void tkw__print_time(char *buf, size_t size, int64_t ns)
 {
 	static const struct {
 		int64_t ns;
@@ -94,7 +93,7 @@ int tkw_timer_print(struct tkw_timer *t, uint64_t id, char *buf, size_t size)
 {
 	struct tkw_timeout_info info;
 	const char *form;
-	char time[32];
+	char time[TKW__TIME_BYTES];
 	int err;
 
 	if (t == NULL || (buf == NULL && size != 0))
@@ -104,8 +103,8 @@ int tkw_timer_print(struct tkw_timer *t, uint64_t id, char *buf, size_t size)
 		return err;
 	if (info.left_ns == TKW_NEVER_NS)
 		return snprintf(buf, size, "never due");
-	print_time(time, sizeof(time),
-		   info.left_ns > 0 ? info.left_ns : -info.left_ns);
+	tkw__print_time(time, sizeof(time),
+			info.left_ns > 0 ? info.left_ns : -info.left_ns);
 	if (info.state == TKW_TIMEOUT_RUNNING)
 		form = "running, %s late";
 	else if (info.left_ns > 0)
@@ -113,42 +112,6 @@ int tkw_timer_print(struct tkw_timer *t, uint64_t id, char *buf, size_t size)
 	else
 		form = "due, %s late";
 	return snprintf(buf, size, form, time);
-}
-
-static void take_all(struct tkw_timer *t)
-{
-	for (uint32_t i = 0; i <= t->shard_mask; i++)
-		tkw__lock_take(&t->shards[i].lock);
-}
-
-static void drop_all(struct tkw_timer *t)
-{
-	for (uint32_t i = 0; i <= t->shard_mask; i++)
-		tkw__lock_drop(&t->shards[i].lock);
-}
-
-int tkw_timer_ledger(struct tkw_timer *t, struct tkw_ledger *out)
-{
-	struct tkw_ledger sum = { 0 };
-
-	if (t == NULL || out == NULL)
-		return -EINVAL;
-	if (tkw__is_foreign(t))
-		return -EPERM;
-	take_all(t);
-	for (uint32_t i = 0; i <= t->shard_mask; i++) {
-		const struct tkw_ledger *l = &t->shards[i].ledger;
-
-		sum.accepted += l->accepted;
-		sum.fired += l->fired;
-		sum.cancelled += l->cancelled;
-		sum.dropped += l->dropped;
-		sum.handed_over += l->handed_over;
-		sum.pending += l->pending;
-	}
-	drop_all(t);
-	*out = sum;
-	return 0;
 }
 
 uint64_t tkw_timer_pending(struct tkw_timer *t)

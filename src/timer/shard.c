@@ -94,6 +94,7 @@ static void make_due(struct tkw_wheel *w, struct tkw_entry *e, void *shard)
 	struct tkw__shard *s = shard;
 
 	(void)w;
+	s->collected++;
 	tkw__links_append(&s->due, &e->link);
 }
 

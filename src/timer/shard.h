@@ -16,6 +16,7 @@
 
 #include "base/links.h"
 #include "os/sync.h"
+#include "timer/histogram.h"
 #include "timer/slab.h"
 #include "timer/timeout.h"
 
@@ -41,6 +42,11 @@ struct tkw__shard {
 	struct tkw__a32 ended; /* counts up when one has, if someone waits */
 	struct tkw__slab slab;
 	size_t wheel_bytes;
+	/* For stats.h. */
+	uint64_t collected; /* from the wheel */
+	uint64_t rescheduled;
+	uint64_t refusals; /* of the executor */
+	struct tkw_histogram lateness;
 };
 
 /* Return  0 or -ENOMEM. */

@@ -98,23 +98,32 @@ int64_t tkw__deadline_of(const struct tkw_timer *t,
 	return (int64_t)tkw__min_u64(ns, (uint64_t)TKW_NEVER_NS - 1);
 }
 
-bool tkw__reserve(struct tkw_timer *t)
+/* Take places under max_pending. Return false if there are not so many. */
+static bool reserve(struct tkw_timer *t, uint64_t count)
 {
-	uint64_t was = TKW__LOAD(&t->reserved, RELAXED);
+	uint64_t was;
 
+	if (!t->limited)
+		return true;
+	was = TKW__LOAD(&t->reserved, RELAXED);
 	/* Not an add that is taken back: for a moment that would refuse a
 	 * caller for whom there is room. */
-	while (was < t->max_pending) {
-		if (TKW__CAS(&t->reserved, &was, was + 1, RELAXED))
+	while (count <= t->max_pending - was) {
+		if (TKW__CAS(&t->reserved, &was, was + count, RELAXED))
 			return true;
 	}
 	return false;
 }
 
-void tkw__unreserve(struct tkw_timer *t)
+static void unreserve(struct tkw_timer *t, uint64_t count)
 {
 	if (t->limited)
-		TKW__SUB(&t->reserved, 1, RELAXED);
+		TKW__SUB(&t->reserved, count, RELAXED);
+}
+
+void tkw__unreserve(struct tkw_timer *t)
+{
+	unreserve(t, 1);
 }
 
 void tkw__give_back(struct tkw_timer *t, void *block)
@@ -152,12 +161,17 @@ static struct tkw__timeout *new_timeout(struct tkw_timer *t,
 	return to;
 }
 
+/* Where the calling thread schedules. */
+static struct tkw__shard *own_shard(struct tkw_timer *t)
+{
+	return &t->shards[tkw__thread_local()->number & t->shard_mask];
+}
+
 /* Take a new timeout in. Return  what schedule returns. */
 static int take_in(struct tkw_timer *t, const struct tkw_task *task,
 		   struct due d, uint64_t *id)
 {
-	struct tkw__shard *s =
-		&t->shards[tkw__thread_local()->number & t->shard_mask];
+	struct tkw__shard *s = own_shard(t);
 	struct tkw__timeout *to = NULL;
 	uint64_t need = TKW_TICK_NEVER;
 	uint64_t name = 0;
@@ -196,11 +210,23 @@ static int schedule(struct tkw_timer *t, const struct tkw_task *task,
 {
 	int err;
 
-	if (t->limited && !tkw__reserve(t))
+	if (!reserve(t, 1))
 		return -EAGAIN;
 	err = take_in(t, task, d, id);
 	if (err != 0)
-		tkw__unreserve(t);
+		unreserve(t, 1);
+	return err;
+}
+
+/* Count a refusal. Return  what it was. */
+static int refused(struct tkw_timer *t, int err)
+{
+	if (err == -EAGAIN)
+		TKW__ADD(&t->refused_full, 1, RELAXED);
+	else if (err == -ENOMEM)
+		TKW__ADD(&t->refused_memory, 1, RELAXED);
+	else if (err == -ESHUTDOWN)
+		TKW__ADD(&t->refused_stopped, 1, RELAXED);
 	return err;
 }
 
@@ -209,9 +235,10 @@ int tkw_timer_schedule(struct tkw_timer *t, const struct tkw_task *task,
 {
 	int err = prepare(t, task);
 
-	if (err != 0)
-		return err;
-	return schedule(t, task, due_after(t, tkw__now(t), delay_ns), id);
+	if (err == 0)
+		err = schedule(t, task, due_after(t, tkw__now(t), delay_ns),
+			       id);
+	return err == 0 ? 0 : refused(t, err);
 }
 
 int tkw_timer_schedule_at(struct tkw_timer *t, const struct tkw_task *task,
@@ -219,9 +246,9 @@ int tkw_timer_schedule_at(struct tkw_timer *t, const struct tkw_task *task,
 {
 	int err = prepare(t, task);
 
-	if (err != 0)
-		return err;
-	return schedule(t, task, due_at(t, deadline_ns), id);
+	if (err == 0)
+		err = schedule(t, task, due_at(t, deadline_ns), id);
+	return err == 0 ? 0 : refused(t, err);
 }
 
 /* The shard that an id names, with its lock held; NULL: there is none. */
@@ -275,22 +302,28 @@ void tkw__finish_ending(struct tkw_timer *t, struct tkw__shard *s,
 	tkw__give_back(t, block);
 }
 
-/* Cancel a timeout that is pending, of a shard whose lock is held, and drop
- * that. */
-static void cancel_and_drop(struct tkw_timer *t, struct tkw__shard *s,
-			    struct tkw__timeout *to)
+/* Cancel a timeout that is pending, of a shard whose lock is held. If it has an
+ * on-cancel it is ENDING now. Return  as tkw__slab_put(). */
+static void *cancel(struct tkw_timer *t, struct tkw__shard *s,
+		    struct tkw__timeout *to)
 {
-	bool call = to->on_cancel != NULL;
-	void *block = NULL;
-
 	tkw__shard_pull(s, to);
 	s->ledger.pending--;
 	s->ledger.cancelled++;
 	tkw__unreserve(t);
-	if (call)
-		tkw__set_state(to, TKW__ENDING);
-	else
-		block = tkw__slab_put(&s->slab, to);
+	if (to->on_cancel == NULL)
+		return tkw__slab_put(&s->slab, to);
+	tkw__set_state(to, TKW__ENDING);
+	return NULL;
+}
+
+/* The same, and drop the lock. */
+static void cancel_and_drop(struct tkw_timer *t, struct tkw__shard *s,
+			    struct tkw__timeout *to)
+{
+	bool call = to->on_cancel != NULL;
+	void *block = cancel(t, s, to);
+
 	tkw__lock_drop(&s->lock);
 	if (call)
 		tkw__finish_ending(t, s, to);
@@ -387,8 +420,10 @@ static int reschedule(struct tkw_timer *t, uint64_t id, struct due d)
 	err = decide(to);
 	if (err == 0 && s->closed)
 		err = -ESHUTDOWN;
-	if (err == 0)
+	if (err == 0) {
 		need = move(t, s, to, d);
+		s->rescheduled++;
+	}
 	tkw__lock_drop(&s->lock);
 	tkw__worker_call(t, need);
 	return err;
@@ -411,4 +446,230 @@ int tkw_timer_reschedule_at(struct tkw_timer *t, uint64_t id,
 	if (tkw__is_foreign(t))
 		return -EPERM;
 	return reschedule(t, id, due_at(t, deadline_ns));
+}
+
+/* --- batches -------------------------------------------------------------- */
+
+/* Blocks that are to be given back when the lock is dropped, one in the other.
+ */
+static void keep_block(void **blocks, void *block)
+{
+	if (block == NULL)
+		return;
+	*(void **)block = *blocks;
+	*blocks = block;
+}
+
+static void give_back_all(struct tkw_timer *t, void *blocks)
+{
+	while (blocks) {
+		void *next = *(void **)blocks;
+
+		tkw__give_back(t, blocks);
+		blocks = next;
+	}
+}
+
+static struct tkw__timeout *first_of(const struct tkw_link *list)
+{
+	return tkw__timeout_of((struct tkw_entry *)list->next);
+}
+
+/* New timeouts for a batch, in a list, each with its tick. Return false if the
+ * memory does not suffice: then those that there are must go again. */
+static bool make_batch(struct tkw_timer *t, struct tkw__shard *s,
+		       const struct tkw_batch_item *items, size_t count,
+		       const int64_t *now_ns, struct tkw_link *list)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct due d = now_ns ? due_after(t, *now_ns, items[i].when_ns)
+				      : due_at(t, items[i].when_ns);
+		struct tkw__timeout *to = new_timeout(t, s, &items[i].task, &d);
+
+		if (to == NULL)
+			return false;
+		to->entry.tick = d.tick;
+		tkw__shard_list(list, to);
+	}
+	return true;
+}
+
+/* As if they had never been. */
+static void unmake_batch(struct tkw__shard *s, struct tkw_link *list,
+			 void **blocks)
+{
+	while (!tkw__links_empty(list)) {
+		struct tkw__timeout *to = first_of(list);
+
+		tkw__links_remove(&to->entry.link);
+		s->ledger.accepted--;
+		s->ledger.pending--;
+		keep_block(blocks, tkw__slab_put(&s->slab, to));
+	}
+}
+
+/* Put all where they belong. Return  when the worker is needed. */
+static uint64_t place_batch(struct tkw__shard *s, struct tkw_link *list,
+			    uint64_t *ids)
+{
+	uint64_t need = TKW_TICK_NEVER;
+
+	while (!tkw__links_empty(list)) {
+		struct tkw__timeout *to = first_of(list);
+
+		tkw__links_remove(&to->entry.link);
+		need = tkw__min_u64(need,
+				    tkw__shard_place(s, to, to->entry.tick));
+		if (ids)
+			*ids++ = tkw__shard_id(s, to);
+	}
+	return need;
+}
+
+/* Take a batch in, for which there is room. now_ns: delays count from there;
+ * NULL: they are deadlines. */
+static int take_in_batch(struct tkw_timer *t,
+			 const struct tkw_batch_item *items, size_t count,
+			 const int64_t *now_ns, uint64_t *ids)
+{
+	struct tkw__shard *s = own_shard(t);
+	uint64_t need = TKW_TICK_NEVER;
+	struct tkw_link list;
+	void *blocks = NULL;
+	int err = 0;
+
+	tkw__links_init(&list);
+	tkw__lock_take(&s->lock);
+	if (s->closed) {
+		err = -ESHUTDOWN;
+	} else if (!make_batch(t, s, items, count, now_ns, &list)) {
+		unmake_batch(s, &list, &blocks);
+		err = -ENOMEM;
+	} else {
+		need = place_batch(s, &list, ids);
+	}
+	tkw__lock_drop(&s->lock);
+	give_back_all(t, blocks);
+	tkw__worker_call(t, need);
+	return err;
+}
+
+/* What a batch can be refused for before anything is taken. */
+static int prepare_batch(struct tkw_timer *t,
+			 const struct tkw_batch_item *items, size_t count)
+{
+	if (t == NULL || (items == NULL && count > 0) || count > TKW_BATCH_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < count; i++) {
+		if (items[i].task.fn == NULL)
+			return -EINVAL;
+	}
+	if (tkw__is_foreign(t))
+		return -EPERM;
+	return count > 0 ? tkw__ensure_started(t) : 0;
+}
+
+static int schedule_batch(struct tkw_timer *t,
+			  const struct tkw_batch_item *items, size_t count,
+			  const int64_t *now_ns, uint64_t *ids)
+{
+	int err;
+
+	if (!reserve(t, count))
+		return -EAGAIN;
+	err = take_in_batch(t, items, count, now_ns, ids);
+	if (err != 0)
+		unreserve(t, count);
+	return err;
+}
+
+int tkw_timer_schedule_batch(struct tkw_timer *t,
+			     const struct tkw_batch_item *items, size_t count,
+			     uint64_t *ids)
+{
+	int err = prepare_batch(t, items, count);
+	int64_t now_ns;
+
+	if (err == 0 && count > 0) {
+		now_ns = tkw__now(t);
+		err = schedule_batch(t, items, count, &now_ns, ids);
+	}
+	return err == 0 ? 0 : refused(t, err);
+}
+
+int tkw_timer_schedule_batch_at(struct tkw_timer *t,
+				const struct tkw_batch_item *items,
+				size_t count, uint64_t *ids)
+{
+	int err = prepare_batch(t, items, count);
+
+	if (err == 0 && count > 0)
+		err = schedule_batch(t, items, count, NULL, ids);
+	return err == 0 ? 0 : refused(t, err);
+}
+
+/* Those of a batch that are in a shard. Return  how many were cancelled. */
+static int cancel_in_shard(struct tkw_timer *t, struct tkw__shard *s,
+			   const uint64_t *ids, size_t count, int *results)
+{
+	struct tkw_link ending;
+	void *blocks = NULL;
+	int cancelled = 0;
+
+	tkw__links_init(&ending);
+	tkw__lock_take(&s->lock);
+	for (size_t i = 0; i < count; i++) {
+		struct tkw__name n = tkw__name_of(ids[i]);
+		struct tkw__timeout *to;
+		int err;
+
+		if (n.shard != s->number)
+			continue;
+		to = tkw__shard_find(s, n);
+		err = decide(to);
+		if (err == 0 && to->on_cancel) {
+			cancel(t, s, to);
+			tkw__shard_list(&ending, to);
+		} else if (err == 0) {
+			keep_block(&blocks, cancel(t, s, to));
+		}
+		cancelled += err == 0;
+		if (results)
+			results[i] = err;
+	}
+	tkw__lock_drop(&s->lock);
+	give_back_all(t, blocks);
+	while (!tkw__links_empty(&ending) && !tkw__is_foreign(t)) {
+		struct tkw__timeout *to = first_of(&ending);
+
+		tkw__links_remove(&to->entry.link);
+		tkw__finish_ending(t, s, to);
+	}
+	return cancelled;
+}
+
+int tkw_timer_cancel_batch(struct tkw_timer *t, const uint64_t *ids,
+			   size_t count, int *results)
+{
+	uint64_t shards = 0;
+	int cancelled = 0;
+
+	if (t == NULL || (ids == NULL && count > 0) || count > TKW_BATCH_MAX)
+		return -EINVAL;
+	if (tkw__is_foreign(t))
+		return -EPERM;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t shard = tkw__name_of(ids[i]).shard;
+
+		if (shard <= t->shard_mask)
+			shards |= UINT64_C(1) << shard;
+		else if (results)
+			results[i] = -ENOENT;
+	}
+	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+		if (shards >> i & 1)
+			cancelled += cancel_in_shard(t, &t->shards[i], ids,
+						     count, results);
+	}
+	return cancelled;
 }

@@ -34,7 +34,8 @@
 #include "os/thread.h"
 
 enum {
-	BATCH = 128 /* entries brought or moved while a lock is held */
+	BATCH = 128,       /* entries brought or moved while a lock is held */
+	SEEN_AGO_MAX = 128 /* tasks between two readings of the clock */
 };
 
 /* A task may have forked: then the child, which is here too, goes no further.
@@ -49,8 +50,10 @@ static bool is_stopping(const struct tkw_timer *t)
 
 /* A timeout that is in a list is running from now on. */
 static void begin(struct tkw_timer *t, struct tkw__shard *s,
-		  struct tkw__timeout *to)
+		  struct tkw__timeout *to, int64_t now_ns)
 {
+	tkw__histogram_add(&s->lateness,
+			   tkw__max_i64(now_ns - tkw__deadline_of(t, to), 0));
 	tkw__links_remove(&to->entry.link);
 	tkw__set_state(to, TKW__RUNNING);
 	s->ledger.pending--;
@@ -77,6 +80,15 @@ static void call(struct tkw_timer *t, uint64_t id,
 	tkw__frame_leave(&frame);
 }
 
+/* The clock for the statistics, which need not be exact. */
+static void look_at_clock(struct tkw_timer *t)
+{
+	if (t->seen_ago++ < SEEN_AGO_MAX)
+		return;
+	t->seen_ns = tkw__now(t);
+	t->seen_ago = 0;
+}
+
 /* Fire a timeout that is in a list. The lock is held before and after, but not
  * during the call. Return  1; 0 in a child that the task has forked. */
 static uint64_t run(struct tkw_timer *t, struct tkw__shard *s,
@@ -85,7 +97,8 @@ static uint64_t run(struct tkw_timer *t, struct tkw__shard *s,
 	uint64_t id = tkw__shard_id(s, to);
 	void *block;
 
-	begin(t, s, to);
+	look_at_clock(t);
+	begin(t, s, to, t->seen_ns);
 	tkw__lock_drop(&s->lock);
 	call(t, id, to, t->turn_ns);
 	if (tkw__is_foreign(t))
@@ -129,6 +142,7 @@ static uint64_t refused(struct tkw_timer *t, struct tkw__shard *s, uint64_t id)
 {
 	struct tkw__timeout *to = find_queued(s, id);
 
+	s->refusals++;
 	if (to == NULL)
 		return 0;
 	switch (t->refusal) {
@@ -182,18 +196,20 @@ void tkw__job_run(struct tkw_timer *t, uint64_t id)
 {
 	struct tkw__shard *s = &t->shards[tkw__name_of(id).shard];
 	struct tkw__timeout *to;
+	int64_t now_ns;
 	void *block;
 
 	if (tkw__is_foreign(t))
 		return;
+	now_ns = tkw__now(t);
 	tkw__lock_take(&s->lock);
 	to = find_queued(s, id);
 	if (to)
-		begin(t, s, to);
+		begin(t, s, to, now_ns);
 	tkw__lock_drop(&s->lock);
 	if (to == NULL)
 		return;
-	call(t, id, to, tkw__now(t));
+	call(t, id, to, now_ns);
 	if (tkw__is_foreign(t))
 		return;
 	tkw__lock_take(&s->lock);
@@ -211,6 +227,7 @@ void tkw__job_abandon(struct tkw_timer *t, uint64_t id)
 		return;
 	tkw__lock_take(&s->lock);
 	to = find_queued(s, id);
+	s->refusals++;
 	if (to && t->refusal == TKW_REFUSED_DROP) {
 		drop(t, s, to);
 	} else if (to) {
@@ -312,6 +329,9 @@ uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next)
 	uint64_t to;
 
 	t->turn_ns = tkw__now(t);
+	t->seen_ns = t->turn_ns;
+	t->seen_ago = 0;
+	TKW__ADD(&t->turns, 1, RELAXED);
 	to = (uint64_t)t->turn_ns / t->tick_ns;
 	fired = begin_turn(t, to);
 	while ((tick = least_next(t)) <= to && !is_stopping(t)) {
@@ -385,13 +405,19 @@ void tkw__worker_wake(struct tkw_timer *t)
 	tkw__lock_drop(&t->alarm_lock);
 }
 
+static void wait_for_alarm(struct tkw_timer *t)
+{
+	tkw__alarm_wait(&t->alarm);
+	TKW__ADD(&t->wake_ups, 1, RELAXED);
+}
+
 static void sleep_until(struct tkw_timer *t, uint64_t tick)
 {
 	tkw__lock_take(&t->alarm_lock);
 	set_alarm(t, tick);
 	tkw__lock_drop(&t->alarm_lock);
 	if (tkw__worker_next(t) >= tick && !is_stopping(t))
-		tkw__alarm_wait(&t->alarm);
+		wait_for_alarm(t);
 	/* Awake: nobody needs to call. One who does so now all the same, having
 	 * seen the old value, sets an alarm that the next sleep replaces. */
 	TKW__STORE(&t->armed, 0, RELAXED);

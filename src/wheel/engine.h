@@ -76,6 +76,7 @@ struct tkw_wheel {
 	uint64_t base; /* hierarchical: what slots are relative to */
 	uint64_t now;
 	uint64_t count;
+	uint64_t steps;  /* of all advances */
 	uint32_t mask;   /* hashed: slots - 1 */
 	uint32_t moving; /* hierarchical: the slot that a bounded advance left
 			    half moved down; 0 for none */

@@ -179,6 +179,7 @@ uint64_t tkw_tick_with_slack(uint64_t tick, uint64_t slack)
 /* Return true if the bound was met first. */
 static bool run_pass(struct tkw_wheel *w, struct tkw__pass *p)
 {
+	uint64_t steps = p->steps;
 	bool more;
 
 	w->in_pass = true;
@@ -188,6 +189,8 @@ static bool run_pass(struct tkw_wheel *w, struct tkw__pass *p)
 	else
 		more = tkw__hier_advance(w, p);
 	w->in_pass = false;
+	/* The step that was one too many was not made. */
+	w->steps += steps - p->steps - more;
 	return more;
 }
 
@@ -226,6 +229,11 @@ uint64_t tkw_wheel_next(const struct tkw_wheel *w)
 uint64_t tkw_wheel_count(const struct tkw_wheel *w)
 {
 	return w ? w->count : 0;
+}
+
+uint64_t tkw_wheel_steps(const struct tkw_wheel *w)
+{
+	return w ? w->steps : 0;
 }
 
 uint64_t tkw_entry_tick(const struct tkw_entry *e)
@@ -270,6 +278,22 @@ int tkw_wheel_get_shape(const struct tkw_wheel *w, struct tkw_wheel_shape *s)
 		     : (struct tkw_wheel_shape){ TKW_WHEEL_HIERARCHICAL,
 						 TKW__RINGS, TKW__RING_SLOTS };
 	return 0;
+}
+
+uint64_t tkw_wheel_slots_used(const struct tkw_wheel *w, uint32_t ring)
+{
+	struct tkw_wheel_shape s;
+	uint64_t used = 0;
+	uint64_t end;
+	uint32_t i;
+
+	if (tkw_wheel_get_shape(w, &s) != 0 || ring >= s.rings)
+		return 0;
+	end = (ring + 1) * s.slots;
+	for (i = tkw__bitset_next(&w->used, ring * (uint32_t)s.slots); i < end;
+	     i = tkw__bitset_next(&w->used, i + 1))
+		used++;
+	return used;
 }
 
 int tkw_wheel_get_place(const struct tkw_wheel *w, const struct tkw_entry *e,

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stats.h - what one can see of a timer: counters, and how late its tasks were.
+ *
+ * All of it is always counted. The counts are kept by each shard under its
+ * lock, and added up when they are asked for.
+ */
+#ifndef TICKWHEEL_STATS_H
+#define TICKWHEEL_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tickwheel/timer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * How often which time was seen. The buckets are as wide as a nanosecond below
+ * 128 ns, and then a 64th of the power of two below: the middle of a bucket is
+ * off by less than 0.8 %. All from 2^44 ns (4.9 hours) on are in the last one.
+ */
+#define TKW_HISTOGRAM_BUCKETS 2496
+struct tkw_histogram {
+	uint64_t count;
+	int64_t max_ns;
+	uint64_t bucket[TKW_HISTOGRAM_BUCKETS];
+};
+
+/* The bucket of a time; a negative one counts as 0. */
+uint32_t tkw_histogram_bucket(int64_t ns);
+
+/* The least time of a bucket; that of TKW_HISTOGRAM_BUCKETS is 2^44. */
+int64_t tkw_histogram_least(uint32_t bucket);
+
+/*
+ * The time that a share of all did not exceed: the middle of a bucket, but
+ * never more than max_ns.
+ *
+ * share   0 ... 1, as 0.99; what lies outside counts as the next of these.
+ * Return  nanoseconds; 0 if there are none, or h is NULL.
+ */
+int64_t tkw_histogram_quantile(const struct tkw_histogram *h, double share);
+
+struct tkw_timer_stats {
+	struct tkw_ledger ledger;
+	/* Calls that were refused; a batch counts once. */
+	uint64_t refused_full;    /* -EAGAIN */
+	uint64_t refused_memory;  /* -ENOMEM */
+	uint64_t refused_stopped; /* -ESHUTDOWN */
+	/* Timeouts that the executor did not take, whatever came of it. */
+	uint64_t refused_by_exec;
+	uint64_t rescheduled;
+	/* Timeouts that came nearer inside the wheel; hashed: looked at. */
+	uint64_t moved;
+	uint64_t turns;
+	uint64_t wake_ups; /* of the worker */
+	/* From the deadline to the begin of the task; by a reading of the clock
+	 * that is at most 128 tasks old. */
+	struct tkw_histogram lateness;
+};
+
+/*
+ * The statistics. The ledger in them balances.
+ *
+ * out     20 KiB.
+ * Return  0; -EINVAL: NULL; -EPERM: a timer of the parent of a fork.
+ */
+int tkw_timer_stats(struct tkw_timer *t, struct tkw_timer_stats *out);
+
+/*
+ * The same, and the shape of the timer, in lines of text for people: the
+ * ledger, rates since the timer was made, its shards, and the lateness.
+ *
+ * buf, size
+ *         as for snprintf(): cut to size, always ended by a zero byte; size 0
+ *         writes nothing.
+ * Return  how long the text is, uncut; -EINVAL: t is NULL, or buf is and size
+ *         is not 0; -ENOMEM; -EPERM.
+ */
+int tkw_timer_dump(struct tkw_timer *t, char *buf, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TICKWHEEL_STATS_H */

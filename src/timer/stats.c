@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* stats.c - what a timer has counted, as a struct and in words. */
+#include "tickwheel/stats.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "os/memory.h"
+#include "timer/core.h"
+
+static void add_ledger(struct tkw_ledger *sum, const struct tkw_ledger *l)
+{
+	sum->accepted += l->accepted;
+	sum->fired += l->fired;
+	sum->cancelled += l->cancelled;
+	sum->dropped += l->dropped;
+	sum->handed_over += l->handed_over;
+	sum->pending += l->pending;
+}
+
+static void take_all(struct tkw_timer *t)
+{
+	for (uint32_t i = 0; i <= t->shard_mask; i++)
+		tkw__lock_take(&t->shards[i].lock);
+}
+
+static void drop_all(struct tkw_timer *t)
+{
+	for (uint32_t i = 0; i <= t->shard_mask; i++)
+		tkw__lock_drop(&t->shards[i].lock);
+}
+
+int tkw_timer_ledger(struct tkw_timer *t, struct tkw_ledger *out)
+{
+	struct tkw_ledger sum = { .accepted = 0 };
+
+	if (t == NULL || out == NULL)
+		return -EINVAL;
+	if (tkw__is_foreign(t))
+		return -EPERM;
+	take_all(t);
+	for (uint32_t i = 0; i <= t->shard_mask; i++)
+		add_ledger(&sum, &t->shards[i].ledger);
+	drop_all(t);
+	*out = sum;
+	return 0;
+}
+
+int tkw_timer_stats(struct tkw_timer *t, struct tkw_timer_stats *out)
+{
+	if (t == NULL || out == NULL)
+		return -EINVAL;
+	if (tkw__is_foreign(t))
+		return -EPERM;
+	*out = (struct tkw_timer_stats){
+		.refused_full = TKW__LOAD(&t->refused_full, RELAXED),
+		.refused_memory = TKW__LOAD(&t->refused_memory, RELAXED),
+		.refused_stopped = TKW__LOAD(&t->refused_stopped, RELAXED),
+		.turns = TKW__LOAD(&t->turns, RELAXED),
+		.wake_ups = TKW__LOAD(&t->wake_ups, RELAXED),
+	};
+	take_all(t);
+	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+		const struct tkw__shard *s = &t->shards[i];
+
+		add_ledger(&out->ledger, &s->ledger);
+		out->refused_by_exec += s->refusals;
+		out->rescheduled += s->rescheduled;
+		out->moved += tkw_wheel_steps(s->wheel) - s->collected;
+		tkw__histogram_merge(&out->lateness, &s->lateness);
+	}
+	drop_all(t);
+	return 0;
+}
+
+/* --- in words ------------------------------------------------------------ */
+
+/* Text that grows in a buffer, and is counted beyond its end. */
+struct text {
+	char *buf;
+	size_t size;
+	size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct text *x,
+						      const char *form, ...)
+{
+	size_t at = x->length < x->size ? x->length : x->size;
+	va_list args;
+	int n;
+
+	va_start(args, form);
+	n = vsnprintf(x->size > at ? x->buf + at : NULL, x->size - at, form,
+		      args);
+	va_end(args);
+	if (n > 0)
+		x->length += (size_t)n;
+}
+
+static void say_count(struct text *x, const char *what, uint64_t n,
+		      double seconds)
+{
+	say(x, "  %-13s %12llu", what, (unsigned long long)n);
+	if (seconds > 0)
+		say(x, " %12.1f/s", (double)n / seconds);
+	say(x, "\n");
+}
+
+static void say_ledger(struct text *x, const struct tkw_ledger *l,
+		       double seconds)
+{
+	say_count(x, "accepted", l->accepted, seconds);
+	say_count(x, "fired", l->fired, seconds);
+	say_count(x, "cancelled", l->cancelled, seconds);
+	say_count(x, "dropped", l->dropped, 0);
+	say_count(x, "handed over", l->handed_over, 0);
+	say_count(x, "pending", l->pending, 0);
+}
+
+static void say_refusals(struct text *x, const struct tkw_timer_stats *st)
+{
+	say(x,
+	    "refused: %llu full, %llu no memory, %llu stopped, %llu by the "
+	    "executor\n",
+	    (unsigned long long)st->refused_full,
+	    (unsigned long long)st->refused_memory,
+	    (unsigned long long)st->refused_stopped,
+	    (unsigned long long)st->refused_by_exec);
+	say(x,
+	    "worker: %llu turns, %llu wake-ups; %llu moves in the wheel, "
+	    "%llu reschedules\n",
+	    (unsigned long long)st->turns, (unsigned long long)st->wake_ups,
+	    (unsigned long long)st->moved, (unsigned long long)st->rescheduled);
+}
+
+static void say_lateness(struct text *x, const struct tkw_histogram *h)
+{
+	static const struct {
+		const char *name;
+		double share;
+	} rows[] = {
+		{ "p50", 0.5 },     { "p90", 0.9 },       { "p99", 0.99 },
+		{ "p99.9", 0.999 }, { "p99.99", 0.9999 }, { "max", 1 },
+	};
+	char time[TKW__TIME_BYTES];
+
+	say(x, "lateness of %llu:", (unsigned long long)h->count);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t ns = tkw_histogram_quantile(h, rows[i].share);
+
+		if (rows[i].share >= 1)
+			ns = h->max_ns;
+		tkw__print_time(time, sizeof(time), ns);
+		say(x, "%s %s %s", i ? "," : "", rows[i].name, time);
+	}
+	say(x, "\n");
+}
+
+/* What one shard has, and where. */
+static void say_shard(struct text *x, struct tkw__shard *s)
+{
+	uint64_t in_ring[TKW__RINGS_MAX] = { 0 };
+	struct tkw_wheel_shape shape;
+	uint64_t in_wheel;
+	uint64_t pending;
+
+	tkw__lock_take(&s->lock);
+	tkw_wheel_get_shape(s->wheel, &shape);
+	for (uint32_t r = 0; r < shape.rings; r++)
+		in_ring[r] = tkw_wheel_slots_used(s->wheel, r);
+	in_wheel = tkw_wheel_count(s->wheel);
+	pending = s->ledger.pending;
+	tkw__lock_drop(&s->lock);
+	say(x,
+	    "shard %u: %llu pending, %llu of them in the wheel; slots in use",
+	    (unsigned)s->number, (unsigned long long)pending,
+	    (unsigned long long)in_wheel);
+	for (uint32_t r = 0; r < shape.rings; r++)
+		say(x, " %llu", (unsigned long long)in_ring[r]);
+	say(x, " of %u x %llu\n", (unsigned)shape.rings,
+	    (unsigned long long)shape.slots);
+}
+
+static void say_timer(struct text *x, struct tkw_timer *t,
+		      const struct tkw_timer_stats *st)
+{
+	int64_t age_ns = tkw__now(t) - t->created_ns;
+	char tick[TKW__TIME_BYTES];
+	char age[TKW__TIME_BYTES];
+
+	tkw__print_time(tick, sizeof(tick), (int64_t)t->tick_ns);
+	tkw__print_time(age, sizeof(age), age_ns);
+	say(x, "timer \"%s\": ticks of %s, for %s now\n", t->name, tick, age);
+	say_ledger(x, &st->ledger, (double)age_ns / (double)TKW_SEC);
+	say_refusals(x, st);
+	for (uint32_t i = 0; i <= t->shard_mask; i++)
+		say_shard(x, &t->shards[i]);
+	say_lateness(x, &st->lateness);
+}
+
+int tkw_timer_dump(struct tkw_timer *t, char *buf, size_t size)
+{
+	struct text x = { .buf = buf, .size = size };
+	struct tkw_timer_stats *st;
+
+	if (t == NULL || (buf == NULL && size != 0))
+		return -EINVAL;
+	if (tkw__is_foreign(t))
+		return -EPERM;
+	/* Not on the stack, which may be a small one. */
+	st = tkw__memory_take(sizeof(*st), _Alignof(struct tkw_timer_stats));
+	if (st == NULL)
+		return -ENOMEM;
+	tkw_timer_stats(t, st);
+	say_timer(&x, t, st);
+	tkw__memory_free(st, sizeof(*st));
+	return (int)x.length;
+}
