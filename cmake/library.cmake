@@ -12,6 +12,7 @@ set(tkw_sources
   src/os/clock.c
   src/os/thread.c
   src/os/memory.c
+  src/os/symbol.c
   src/exec/inline.c
   src/exec/pool.c
   src/timer/slab.c
@@ -22,7 +23,8 @@ set(tkw_sources
   src/timer/histogram.c
   src/timer/life.c
   src/timer/see.c
-  src/timer/stats.c)
+  src/timer/stats.c
+  src/timer/watch.c)
 find_package(Threads REQUIRED)
 set(tkw_map ${PROJECT_SOURCE_DIR}/src/tickwheel.map)
 

@@ -203,6 +203,15 @@ struct tkw_timer_config {
 	const struct tkw_exec *exec;
 	/* enum tkw_timer_refusal: what if it refuses */
 	int refusal;
+	/* A task that runs on the worker for longer than this is told to the
+	 * log hook when it ends, by its function's name where that can be
+	 * found. It costs two readings of the clock for each task. <= 0: nobody
+	 * looks. */
+	int64_t slow_task_ns;
+	/* Not 0: tell the log hook also while such a task runs. A thread of its
+	 * own looks twice in each slow_task_ns, which must be positive, and for
+	 * the manual drive there is none. */
+	int watchdog;
 	/* The worker's name, of which the system takes 15 bytes; NULL:
 	 * "tickwheel". Copied. */
 	const char *thread_name;
@@ -235,9 +244,9 @@ int tkw_timer_preset(struct tkw_timer_config *cfg, int preset);
  *         tick, slots or shards, slots above 2^30 or with the hierarchical
  *         engine, a tick of INT64_MAX / slots or more (slots after rounding),
  *         an unknown engine, drive, clock or refusal, an executor without a
- *         function, one of the thread hooks, or one of alloc and free, without
- *         the other; -ENOMEM; -EMFILE or -ENFILE: no file descriptor for the
- *         worker's alarm.
+ *         function, a watchdog without slow_task_ns or for the manual drive,
+ *         one of the thread hooks, or one of alloc and free, without the
+ *         other; -ENOMEM; -EMFILE or -ENFILE: no file descriptor for an alarm.
  */
 int tkw_timer_create(struct tkw_timer **out,
 		     const struct tkw_timer_config *cfg);

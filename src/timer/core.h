@@ -17,6 +17,7 @@
 #include "tickwheel/exec.h"
 #include "timer/crew.h"
 #include "timer/shard.h"
+#include "timer/watch.h"
 
 enum {
 	TKW__SHARDS_MAX = 64,
@@ -71,6 +72,8 @@ struct tkw_timer {
 
 	/* Only if limited: how many places are taken. */
 	_Alignas(64) struct tkw__a64 reserved;
+
+	struct tkw__watch watch;
 
 	/* What only calls that fail, and turns, count. */
 	struct tkw__a64 refused_full;

@@ -172,6 +172,9 @@ static bool is_sound(const struct tkw_timer_config *cfg,
 		return false;
 	if (cfg->exec && cfg->exec->submit == NULL)
 		return false;
+	if (cfg->watchdog &&
+	    (cfg->slow_task_ns <= 0 || cfg->drive == TKW_DRIVE_MANUAL))
+		return false;
 	if (cfg->refusal < TKW_REFUSED_INLINE ||
 	    cfg->refusal > TKW_REFUSED_DROP)
 		return false;
@@ -284,9 +287,12 @@ static int create(struct tkw_timer **out, const struct tkw_timer_config *cfg,
 	err = t->manual ? 0 : tkw__alarm_init(&t->alarm, t->boottime);
 	if (err != 0)
 		goto free_timer;
-	err = make_shards(t, wheel);
+	err = tkw__watch_init(t, cfg);
 	if (err != 0)
 		goto free_alarm;
+	err = make_shards(t, wheel);
+	if (err != 0)
+		goto free_watch;
 	err = make_crew(t, cfg->exec);
 	if (err != 0)
 		goto free_shards;
@@ -295,6 +301,8 @@ static int create(struct tkw_timer **out, const struct tkw_timer_config *cfg,
 	return 0;
 free_shards:
 	free_shards(t, t->shard_mask + 1);
+free_watch:
+	tkw__watch_fini(t);
 free_alarm:
 	if (!t->manual)
 		tkw__alarm_fini(&t->alarm);
@@ -330,6 +338,7 @@ static void free_timer(struct tkw_timer *t)
 	free_shards(t, t->shard_mask + 1);
 	if (!t->manual)
 		tkw__alarm_fini(&t->alarm);
+	tkw__watch_fini(t);
 	if (t->crew)
 		tkw__crew_release(t->crew);
 	hooks.free(hooks.ctx, t, sizeof(*t));
@@ -346,8 +355,13 @@ static int make_worker(struct tkw_timer *t)
 	int err;
 
 	tkw__signals_block(&were);
-	err = t->hooks.thread_create(t->hooks.ctx, tkw__worker_run, t,
-				     &t->thread);
+	err = tkw__watchdog_start(t);
+	if (err == 0) {
+		err = t->hooks.thread_create(t->hooks.ctx, tkw__worker_run, t,
+					     &t->thread);
+		if (err != 0)
+			tkw__watchdog_stop(t);
+	}
 	tkw__signals_restore(&were);
 	/* EAGAIN is for a full timer. */
 	return err == 0 ? 0 : -ENOMEM;
@@ -518,6 +532,7 @@ static void end_drive(struct tkw_timer *t, bool has_worker)
 	if (has_worker) {
 		tkw__worker_wake(t);
 		t->hooks.thread_join(t->hooks.ctx, t->thread);
+		tkw__watchdog_stop(t);
 	}
 	if (t->crew)
 		tkw__crew_close(t->crew);

@@ -59,6 +59,7 @@ int tkw_timer_stats(struct tkw_timer *t, struct tkw_timer_stats *out)
 		.refused_stopped = TKW__LOAD(&t->refused_stopped, RELAXED),
 		.turns = TKW__LOAD(&t->turns, RELAXED),
 		.wake_ups = TKW__LOAD(&t->wake_ups, RELAXED),
+		.slow = TKW__LOAD(&t->watch.slow, RELAXED),
 	};
 	take_all(t);
 	for (uint32_t i = 0; i <= t->shard_mask; i++) {
@@ -128,10 +129,11 @@ static void say_refusals(struct text *x, const struct tkw_timer_stats *st)
 	    (unsigned long long)st->refused_stopped,
 	    (unsigned long long)st->refused_by_exec);
 	say(x,
-	    "worker: %llu turns, %llu wake-ups; %llu moves in the wheel, "
-	    "%llu reschedules\n",
+	    "worker: %llu turns, %llu wake-ups, %llu slow tasks; %llu moves "
+	    "in the wheel, %llu reschedules\n",
 	    (unsigned long long)st->turns, (unsigned long long)st->wake_ups,
-	    (unsigned long long)st->moved, (unsigned long long)st->rescheduled);
+	    (unsigned long long)st->slow, (unsigned long long)st->moved,
+	    (unsigned long long)st->rescheduled);
 }
 
 static void say_lateness(struct text *x, const struct tkw_histogram *h)

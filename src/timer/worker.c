@@ -100,9 +100,13 @@ static uint64_t run(struct tkw_timer *t, struct tkw__shard *s,
 	look_at_clock(t);
 	begin(t, s, to, t->seen_ns);
 	tkw__lock_drop(&s->lock);
+	if (t->watch.slow_ns > 0)
+		tkw__watch_begin(t, to->fn);
 	call(t, id, to, t->turn_ns);
 	if (tkw__is_foreign(t))
 		return 0;
+	if (t->watch.slow_ns > 0)
+		tkw__watch_end(t);
 	tkw__lock_take_first(&s->lock);
 	block = tkw__shard_end(s, to);
 	if (block) {
