@@ -3,6 +3,8 @@
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H
 
+#include "tickwheel/exec.h"    /* IWYU pragma: export */
+#include "tickwheel/stats.h"   /* IWYU pragma: export */
 #include "tickwheel/timer.h"   /* IWYU pragma: export */
 #include "tickwheel/version.h" /* IWYU pragma: export */
 #include "tickwheel/wheel.h"   /* IWYU pragma: export */

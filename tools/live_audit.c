@@ -105,7 +105,8 @@ void live_audit_stop(struct live *l)
 	if (!l->unsound)
 		l->unsound = tkw_timer_check(l->timer);
 	if (tkw_timer_ledger(l->timer, &l->ledger) ||
-	    tkw_timer_pending(l->timer) != l->ledger.pending)
+	    tkw_timer_pending(l->timer) != l->ledger.pending ||
+	    tkw_timer_stats(l->timer, &l->stats))
 		live_count(c, LIVE_FAILED);
 	add_up(l, l->n);
 	l->lost = live_load_waiting(l);

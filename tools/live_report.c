@@ -29,6 +29,17 @@ static void json_run(const struct live *l)
 	json_number("late_max_ns", live_late_at(from, to, 1000));
 }
 
+static void json_stats(const struct tkw_timer_stats *st)
+{
+	json_number("timer_late_p50_ns",
+		    (uint64_t)tkw_histogram_quantile(&st->lateness, 0.5));
+	json_number("timer_late_p99_ns",
+		    (uint64_t)tkw_histogram_quantile(&st->lateness, 0.99));
+	json_number("timer_late_max_ns", (uint64_t)st->lateness.max_ns);
+	json_number("turns", st->turns);
+	json_number("wake_ups", st->wake_ups);
+}
+
 static void json_counts(const struct live *l)
 {
 	const uint64_t *n = l->n;
@@ -67,6 +78,7 @@ void live_report_json(const struct live *l)
 	json_number("handed_over", g->handed_over);
 	json_number("pending", g->pending);
 	json_counts(l);
+	json_stats(&l->stats);
 	(void)printf(",\"sound\":%s", l->unsound ? "false" : "true");
 	(void)printf(",\"balanced\":%s}\n",
 		     live_audit_balanced(l) ? "true" : "false");
@@ -130,6 +142,64 @@ static void put_kinds(struct screen *s, const struct live *l)
 	screen_end_line(s);
 }
 
+/* How many of a histogram lie below a time; buckets are taken as a whole. */
+static uint64_t late_below(const struct tkw_histogram *h, int64_t ns)
+{
+	uint32_t end = tkw_histogram_bucket(ns);
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < end; i++)
+		n += h->bucket[i];
+	return n;
+}
+
+enum {
+	BAR = 40 /* columns */
+};
+
+/* "     < 1 ms  ███████   63.2 %" */
+static void put_bar(struct screen *s, const char *name, double share)
+{
+	unsigned length = (unsigned)(share * BAR + 0.5);
+
+	screen_putf(s, SCREEN_PLAIN, "          %8s  ", name);
+	for (unsigned i = 0; i < BAR; i++)
+		screen_put(s, SCREEN_GREEN, i < length ? "█" : " ");
+	screen_putf(s, SCREEN_PLAIN, "%6.2f %%", 100 * share);
+	screen_end_line(s);
+}
+
+/* The timer's own histogram, by powers of ten. */
+static void put_lateness(struct screen *s, const struct live *l)
+{
+	static const struct {
+		const char *name;
+		int64_t ns;
+	} rows[] = {
+		{ "< 1 us", TKW_USEC },         { "< 10 us", 10 * TKW_USEC },
+		{ "< 100 us", 100 * TKW_USEC }, { "< 1 ms", TKW_MSEC },
+		{ "< 10 ms", 10 * TKW_MSEC },   { "< 100 ms", 100 * TKW_MSEC },
+		{ "< 1 s", TKW_SEC },           { "more", TKW_NEVER_NS }
+	};
+	const struct tkw_histogram *h = &l->stats.lateness;
+	uint64_t before = 0;
+
+	screen_put(s, SCREEN_BOLD, " late     ");
+	screen_put(s, SCREEN_PLAIN, "by the timer's own histogram");
+	screen_end_line(s);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t n = rows[i].ns == TKW_NEVER_NS
+				     ? h->count
+				     : late_below(h, rows[i].ns);
+
+		if (n > before)
+			put_bar(s, rows[i].name,
+				(double)(n - before) / (double)h->count);
+		before = n;
+	}
+	screen_end_line(s);
+}
+
 static void put_faults(struct screen *s, const struct live *l)
 {
 	const uint64_t *n = l->n;
@@ -189,6 +259,7 @@ int live_report(const struct live *l, struct screen *s)
 	screen_end_line(s);
 	put_ledger(s, l);
 	put_kinds(s, l);
+	put_lateness(s, l);
 	put_faults(s, l);
 	screen_put(s, balanced ? SCREEN_GREEN : SCREEN_RED,
 		   balanced ? " balanced" : " NOT BALANCED");
