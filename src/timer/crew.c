@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "os/memory.h"
+#include "os/thread.h"
 #include "timer/core.h"
 
 #define CLOSED (UINT32_C(1) << 31)
@@ -57,26 +58,30 @@ void tkw__crew_close(struct tkw__crew *c)
 	}
 }
 
-static void run(const struct tkw_job *job)
+/* Do something with the timeout of a job, if the timer is still there. */
+static void with_timer(const struct tkw_job *job,
+		       void (*act)(struct tkw_timer *t, uint64_t id))
 {
 	struct tkw__crew *c = job->ctx;
+	/* Were the thread cancelled in a task, it would be inside for ever. */
+	int was = tkw__thread_no_cancel();
 
 	if (enter(c)) {
-		tkw__job_run(c->timer, job->number);
+		act(c->timer, job->number);
 		leave(c);
 	}
 	tkw__crew_release(c);
+	tkw__thread_restore_cancel(was);
+}
+
+static void run(const struct tkw_job *job)
+{
+	with_timer(job, tkw__job_run);
 }
 
 static void abandon(const struct tkw_job *job)
 {
-	struct tkw__crew *c = job->ctx;
-
-	if (enter(c)) {
-		tkw__job_abandon(c->timer, job->number);
-		leave(c);
-	}
-	tkw__crew_release(c);
+	with_timer(job, tkw__job_abandon);
 }
 
 int tkw__crew_submit(struct tkw__crew *c, uint64_t id)
