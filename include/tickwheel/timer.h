@@ -434,8 +434,8 @@ const char *tkw_timer_check(struct tkw_timer *t);
  *         earlier: see tkw_timer_next().
  * Return  how many tasks ran, INT_MAX at most, without those that were given to
  *         an executor; -EINVAL: NULL, or the timer has a thread; -EBUSY:
- * another thread is in a turn; -EDEADLK: called from a task, an on-cancel
- * callback or a visitor of this timer; -ESHUTDOWN; -EPERM.
+ *         another thread is in a turn; -EDEADLK: called from a task, an
+ *         on-cancel callback or a visitor of this timer; -ESHUTDOWN; -EPERM.
  */
 int tkw_timer_turn(struct tkw_timer *t, int64_t *next_ns);
 
