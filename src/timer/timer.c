@@ -475,16 +475,25 @@ static struct tkw__timeout *first_of(const struct tkw_link *list)
 	return tkw__timeout_of((struct tkw_entry *)list->next);
 }
 
+/* What shall be scheduled. now_ns: delays count from there; NULL: these are
+ * deadlines. */
+struct batch {
+	const struct tkw_batch_item *items;
+	size_t count;
+	const int64_t *now_ns;
+};
+
 /* New timeouts for a batch, in a list, each with its tick. Return false if the
  * memory does not suffice: then those that there are must go again. */
 static bool make_batch(struct tkw_timer *t, struct tkw__shard *s,
-		       const struct tkw_batch_item *items, size_t count,
-		       const int64_t *now_ns, struct tkw_link *list)
+		       const struct batch *b, struct tkw_link *list)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct due d = now_ns ? due_after(t, *now_ns, items[i].when_ns)
-				      : due_at(t, items[i].when_ns);
-		struct tkw__timeout *to = new_timeout(t, s, &items[i].task, &d);
+	for (size_t i = 0; i < b->count; i++) {
+		int64_t when_ns = b->items[i].when_ns;
+		struct due d = b->now_ns ? due_after(t, *b->now_ns, when_ns)
+					 : due_at(t, when_ns);
+		struct tkw__timeout *to =
+			new_timeout(t, s, &b->items[i].task, &d);
 
 		if (to == NULL)
 			return false;
@@ -526,11 +535,9 @@ static uint64_t place_batch(struct tkw__shard *s, struct tkw_link *list,
 	return need;
 }
 
-/* Take a batch in, for which there is room. now_ns: delays count from there;
- * NULL: they are deadlines. */
-static int take_in_batch(struct tkw_timer *t,
-			 const struct tkw_batch_item *items, size_t count,
-			 const int64_t *now_ns, uint64_t *ids)
+/* Take a batch in, for which there is room. */
+static int take_in_batch(struct tkw_timer *t, const struct batch *b,
+			 uint64_t *ids)
 {
 	struct tkw__shard *s = own_shard(t);
 	uint64_t need = TKW_TICK_NEVER;
@@ -542,7 +549,7 @@ static int take_in_batch(struct tkw_timer *t,
 	tkw__lock_take(&s->lock);
 	if (s->closed) {
 		err = -ESHUTDOWN;
-	} else if (!make_batch(t, s, items, count, now_ns, &list)) {
+	} else if (!make_batch(t, s, b, &list)) {
 		unmake_batch(s, &list, &blocks);
 		err = -ENOMEM;
 	} else {
@@ -555,31 +562,32 @@ static int take_in_batch(struct tkw_timer *t,
 }
 
 /* What a batch can be refused for before anything is taken. */
-static int prepare_batch(struct tkw_timer *t,
-			 const struct tkw_batch_item *items, size_t count)
+static int prepare_batch(struct tkw_timer *t, const struct batch *b)
 {
-	if (t == NULL || (items == NULL && count > 0) || count > TKW_BATCH_MAX)
+	if (t == NULL || (b->items == NULL && b->count > 0) ||
+	    b->count > TKW_BATCH_MAX)
 		return -EINVAL;
-	for (size_t i = 0; i < count; i++) {
-		if (items[i].task.fn == NULL)
+	for (size_t i = 0; i < b->count; i++) {
+		if (b->items[i].task.fn == NULL)
 			return -EINVAL;
 	}
 	if (tkw__is_foreign(t))
 		return -EPERM;
-	return count > 0 ? tkw__ensure_started(t) : 0;
+	return b->count > 0 ? tkw__ensure_started(t) : 0;
 }
 
-static int schedule_batch(struct tkw_timer *t,
-			  const struct tkw_batch_item *items, size_t count,
-			  const int64_t *now_ns, uint64_t *ids)
+static int schedule_batch(struct tkw_timer *t, const struct batch *b,
+			  uint64_t *ids)
 {
 	int err;
 
-	if (!reserve(t, count))
+	if (b->count == 0)
+		return 0;
+	if (!reserve(t, b->count))
 		return -EAGAIN;
-	err = take_in_batch(t, items, count, now_ns, ids);
+	err = take_in_batch(t, b, ids);
 	if (err != 0)
-		unreserve(t, count);
+		unreserve(t, b->count);
 	return err;
 }
 
@@ -587,12 +595,14 @@ int tkw_timer_schedule_batch(struct tkw_timer *t,
 			     const struct tkw_batch_item *items, size_t count,
 			     uint64_t *ids)
 {
-	int err = prepare_batch(t, items, count);
+	struct batch b = { .items = items, .count = count };
+	int err = prepare_batch(t, &b);
 	int64_t now_ns;
 
-	if (err == 0 && count > 0) {
+	if (err == 0) {
 		now_ns = tkw__now(t);
-		err = schedule_batch(t, items, count, &now_ns, ids);
+		b.now_ns = &now_ns;
+		err = schedule_batch(t, &b, ids);
 	}
 	return err == 0 ? 0 : refused(t, err);
 }
@@ -601,10 +611,11 @@ int tkw_timer_schedule_batch_at(struct tkw_timer *t,
 				const struct tkw_batch_item *items,
 				size_t count, uint64_t *ids)
 {
-	int err = prepare_batch(t, items, count);
+	const struct batch b = { .items = items, .count = count };
+	int err = prepare_batch(t, &b);
 
-	if (err == 0 && count > 0)
-		err = schedule_batch(t, items, count, NULL, ids);
+	if (err == 0)
+		err = schedule_batch(t, &b, ids);
 	return err == 0 ? 0 : refused(t, err);
 }
 

@@ -120,11 +120,17 @@ _Noreturn void explore_fail(const char *file, int line, const char *what)
 
 #define fail(what) explore_fail(__FILE__, __LINE__, what)
 
-static void note(struct explore_spot spot)
+static void say(struct explore_spot spot)
 {
 	if (!explore_trace_step(current, threads[current].name, spot))
 		fail("it does not end");
-	explore_trace_mix((uint64_t)current);
+}
+
+/* A step of the running thread. */
+static void note(struct explore_spot spot)
+{
+	say(spot);
+	explore_trace_count_step(current);
 }
 
 void explore_tell(const char *what, int64_t value)
@@ -171,7 +177,7 @@ static unsigned choose_besides(unsigned count, uint32_t costly)
 {
 	unsigned chosen = choose(count, costly);
 
-	explore_trace_mix(3 * THREADS + chosen);
+	explore_trace_count_choice(chosen);
 	return chosen;
 }
 
@@ -201,7 +207,7 @@ static bool next_order(void)
 /* A store of a thread becomes visible. */
 static void write_word(int thread, struct store s)
 {
-	explore_trace_mix(THREADS + (uint64_t)thread);
+	explore_trace_count_store(thread);
 	if (s.size == sizeof(uint32_t))
 		*(uint32_t *)s.a = (uint32_t)s.x;
 	else
@@ -213,9 +219,10 @@ static void flush_one(int thread)
 {
 	struct thread *t = &threads[thread];
 
-	/* To be read, not to tell orders apart: see explore_inside.h. */
+	/* To be read, not to tell orders apart. */
 	if (explore_trace_step(thread, t->name, t->buffer[0].spot))
 		explore_trace_value(t->buffer[0].a, t->buffer[0].x);
+	explore_memory_touch(t->buffer[0].a);
 	write_word(thread, t->buffer[0]);
 	t->buffered--;
 	kept_back--;
@@ -321,7 +328,9 @@ static unsigned list_ready(int *list)
 			list[n++] = i;
 	}
 	for (int i = 0; n > 0 && kept_back > 0 && i < thread_count; i++) {
-		if (threads[i].buffered > 0)
+		/* Else it could as well have become visible before that step.
+		 */
+		if (threads[i].buffered > 0 && !explore_trace_has_stepped(i))
 			list[n++] = THREADS + i;
 	}
 	return n;
@@ -354,11 +363,13 @@ static void reschedule(void)
 }
 
 /* What is kept back becomes visible, but not at once: others may go on before.
- */
+ * That is no step of the program, and not one of the order. */
 static void flush_in_time(struct explore_spot s)
 {
-	if (threads[current].buffered > 0)
-		explore_point(s);
+	if (threads[current].buffered > 0) {
+		reschedule();
+		say(s);
+	}
 	flush();
 }
 
@@ -455,6 +466,7 @@ struct tkw__local *explore_local(void)
 		uint##bits##_t x;                                              \
                                                                                \
 		explore_point(s);                                              \
+		explore_memory_touch(a);                                       \
 		x = *a;                                                        \
 		for (unsigned i = 0; i < t->buffered; i++) {                   \
 			if (t->buffer[i].a == a)                               \
@@ -472,6 +484,7 @@ static void store(struct store st, enum explore_order order)
 
 	explore_point(st.spot);
 	explore_trace_value(st.a, st.x);
+	explore_memory_touch(st.a);
 	if (order == EXPLORE_SEQ_CST || !how.buffers)
 		flush();
 	/* What is kept back keeps back what comes after it. */
@@ -508,6 +521,7 @@ void explore_store64(struct explore_spot s, uint64_t *a, uint64_t x,
                                                                                \
 		explore_point(s);                                              \
 		flush();                                                       \
+		explore_memory_touch(a);                                       \
 		was = *a;                                                      \
 		*a = rmw == EXPLORE_ADD   ? was + x                            \
 		     : rmw == EXPLORE_SUB ? was - x                            \
@@ -524,6 +538,7 @@ DEFINE_RMW(64)
 	{                                                                      \
 		explore_point(s);                                              \
 		flush();                                                       \
+		explore_memory_touch(a);                                       \
 		explore_trace_value(a, *a);                                    \
 		if (*a != *was) {                                              \
 			*was = *a;                                             \
@@ -539,6 +554,7 @@ void explore_park(struct explore_spot s, const uint32_t *a, uint32_t value)
 {
 	explore_point(s);
 	flush();
+	explore_memory_touch(a);
 	explore_trace_value(a, *a);
 	if (*a != value || choose_besides(2, 2) == 1)
 		return;
@@ -571,6 +587,7 @@ void explore_lock_take(struct explore_spot s, uint32_t *holder)
 {
 	explore_point(s);
 	flush();
+	explore_memory_touch(holder);
 	while (*holder != 0) {
 		explore_trace_value(holder, *holder);
 		block(LOCKING, holder);

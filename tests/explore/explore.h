@@ -14,8 +14,8 @@
  *
  * Time is virtual. It stands still while any thread can go on; then it jumps to
  * the next alarm. If there is none either, somebody was forgotten: a failure.
- * So is a thread that is left behind, memory that is not freed, or written to
- * after it was, and a run that does not end.
+ * So is a thread that is left behind, memory that is not freed, or used after
+ * it was, and a run that does not end.
  */
 #ifndef TKW_TESTS_EXPLORE_H
 #define TKW_TESTS_EXPLORE_H

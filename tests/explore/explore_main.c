@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explore_main.c - PROGRAM [OPTION...] [SCENARIO...]: run scenarios, all unless
+ * explore_main.c - PROGRAM [OPTION | SCENARIO]...: run scenarios, all unless
  * some are named, and print a table of what was tried.
  */
 #include <errno.h>
@@ -27,6 +27,9 @@ struct options {
 	uint64_t parts;
 	bool sequential;
 	bool buffers;
+	bool random; /* nothing but random orders */
+	bool help;
+	bool list;
 	const char *replay;
 };
 
@@ -35,16 +38,16 @@ static const char usage_text[] =
 	"                    TKW_EXPLORE_ORDERS says, or 225000)\n"
 	"  --part I/N        every N-th scenario, from the I-th on\n"
 	"  --sequential      no store is kept back\n"
+	"  --random          random orders only, not all up to a bound\n"
 	"  --seed N          of the random orders (default 1)\n"
 	"  --replay LIST     one order: the choices, as a failure prints them\n"
 	"  --store-buffers   with --replay: stores may be kept back\n"
 	"  --list            the scenarios\n"
 	"  --help            this text\n";
 
-static void print_usage(FILE *to, const char *program)
+static void print_usage(const char *program)
 {
-	fprintf(to, "usage: %s [OPTION...] [SCENARIO...]\n\n%s", program,
-		usage_text);
+	printf("usage: %s [OPTION | SCENARIO]...\n\n%s", program, usage_text);
 }
 
 /* Return  the exit status. */
@@ -144,11 +147,11 @@ static int replay(const struct options *o, const struct explore_scenario *sc)
 
 /* --- many orders --------------------------------------------------------- */
 
-/* One kind of exploration of a scenario: how many orders were new, and the
- * bound within which all were tried. */
+/* One kind of exploration of a scenario: how many orders were new, and how many
+ * bounds were completed, from 0 on. */
 struct phase {
 	uint64_t orders;
-	unsigned bound;
+	unsigned bounds;
 };
 
 /* All orders up to a bound, which is raised step by step, so that the simplest
@@ -158,18 +161,22 @@ static struct phase explore_all(const struct explore_scenario *sc,
 				struct explore_seen *seen)
 {
 	uint64_t before = seen->count;
-	struct phase p = { .bound = 0 };
+	struct phase p = { .bounds = 0 };
 	uint64_t runs = 0;
 
-	how.runs = UINT64_MAX;
-	while (how.bound <= MOST_BOUND && seen->count < how.until) {
+	/* Each bound repeats those below it, and many ways to keep a store back
+	 * are the same order: a small scenario would go on for minutes. */
+	how.runs = 1000 + 8 * (how.until - before);
+	while (how.bound <= MOST_BOUND && seen->count < how.until &&
+	       how.runs > 0) {
 		const struct explore_result r = explore_run(sc, &how, seen);
 
 		/* No more than with the bound before: that was everything. */
 		if (!r.all || r.runs == runs)
 			break;
 		runs = r.runs;
-		p.bound = how.bound++;
+		how.runs -= r.runs;
+		p.bounds = ++how.bound;
 	}
 	p.orders = seen->count - before;
 	return p;
@@ -203,28 +210,38 @@ static struct explore_seen make_seen(uint64_t orders)
 	return seen;
 }
 
+/* The greatest bound within which all orders were tried, if there is one. */
+static void print_phase(struct phase p)
+{
+	printf(" %8llu ", (unsigned long long)p.orders);
+	if (p.bounds > 0)
+		printf("(%2u)", p.bounds - 1);
+	else
+		printf("( -)");
+}
+
 /* A third each: all orders, all with store buffers, and at random. */
 static uint64_t explore_one(const struct options *o,
 			    const struct explore_scenario *sc)
 {
 	struct explore_seen seen = make_seen(o->orders);
 	struct explore_how how = { .program = o->program, .seed = o->seed };
-	struct phase all, buffers = { 0 }, random;
+	struct phase all = { 0 }, buffers = { 0 }, random;
 	double begin = seconds();
 
 	how.until = 1 + o->orders / 3;
-	all = explore_all(sc, how, &seen);
-	if (!o->sequential) {
-		how.buffers = true;
-		how.until = 1 + 2 * o->orders / 3;
+	if (!o->random)
+		all = explore_all(sc, how, &seen);
+	how.buffers = !o->sequential;
+	how.until = 1 + 2 * o->orders / 3;
+	if (!o->random && how.buffers)
 		buffers = explore_all(sc, how, &seen);
-	}
 	how.until = o->orders;
 	random = explore_random(sc, how, &seen);
-	printf("%-28s %8llu (%2u) %8llu (%2u) %8llu %9llu %6.1f\n", sc->name,
-	       (unsigned long long)all.orders, all.bound,
-	       (unsigned long long)buffers.orders, buffers.bound,
-	       (unsigned long long)random.orders,
+	printf("%-28s", sc->name);
+	print_phase(all);
+	print_phase(buffers);
+	printf(" %8llu %9llu %6.1f\n", (unsigned long long)random.orders,
 	       (unsigned long long)seen.count, seconds() - begin);
 	fflush(stdout);
 	free(seen.hash);
@@ -255,8 +272,9 @@ static int explore(const struct options *o, char **names)
 		total += explore_one(o, &explore_scenarios[i]);
 		count++;
 	}
-	printf("%zu scenarios, %llu distinct orders, no failure, %.1f s\n",
-	       count, (unsigned long long)total, seconds() - begin);
+	printf("%zu scenarios, no failure, %.1f s\n", count, seconds() - begin);
+	/* For programs to read: ./dev soak does. */
+	printf("total: %llu distinct orders\n", (unsigned long long)total);
 	return 0;
 }
 
@@ -290,6 +308,29 @@ static bool parse_part(const char *text, struct options *o)
 	       parse_number(part, 1, o->parts, &o->part);
 }
 
+/* An option without a value. Return false if it is none. */
+static bool parse_flag(struct options *o, const char *option)
+{
+	const struct {
+		const char *option;
+		bool *flag;
+	} flags[] = {
+		{ "--store-buffers", &o->buffers },
+		{ "--sequential", &o->sequential },
+		{ "--random", &o->random },
+		{ "--help", &o->help },
+		{ "--list", &o->list },
+	};
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (strcmp(option, flags[i].option) == 0) {
+			*flags[i].flag = true;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* An option that takes a value. Return false if that is none. */
 static bool parse_value(struct options *o, const char *option,
 			const char *value)
@@ -311,16 +352,19 @@ static bool takes_value(const char *option)
 	       strcmp(option, "--replay") == 0;
 }
 
-/* Return  where the names begin; negative: exit with that status. */
+/* Options and names come in any order; the names are moved to the front of
+ * argv. Return  how many there are; negative: exit with that status. */
 static int parse(struct options *o, char **argv)
 {
-	int i = 1;
+	int names = 0;
 
-	for (; argv[i] && strncmp(argv[i], "--", 2) == 0; i++) {
-		if (strcmp(argv[i], "--store-buffers") == 0) {
-			o->buffers = true;
-		} else if (strcmp(argv[i], "--sequential") == 0) {
-			o->sequential = true;
+	for (int i = 1; argv[i]; i++) {
+		if (strncmp(argv[i], "--", 2) != 0) {
+			if (find(argv[i]) == NULL)
+				return -misuse(o, "unknown scenario", argv[i]);
+			argv[names++] = argv[i];
+		} else if (parse_flag(o, argv[i])) {
+			continue;
 		} else if (!takes_value(argv[i])) {
 			return -misuse(o, "unknown option", argv[i]);
 		} else if (argv[i + 1] == NULL) {
@@ -331,11 +375,8 @@ static int parse(struct options *o, char **argv)
 			i++;
 		}
 	}
-	for (int k = i; argv[k]; k++) {
-		if (find(argv[k]) == NULL)
-			return -misuse(o, "unknown scenario", argv[k]);
-	}
-	return i;
+	argv[names] = NULL;
+	return names;
 }
 
 int main(int argc, char **argv)
@@ -348,22 +389,23 @@ int main(int argc, char **argv)
 		.part = 1,
 		.parts = 1,
 	};
-	int first;
+	int names;
 
-	if (argc == 2 && strcmp(argv[1], "--help") == 0)
-		return print_usage(stdout, o.program), 0;
-	if (argc == 2 && strcmp(argv[1], "--list") == 0)
-		return list();
+	(void)argc;
 	if (orders && !parse_number(orders, 1, MOST_ORDERS, &o.orders))
 		return misuse(&o, "bad TKW_EXPLORE_ORDERS", orders);
-	first = parse(&o, argv);
-	if (first < 0)
-		return -first;
+	names = parse(&o, argv);
+	if (names < 0)
+		return -names;
+	if (o.help)
+		return print_usage(o.program), 0;
+	if (o.list)
+		return list();
 	catch_signals();
 	if (o.replay == NULL)
-		return explore(&o, argv + first);
-	if (argc != first + 1)
+		return explore(&o, argv);
+	if (names != 1)
 		return misuse(&o, "replay takes one scenario, not",
-			      argv[first] ? argv[first + 1] : "none");
-	return replay(&o, find(argv[first]));
+			      names ? argv[1] : "none");
+	return replay(&o, find(argv[0]));
 }

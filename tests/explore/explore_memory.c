@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * explore_memory.c - the memory of a run: handed out from one piece, and not
- * twice, so that addresses are the same in each run, and who writes to what is
- * freed is found out.
+ * twice, so that addresses are the same in each run, and who uses what is freed
+ * is found out: at once where that is an operation of the explorer's, else at
+ * the end, if something was written.
  */
 #include "explore_inside.h"
 
@@ -24,6 +25,7 @@ static struct {
 	bool freed;
 } pieces[PIECES];
 static unsigned count;
+static unsigned freed; /* of them */
 
 #define fail(what) explore_fail(__FILE__, __LINE__, what)
 
@@ -31,6 +33,7 @@ void explore_memory_begin(void)
 {
 	used = 0;
 	count = 0;
+	freed = 0;
 }
 
 void *explore_alloc(size_t bytes, size_t align)
@@ -57,7 +60,22 @@ void explore_free(void *mem, size_t bytes)
 	if (pieces[i].freed)
 		fail("memory is freed twice");
 	pieces[i].freed = true;
+	freed++;
 	memset(mem, FREED, bytes);
+}
+
+void explore_memory_touch(const void *a)
+{
+	/* As numbers, for most of what is asked about is not in there. */
+	uintptr_t at = (uintptr_t)a;
+
+	if (freed == 0 || at - (uintptr_t)memory >= used)
+		return;
+	for (unsigned i = 0; i < count; i++) {
+		if (pieces[i].freed &&
+		    at - (uintptr_t)pieces[i].mem < pieces[i].bytes)
+			fail("memory is used after it was freed");
+	}
 }
 
 const char *explore_memory_end(void)

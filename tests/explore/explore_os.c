@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* explore_os.c - stands in for the clock, the threads and the memory of src/os,
- * in the world of the explorer. */
+/* explore_os.c - stands in for the clock, the threads, the memory and the
+ * symbols of src/os, in the world of the explorer. */
+#include <stdio.h>
+
 #include "explore.h"
 #include "os/clock.h"
 #include "os/memory.h"
+#include "os/symbol.h"
 #include "os/thread.h"
 
 enum {
@@ -123,4 +126,9 @@ void *tkw__memory_take(size_t bytes, size_t align)
 void tkw__memory_free(void *mem, size_t bytes)
 {
 	explore_free(mem, bytes);
+}
+
+void tkw__symbol_print(char *buf, size_t size, const void *address)
+{
+	snprintf(buf, size, "%p", address);
 }

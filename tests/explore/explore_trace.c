@@ -6,7 +6,8 @@
 #include <string.h>
 
 enum {
-	STEPS = 16384
+	STEPS = 16384,
+	CHOICE = 1 << 8 /* in the hash: beyond the threads */
 };
 
 struct step {
@@ -20,21 +21,67 @@ struct step {
 static struct step steps[STEPS];
 static size_t step_count;
 static uint64_t hash;
+/* What one thread has done since another one did something. */
+static struct {
+	int thread;
+	uint64_t steps;
+	uint64_t stores;
+} turn;
 
 void explore_trace_begin(void)
 {
 	step_count = 0;
 	hash = 0;
+	turn.thread = -1;
 }
 
-void explore_trace_mix(uint64_t x)
+static void mix(uint64_t x)
 {
 	hash = (hash + x + 1) * 0x9e3779b97f4a7c15;
 	hash ^= hash >> 29;
 }
 
+/* The turn of a thread is over; the next is that of another, or of nobody. */
+static void next_turn(int thread)
+{
+	if (turn.thread >= 0) {
+		mix((uint64_t)turn.thread);
+		mix(turn.steps);
+		mix(turn.stores);
+	}
+	turn.thread = thread;
+	turn.steps = 0;
+	turn.stores = 0;
+}
+
+void explore_trace_count_step(int thread)
+{
+	if (turn.thread != thread)
+		next_turn(thread);
+	turn.steps++;
+}
+
+void explore_trace_count_store(int thread)
+{
+	if (turn.thread != thread)
+		next_turn(thread);
+	turn.stores++;
+}
+
+void explore_trace_count_choice(unsigned chosen)
+{
+	next_turn(-1);
+	mix(CHOICE + chosen);
+}
+
+bool explore_trace_has_stepped(int thread)
+{
+	return turn.thread == thread && turn.steps > 0;
+}
+
 uint64_t explore_trace_hash(void)
 {
+	next_turn(-1);
 	return hash;
 }
 

@@ -318,6 +318,26 @@ void check_balance(void)
 	explore_check(tkw_timer_check(run.t) == NULL);
 }
 
+/* What the timer counted is what came of the tags. */
+void check_ledger(void)
+{
+	uint64_t accepted = 0, fired = 0, cancelled = 0, handed = 0;
+	struct tkw_ledger l;
+
+	for (unsigned i = 0; i < TAGS; i++) {
+		accepted += run.tag[i].accepted;
+		fired += run.tag[i].fired;
+		cancelled += run.tag[i].cancelled;
+		handed += run.tag[i].handed;
+	}
+	explore_check(tkw_timer_ledger(run.t, &l) == 0);
+	explore_check(l.accepted == accepted);
+	explore_check(l.fired == fired);
+	explore_check(l.cancelled == cancelled);
+	explore_check(l.handed_over == handed);
+	explore_check(l.dropped == 0);
+}
+
 void check_book(void)
 {
 	for (unsigned i = 0; i < TAGS; i++) {
@@ -340,6 +360,7 @@ void close_timer(void)
 	fired = run.fired;
 	explore_check(tkw_timer_pending(run.t) == 0);
 	check_balance();
+	check_ledger();
 	explore_check(tkw_timer_destroy(run.t) == 0);
 	explore_check(run.fired == fired);
 	check_book();
@@ -382,7 +403,7 @@ const struct explore_scenario explore_scenarios[] = {
 
 	{ "start_start", "two starts against a schedule", start_against_start },
 	{ "start_stop", "start against stop and schedule", start_against_stop },
-	{ "start_refused", "no thread for the first of two schedules",
+	{ "start_refused", "no thread for the first of three schedules",
 	  start_without_a_thread },
 	{ "destroy_lost_stop", "destroy after a stop that was lost",
 	  destroy_after_a_lost_stop },

@@ -53,7 +53,9 @@ void open_manual(void);
 /* With a hook for the clock, which shows the same time. */
 void open_own_clock(void);
 
-/* The calls, with what they return. */
+/* The calls, with what they return. A scenario that calls the timer itself must
+ * do so only where that changes no term of the ledger: to start it, to look, or
+ * to be refused. */
 int add(unsigned tag, int64_t delay_ns);
 int add_with_slack(unsigned tag, int64_t delay_ns, int64_t slack_ns);
 int add_at(unsigned tag, int64_t deadline_ns);
@@ -82,8 +84,11 @@ void await_fired(unsigned tag, unsigned times);
 /* Law, and soundness of the timer as it is now. */
 void check_balance(void);
 
-/* Stop, and see that each timeout ended once, in one way, and was told so;
- * destroy. */
+/* The timer, which is stopped, has counted what the book has. */
+void check_ledger(void);
+
+/* Stop, and see that each timeout ended once, in one way, and was told so, and
+ * that the ledger says the same; destroy. */
 void close_timer(void);
 /* The same after a destroy. */
 void check_book(void);

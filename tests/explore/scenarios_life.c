@@ -109,9 +109,12 @@ void destroy_after_a_lost_stop(void)
 	explore_check(add(0, 3600 * TKW_SEC) == 0);
 	explore_check(add(1, 0) == 0);
 	a = explore_spawn("stop", stop_and_say, &lost);
-	if (stop() == 0)
+	if (stop() == 0) {
 		/* The other one must have left the timer before it goes. */
 		explore_await(&lost, 1);
+		check_ledger();
+	}
+	/* Else the ledger may not be complete yet: only the book is checked. */
 	explore_check(tkw_timer_destroy(run.t) == 0);
 	check_book();
 	explore_check(run.tag[0].handed == 1);

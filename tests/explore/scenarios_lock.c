@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scenarios_lock.c - the lock of src/os, itself: its atomics and parks are the
- * points. Parked threads wake up for no reason now and then in all of them.
+ * scenarios_lock.c - the lock of src/os, itself, and parking without it:
+ * atomics and parks are the points. Parked threads wake up for no reason now
+ * and then in all of them.
  */
 #include "explore.h"
 #include "os/sync.h"
@@ -12,6 +13,8 @@ static struct {
 	unsigned entered;    /* by those who take and drop */
 	unsigned before;     /* of them, when the one who goes first came */
 	struct tkw__a32 sum; /* what the lock protects */
+	struct tkw__a32 token;
+	struct tkw__a32 done[2]; /* what the token's bits announce */
 } run;
 
 static void begin(void)
@@ -22,6 +25,9 @@ static void begin(void)
 	run.entered = 0;
 	run.before = 0;
 	run.sum.v = 0;
+	run.token.v = 0;
+	run.done[0].v = 0;
+	run.done[1].v = 0;
 }
 
 /* Nobody else is in here; what the others have written is seen. */
@@ -268,6 +274,65 @@ static void two_let_in(void)
 	end(5);
 }
 
+/* --- parking ------------------------------------------------------------- */
+
+enum {
+	BIT_ONE = 1,
+	BIT_ALL = 2
+};
+
+static void *set_and_unpark_one(void *arg)
+{
+	TKW__STORE(&run.done[0], 1, RELAXED);
+	TKW__ADD(&run.token, BIT_ONE, RELEASE);
+	tkw__unpark_one(&run.token);
+	return arg;
+}
+
+static void *set_and_unpark_all(void *arg)
+{
+	TKW__STORE(&run.done[1], 1, RELAXED);
+	TKW__ADD(&run.token, BIT_ALL, RELEASE);
+	tkw__unpark_all(&run.token);
+	return arg;
+}
+
+/* What a waker did before it set its bit is seen with the bit. */
+static void check_done(uint32_t token)
+{
+	if (token & BIT_ONE)
+		explore_check(TKW__LOAD(&run.done[0], RELAXED) == 1);
+	if (token & BIT_ALL)
+		explore_check(TKW__LOAD(&run.done[1], RELAXED) == 1);
+}
+
+static void *park_until_both(void *arg)
+{
+	uint32_t token = TKW__LOAD(&run.token, ACQUIRE);
+
+	while (token != (BIT_ONE | BIT_ALL)) {
+		check_done(token);
+		tkw__park(&run.token, token);
+		token = TKW__LOAD(&run.token, ACQUIRE);
+	}
+	check_done(BIT_ONE | BIT_ALL);
+	run.entered++;
+	return arg;
+}
+
+/* As cancel_wait and the pool park: at a value that was looked at before. The
+ * one who parks is woken once or twice, or need not park at all. */
+static void one_parks_and_two_wake(void)
+{
+	begin();
+	spawn_and_join((void *(*const[])(void *)){ park_until_both,
+						   set_and_unpark_one,
+						   set_and_unpark_all },
+		       3);
+	explore_check(run.entered == 1);
+	explore_check(run.token.v == (BIT_ONE | BIT_ALL));
+}
+
 const struct explore_scenario explore_scenarios[] = {
 	{ "lock_two", "two threads, in turns", two_take_turns },
 	{ "lock_three", "three threads, in turns", three_take_turns },
@@ -287,6 +352,8 @@ const struct explore_scenario explore_scenarios[] = {
 	{ "let_in_twice", "two are let in, one after the other",
 	  let_in_twice_in_a_row },
 	{ "let_in_two", "two let each other in", two_let_in },
+	{ "park_two_wakers", "two wake one that parks until both have",
+	  one_parks_and_two_wake },
 };
 const size_t explore_scenario_count =
 	sizeof(explore_scenarios) / sizeof(explore_scenarios[0]);

@@ -68,6 +68,30 @@ static void two_by_two(void)
 	explore_check(toy.x.v == 2 && toy.wide.v == UINT64_MAX - 1);
 }
 
+static void *store_and_load(void *arg)
+{
+	TKW__STORE(&toy.x, 1, RELAXED);
+	TKW__LOAD(&toy.y, RELAXED);
+	return arg;
+}
+
+static void *add_once(void *arg)
+{
+	TKW__ADD(&toy.y, 1, RELAXED);
+	return arg;
+}
+
+/* The one step of the other comes before, between or after store, load and
+ * main's: 4 orders. With the store kept back over it, it comes before or after
+ * the load: 2 more. When nobody comes between, it is all the same when the
+ * store becomes visible. */
+static void one_store(void)
+{
+	begin();
+	run_two(store_and_load, add_once);
+	explore_check(toy.x.v == 1);
+}
+
 /* --- each writes its own word, and reads the other's --------------------- */
 
 static void *write_x_relaxed(void *arg)
@@ -270,6 +294,21 @@ static void write_after_free(void)
 	run_two(free_if_first, write_if_set);
 }
 
+static void *read_if_set(void *arg)
+{
+	if (TKW__LOAD(&toy.x, RELAXED) == 1)
+		explore_load32(EXPLORE_SPOT("load", "mem"),
+			       (const uint32_t *)toy.mem + 1);
+	return arg;
+}
+
+static void read_after_free(void)
+{
+	begin();
+	toy.mem = explore_alloc(16, 16);
+	run_two(free_if_first, read_if_set);
+}
+
 static void freed_twice(void)
 {
 	begin();
@@ -337,6 +376,7 @@ static void asleep(void)
 const struct explore_scenario explore_scenarios[] = {
 	{ "lost_count", "wrong: load and store", lost_count },
 	{ "two_by_two", "right: 10 orders", two_by_two },
+	{ "one_store", "right: 6 orders, 4 of them sequential", one_store },
 	{ "kept_back", "wrong with store buffers only", kept_back },
 	{ "not_kept_back", "right", not_kept_back },
 	{ "published", "right", published },
@@ -349,6 +389,7 @@ const struct explore_scenario explore_scenarios[] = {
 	  not_the_holder },
 	{ "leak", "wrong: nobody frees", leak },
 	{ "write_after_free", "wrong", write_after_free },
+	{ "read_after_free", "wrong", read_after_free },
 	{ "freed_twice", "wrong", freed_twice },
 	{ "left_behind", "wrong: a thread that nobody waits for", left_behind },
 	{ "endless", "wrong: never ends", endless },

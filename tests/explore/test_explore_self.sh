@@ -65,6 +65,7 @@ finds deadlock 'nobody can go on'
 finds not_the_holder 'does not hold it'
 finds leak 'memory was leaked'
 finds write_after_free 'written to after it was freed'
+finds read_after_free 'used after it was freed'
 finds freed_twice 'freed twice'
 finds left_behind 'left behind'
 finds endless 'does not end'
@@ -77,11 +78,29 @@ passes asleep
 
 "$program" two_by_two | grep -Eq '^two_by_two .* 10 +[0-9.]+$' ||
 	complain 'two_by_two: not 10 orders'
+"$program" one_store | grep -Eq '^one_store .* 6 +[0-9.]+$' ||
+	complain 'one_store: not 6 orders'
+"$program" --sequential one_store | grep -Eq '^one_store .* 4 +[0-9.]+$' ||
+	complain 'one_store: not 4 sequential orders'
 TKW_EXPLORE_ORDERS=7 "$program" two_by_two |
 	grep -Eq '^two_by_two .* 7 +[0-9.]+$' ||
 	complain 'TKW_EXPLORE_ORDERS does not bound the orders'
 "$program" --replay none two_by_two | grep -q '^two_by_two passed$' ||
 	complain 'a replay that does not fail does not say so'
+# Options and names come in any order.
+"$program" two_by_two --replay 0,0,1 | grep -q '^two_by_two passed$' ||
+	complain 'no options after a name: --replay'
+[ "$("$program" two_by_two --orders 8 asleep | grep -Ec '^(two|asleep)')" = 2 ] ||
+	complain 'no options between names'
+"$program" two_by_two --orders 8 | grep -q '^total: 8 distinct orders$' ||
+	complain 'no options after a name: --orders'
+[ "$("$program" two_by_two asleep | grep -c '^total: ')" = 1 ] ||
+	complain 'not one total'
+"$program" two_by_two --orders 1 | grep -Eq '^two_by_two +1 \( -\)' ||
+	complain 'a bound that was not completed is not left out'
+"$program" --random two_by_two |
+	grep -Eq '^two_by_two +0 \( -\) +0 \( -\) +10 +10 ' ||
+	complain '--random: not random orders only'
 "$program" --help | grep -q -e --replay || complain 'no help'
 "$program" --list | grep -q '^deadlock ' || complain 'no list'
 
@@ -98,6 +117,10 @@ refuses --part 3/2
 refuses --part x/2
 refuses --part 1/
 refuses no_such_scenario
+refuses wake_up --nonsense
+refuses wake_up --orders
+refuses wake_up --orders 0
+refuses --list no_such_scenario
 refuses --replay x wake_up
 refuses --replay 1, wake_up
 refuses --replay 1,999 wake_up
