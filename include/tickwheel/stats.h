@@ -55,9 +55,10 @@ struct tkw_timer_stats {
 	uint64_t rescheduled;
 	/* Timeouts that came nearer inside the wheel; hashed: looked at. */
 	uint64_t moved;
+	/* Of the worker; wake-ups before its last turn. */
 	uint64_t turns;
-	uint64_t wake_ups; /* of the worker */
-	uint64_t slow;     /* tasks beyond slow_task_ns */
+	uint64_t wake_ups;
+	uint64_t slow; /* tasks beyond slow_task_ns */
 	/* From the deadline to the begin of the task; by a reading of the clock
 	 * that is at most 128 tasks old. */
 	struct tkw_histogram lateness;

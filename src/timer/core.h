@@ -75,19 +75,19 @@ struct tkw_timer {
 
 	struct tkw__watch watch;
 
-	/* What only calls that fail, and turns, count. */
+	/* What only calls that fail count. */
 	struct tkw__a64 refused_full;
 	struct tkw__a64 refused_memory;
 	struct tkw__a64 refused_stopped;
-	struct tkw__a64 turns;
-	struct tkw__a64 wake_ups;
 
 	/* The worker's own: when its turn began; its last reading of the clock,
-	 * and how many tasks ago that was; how many drops the log was told of;
-	 * and each shard's next tick, as of its last look. */
+	 * and how many tasks ago that was; how often it has woken up; how many
+	 * drops the log was told of; and each shard's next tick, as of its last
+	 * look. */
 	_Alignas(64) int64_t turn_ns;
 	int64_t seen_ns;
 	uint32_t seen_ago;
+	uint64_t wake_ups;
 	uint64_t dropped_told;
 	uint64_t next[TKW__SHARDS_MAX];
 };

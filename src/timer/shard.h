@@ -46,6 +46,8 @@ struct tkw__shard {
 	uint64_t collected; /* from the wheel */
 	uint64_t rescheduled;
 	uint64_t refusals; /* of the executor */
+	uint64_t turns;    /* shard 0: of the worker */
+	uint64_t wake_ups; /* shard 0: of the worker, before its last turn */
 	struct tkw_histogram lateness;
 };
 

@@ -57,8 +57,6 @@ int tkw_timer_stats(struct tkw_timer *t, struct tkw_timer_stats *out)
 		.refused_full = TKW__LOAD(&t->refused_full, RELAXED),
 		.refused_memory = TKW__LOAD(&t->refused_memory, RELAXED),
 		.refused_stopped = TKW__LOAD(&t->refused_stopped, RELAXED),
-		.turns = TKW__LOAD(&t->turns, RELAXED),
-		.wake_ups = TKW__LOAD(&t->wake_ups, RELAXED),
 		.slow = TKW__LOAD(&t->watch.slow, RELAXED),
 	};
 	take_all(t);
@@ -66,6 +64,8 @@ int tkw_timer_stats(struct tkw_timer *t, struct tkw_timer_stats *out)
 		const struct tkw__shard *s = &t->shards[i];
 
 		add_ledger(&out->ledger, &s->ledger);
+		out->turns += s->turns;
+		out->wake_ups += s->wake_ups;
 		out->refused_by_exec += s->refusals;
 		out->rescheduled += s->rescheduled;
 		out->moved += tkw_wheel_steps(s->wheel) - s->collected;

@@ -306,6 +306,10 @@ static uint64_t end_turn(struct tkw_timer *t, uint64_t to)
 		tkw__shard_collect(s, to, 0);
 		t->next[i] = tkw__shard_next(s);
 		dropped += s->ledger.dropped;
+		if (i == 0) {
+			s->turns++;
+			s->wake_ups = t->wake_ups;
+		}
 		tkw__lock_drop(&s->lock);
 	}
 	return dropped;
@@ -335,7 +339,6 @@ uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next)
 	t->turn_ns = tkw__now(t);
 	t->seen_ns = t->turn_ns;
 	t->seen_ago = 0;
-	TKW__ADD(&t->turns, 1, RELAXED);
 	to = (uint64_t)t->turn_ns / t->tick_ns;
 	fired = begin_turn(t, to);
 	while ((tick = least_next(t)) <= to && !is_stopping(t)) {
@@ -409,19 +412,15 @@ void tkw__worker_wake(struct tkw_timer *t)
 	tkw__lock_drop(&t->alarm_lock);
 }
 
-static void wait_for_alarm(struct tkw_timer *t)
-{
-	tkw__alarm_wait(&t->alarm);
-	TKW__ADD(&t->wake_ups, 1, RELAXED);
-}
-
 static void sleep_until(struct tkw_timer *t, uint64_t tick)
 {
 	tkw__lock_take(&t->alarm_lock);
 	set_alarm(t, tick);
 	tkw__lock_drop(&t->alarm_lock);
-	if (tkw__worker_next(t) >= tick && !is_stopping(t))
-		wait_for_alarm(t);
+	if (tkw__worker_next(t) >= tick && !is_stopping(t)) {
+		tkw__alarm_wait(&t->alarm);
+		t->wake_ups++;
+	}
 	/* Awake: nobody needs to call. One who does so now all the same, having
 	 * seen the old value, sets an alarm that the next sleep replaces. */
 	TKW__STORE(&t->armed, 0, RELAXED);

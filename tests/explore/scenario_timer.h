@@ -40,6 +40,8 @@ struct run {
 	unsigned no_threads;  /* so many are refused first */
 	int64_t stall_ns;     /* how long tasks may hold up others */
 	bool unlimited_runs;  /* a tag may fire more than once */
+	bool side_by_side;    /* tasks may run at the same time */
+	bool may_drop;        /* by an executor that refuses */
 	/* What a task, an on-cancel, a visitor does besides, or NULL. */
 	void (*in_task)(unsigned tag);
 	void (*in_cancel)(unsigned tag);
@@ -52,6 +54,9 @@ void open_limited(int shards, int64_t max_pending);
 void open_manual(void);
 /* With a hook for the clock, which shows the same time. */
 void open_own_clock(void);
+
+/* With an executor of one shard, and what is done if that refuses. */
+void open_exec(const struct tkw_exec *exec, int refusal);
 
 /* The calls, with what they return. A scenario that calls the timer itself must
  * do so only where that changes no term of the ledger: to start it, to look, or
@@ -131,6 +136,15 @@ void reschedule_later_against_expiry(void);
 void slack_and_extension_against_expiry(void);
 void catch_up_of_an_idle_wheel(void);
 void cancel_of_the_earliest(void);
+
+void cancel_against_dequeue(void);
+void reschedule_against_dequeue(void);
+void cancel_wait_against_pool_stop(void);
+void refusal_against_stop(void);
+void drop_against_stop(void);
+void abandon_against_stop(void);
+void job_outlives_its_timer(void);
+void submit_against_pool_stop(void);
 
 void schedule_against_stop(void);
 void stop_wakes_the_worker(void);

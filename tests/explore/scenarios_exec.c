@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* scenarios_exec.c - tasks that run elsewhere: the pool, and an executor by
+ * hand. */
+#include <errno.h>
+#include <string.h>
+
+#include "scenario_timer.h"
+
+static struct tkw_pool *pool;
+
+static void open_pool(int refusal)
+{
+	const struct tkw_pool_config cfg = { .threads = 1, .queue = 2 };
+
+	explore_check(tkw_pool_create(&pool, &cfg) == 0);
+	open_exec(tkw_pool_exec(pool), refusal);
+	run.side_by_side = true;
+}
+
+static void close_pool(void)
+{
+	close_timer();
+	explore_check(tkw_pool_destroy(pool) == 0);
+}
+
+/* SPEC 4.5, 4.8: cancelled or run, whoever comes first to the timeout. */
+void cancel_against_dequeue(void)
+{
+	int a, b;
+
+	open_pool(TKW_REFUSED_INLINE);
+	explore_check(add(0, 0) == 0);
+	explore_check(add(1, 0) == 0);
+	a = spawn("cancel a", thread_cancel, 0);
+	b = spawn("cancel b", thread_cancel_wait, 1);
+	explore_join(a);
+	explore_join(b);
+	close_pool();
+}
+
+static void *move_later(void *tag)
+{
+	int err = reschedule((unsigned)(uintptr_t)tag, TKW_MSEC);
+
+	explore_check(err == 0 || err == -EBUSY || err == -ENOENT);
+	return NULL;
+}
+
+/* SPEC 4.1, 5.5: a job that waits in the queue is stale when its timeout has
+ * been moved; it must not run it early, nor twice. */
+void reschedule_against_dequeue(void)
+{
+	int a, b;
+
+	open_pool(TKW_REFUSED_INLINE);
+	explore_check(add(0, 0) == 0);
+	a = spawn("move a", move_later, 0);
+	b = spawn("move b", move_later, 0);
+	/* Which of the two is the later one is not known. */
+	run.stall_ns = TKW_MSEC;
+	explore_join(a);
+	explore_join(b);
+	await_fired(0, 1);
+	close_pool();
+}
+
+static void *stop_pool(void *unused)
+{
+	explore_check(tkw_pool_stop(pool) == 0);
+	return unused;
+}
+
+/* SPEC 5.3: who waits for a task on the pool is told of its end; what the pool
+ * refuses from then on, the worker runs. */
+void cancel_wait_against_pool_stop(void)
+{
+	int a, b;
+
+	open_pool(TKW_REFUSED_INLINE);
+	explore_check(add(0, 0) == 0);
+	a = spawn("wait", thread_cancel_wait, 0);
+	b = explore_spawn("stop pool", stop_pool, NULL);
+	explore_check(add(1, 0) == 0);
+	await_fired(1, 1);
+	explore_join(a);
+	explore_join(b);
+	close_pool();
+}
+
+/* --- an executor by hand ------------------------------------------------- */
+
+static struct {
+	unsigned refuse; /* so many at first */
+	unsigned count;
+	struct tkw_job job[TAGS];
+} hand;
+
+static int take_job(void *ctx, const struct tkw_job *job)
+{
+	(void)ctx;
+	explore_yield();
+	if (hand.refuse > 0) {
+		hand.refuse--;
+		return -EAGAIN;
+	}
+	hand.job[hand.count++] = *job;
+	return 0;
+}
+
+static void open_hand(int refusal, unsigned refuse)
+{
+	static const struct tkw_exec exec = { .submit = take_job };
+
+	memset(&hand, 0, sizeof(hand));
+	hand.refuse = refuse;
+	open_exec(&exec, refusal);
+	run.side_by_side = true;
+}
+
+/* Call the jobs that were taken, and forget them. */
+static void run_jobs(void)
+{
+	while (hand.count > 0) {
+		struct tkw_job job = hand.job[--hand.count];
+
+		job.run(&job);
+	}
+}
+
+static void abandon_jobs(void)
+{
+	while (hand.count > 0) {
+		struct tkw_job job = hand.job[--hand.count];
+
+		job.abandon(&job);
+	}
+}
+
+/* SPEC 4.8, 6.4, fault 39: what was refused is offered again, or handed over.
+ */
+void refusal_against_stop(void)
+{
+	int a, b;
+
+	open_hand(TKW_REFUSED_RETRY, 1);
+	explore_check(add(0, 0) == 0);
+	a = spawn("stop", thread_stop, 0);
+	b = spawn("cancel", thread_cancel, 0);
+	thread_try_add_now((void *)1);
+	explore_join(a);
+	explore_join(b);
+	close_timer();
+	run_jobs();
+	check_book();
+}
+
+/* SPEC 4.8, 5.6, fault 39: dropped, or handed over; on-cancel once. */
+void drop_against_stop(void)
+{
+	int a, b;
+
+	open_hand(TKW_REFUSED_DROP, 2);
+	run.may_drop = true;
+	explore_check(add(0, 0) == 0);
+	a = spawn("stop", thread_stop, 0);
+	b = spawn("cancel", thread_cancel, 0);
+	thread_try_add_now((void *)1);
+	explore_join(a);
+	explore_join(b);
+	close_timer();
+	run_jobs();
+	check_book();
+}
+
+static void *abandon_when_there(void *unused)
+{
+	abandon_jobs();
+	return unused;
+}
+
+/* SPEC 4.8, 6.2: the executor gives up while the timer stops. */
+void abandon_against_stop(void)
+{
+	int a, b;
+
+	open_hand(TKW_REFUSED_INLINE, 0);
+	explore_check(add(0, 0) == 0);
+	explore_await(&hand.count, 1);
+	/* From now on it wants no more. */
+	hand.refuse = TAGS;
+	a = explore_spawn("abandon", abandon_when_there, NULL);
+	b = spawn("stop", thread_stop, 0);
+	explore_join(a);
+	explore_join(b);
+	close_timer();
+	check_book();
+}
+
+static void *run_when_there(void *unused)
+{
+	run_jobs();
+	return unused;
+}
+
+/* SPEC 6.6: the executor comes with a job while its timer goes, or later. */
+void job_outlives_its_timer(void)
+{
+	int a, b;
+
+	open_hand(TKW_REFUSED_INLINE, 0);
+	explore_check(add(0, 0) == 0);
+	explore_check(add(1, 0) == 0);
+	explore_await(&hand.count, 2);
+	a = explore_spawn("run a", run_when_there, NULL);
+	b = explore_spawn("run b", run_when_there, NULL);
+	close_timer();
+	explore_join(a);
+	explore_join(b);
+	check_book();
+}
+
+/* --- the pool alone ------------------------------------------------------ */
+
+static struct {
+	unsigned taken;
+	unsigned run;
+	unsigned abandoned;
+} jobs;
+
+static void count_run(const struct tkw_job *job)
+{
+	explore_check(job->number == 7);
+	explore_yield();
+	jobs.run++;
+}
+
+static void count_abandon(const struct tkw_job *job)
+{
+	explore_check(job->number == 7);
+	jobs.abandoned++;
+}
+
+static void *submit_one(void *unused)
+{
+	const struct tkw_job job = { .run = count_run,
+				     .abandon = count_abandon,
+				     .number = 7 };
+	const struct tkw_exec *exec = tkw_pool_exec(pool);
+	int err = exec->submit(exec->ctx, &job);
+
+	explore_check(err == 0 || err == -ESHUTDOWN || err == -EAGAIN);
+	jobs.taken += err == 0;
+	return unused;
+}
+
+static void *stop_pool_or_lose(void *unused)
+{
+	int err = tkw_pool_stop(pool);
+
+	explore_check(err == 0 || err == 1);
+	/* In order: what was queued has run. */
+	explore_check(err == 1 || jobs.abandoned == 0);
+	return unused;
+}
+
+/* SPEC 4.8: each job that was taken is called once. */
+void submit_against_pool_stop(void)
+{
+	const struct tkw_pool_config cfg = { .threads = 2, .queue = 1 };
+	int a, b, c;
+
+	memset(&jobs, 0, sizeof(jobs));
+	explore_check(tkw_pool_create(&pool, &cfg) == 0);
+	a = explore_spawn("submit a", submit_one, NULL);
+	b = explore_spawn("submit b", submit_one, NULL);
+	c = explore_spawn("stop", stop_pool_or_lose, NULL);
+	submit_one(NULL);
+	explore_join(a);
+	explore_join(b);
+	explore_join(c);
+	explore_check(tkw_pool_destroy(pool) == 0);
+	explore_check(jobs.taken == jobs.run + jobs.abandoned);
+}
