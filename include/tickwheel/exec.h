@@ -10,7 +10,7 @@
  *   Promise  Of every executor: a job that was taken is called exactly once, by
  *            run or by abandon. One that was refused is not called at all.
  *   Threads  Every call is legal on any thread, jobs included, but not in a
- *            signal handler.
+ *            signal handler. A thread is not cancelled inside of a call.
  *   Fork     In a child of fork() a pool of the parent's is inert: its threads
  *            are not there, calls return -EPERM, and tkw_pool_destroy()
  *            abandons what is queued and frees the memory.
@@ -114,8 +114,8 @@ int tkw_pool_stop(struct tkw_pool *p);
  * the end. No other thread may be using the pool; a timer that still has it as
  * its executor does.
  *
- * Return  0; -EINVAL: NULL; -EDEADLK: called from a job of this pool, nothing
- *         changed.
+ * Return  0; -EINVAL: NULL; -EDEADLK: called from a job of this pool, or in a
+ *         child that such a job has forked, nothing changed.
  */
 int tkw_pool_destroy(struct tkw_pool *p);
 

@@ -132,11 +132,14 @@ enum tkw_timer_drive {
 };
 
 /* What becomes of a timeout that is due, and that the executor does not take:
- * it refuses it, or abandons it later. */
+ * it refuses it, or abandons it later. (Its job is known by its id. One that
+ * was rescheduled while it waited in the queue, and came due again, has two
+ * jobs: the first to be called decides.) */
 enum tkw_timer_refusal {
 	/* The worker runs the task, one at a time, as without an executor. */
 	TKW_REFUSED_INLINE = 0,
-	/* It is pending as before, and offered again one tick later. */
+	/* It is pending as before, and offered again by a later turn, for which
+	 * the worker comes one tick later. */
 	TKW_REFUSED_RETRY = 1,
 	/* It ends: on_cancel is called, `dropped` counts it, and the log hook
 	 * is told how many there were, once in a turn. */
@@ -203,10 +206,10 @@ struct tkw_timer_config {
 	const struct tkw_exec *exec;
 	/* enum tkw_timer_refusal: what if it refuses */
 	int refusal;
-	/* A task that runs on the worker for longer than this is told to the
-	 * log hook when it ends, by its function's name where that can be
-	 * found. It costs two readings of the clock for each task. <= 0: nobody
-	 * looks. */
+	/* A task that the worker runs, and no executor, and that takes longer
+	 * than this is told to the log hook when it ends, by its function's
+	 * name where that can be found. It costs two readings of the clock for
+	 * each task. <= 0: nobody looks. */
 	int64_t slow_task_ns;
 	/* Not 0: tell the log hook also while such a task runs. A thread of its
 	 * own looks twice in each slow_task_ns, which must be positive, and for

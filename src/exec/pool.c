@@ -193,7 +193,8 @@ static int make_threads(struct tkw_pool *p)
 	return -ENOMEM;
 }
 
-int tkw_pool_create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
+/* Create, from a config that is sound. */
+static int create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
 {
 	struct tkw_pool *p;
 	size_t handles;
@@ -201,8 +202,6 @@ int tkw_pool_create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
 	size_t bytes;
 	int err;
 
-	if (out == NULL || cfg == NULL || !is_sound(cfg))
-		return -EINVAL;
 	err = tkw__forks_watch();
 	if (err != 0)
 		return err;
@@ -233,6 +232,20 @@ int tkw_pool_create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
 	return err;
 }
 
+int tkw_pool_create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
+{
+	int was;
+	int err;
+
+	if (out == NULL || cfg == NULL || !is_sound(cfg))
+		return -EINVAL;
+	/* A thread that is cancelled half way would leak the rest. */
+	was = tkw__thread_no_cancel();
+	err = create(out, cfg);
+	tkw__thread_restore_cancel(was);
+	return err;
+}
+
 const struct tkw_exec *tkw_pool_exec(struct tkw_pool *p)
 {
 	return p ? &p->exec : NULL;
@@ -255,14 +268,9 @@ uint64_t tkw_pool_queued(struct tkw_pool *p)
 /* Stop, if nobody has. Return  as tkw_pool_stop(). */
 static int stop(struct tkw_pool *p, bool giving_up)
 {
-	int was;
-
 	if (!begin_stop(p, giving_up))
 		return 1;
-	/* Were the thread cancelled in the join, the rest would never come. */
-	was = tkw__thread_no_cancel();
 	join(p, p->threads);
-	tkw__thread_restore_cancel(was);
 	/* RELEASE pairs with the ACQUIRE of destroy. */
 	TKW__STORE(&p->state, STOPPED, RELEASE);
 	tkw__unpark_all(&p->state);
@@ -276,22 +284,32 @@ static bool is_inside(const struct tkw_pool *p)
 
 int tkw_pool_stop(struct tkw_pool *p)
 {
+	int was;
+	int err;
+
 	if (p == NULL)
 		return -EINVAL;
 	if (is_foreign(p))
 		return -EPERM;
 	if (is_inside(p))
 		return -EDEADLK;
-	return stop(p, false);
+	/* Were the thread cancelled in the join, the rest would never come. */
+	was = tkw__thread_no_cancel();
+	err = stop(p, false);
+	tkw__thread_restore_cancel(was);
+	return err;
 }
 
 int tkw_pool_destroy(struct tkw_pool *p)
 {
+	int was;
+
 	if (p == NULL)
 		return -EINVAL;
+	if (is_inside(p))
+		return -EDEADLK;
+	was = tkw__thread_no_cancel(); /* as above, and in an abandon */
 	if (!is_foreign(p)) {
-		if (is_inside(p))
-			return -EDEADLK;
 		stop(p, true);
 		while (TKW__LOAD(&p->state, ACQUIRE) != STOPPED)
 			tkw__park(&p->state, STOPPING);
@@ -302,5 +320,6 @@ int tkw_pool_destroy(struct tkw_pool *p)
 		job.abandon(&job);
 	}
 	tkw__memory_free(p, p->bytes);
+	tkw__thread_restore_cancel(was);
 	return 0;
 }

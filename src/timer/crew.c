@@ -58,6 +58,11 @@ void tkw__crew_close(struct tkw__crew *c)
 	}
 }
 
+void tkw__crew_close_child(struct tkw__crew *c)
+{
+	TKW__STORE(&c->inside, CLOSED, RELAXED);
+}
+
 /* Do something with the timeout of a job, if the timer is still there. */
 static void with_timer(const struct tkw_job *job,
 		       void (*act)(struct tkw_timer *t, uint64_t id))

@@ -38,4 +38,7 @@ int tkw__crew_submit(struct tkw__crew *c, uint64_t id);
 /* Let no more jobs in, and wait for those that are. */
 void tkw__crew_close(struct tkw__crew *c);
 
+/* The same in a forked child, where nobody is inside any more. */
+void tkw__crew_close_child(struct tkw__crew *c);
+
 #endif /* TKW_TIMER_CREW_H */

@@ -54,7 +54,7 @@ int64_t tkw_histogram_quantile(const struct tkw_histogram *h, double share)
 
 	if (h == NULL || h->count == 0)
 		return 0;
-	wanted = share * (double)h->count;
+	wanted = (share < 1 ? share : 1) * (double)h->count;
 	/* The first bucket with which so many are reached, and at least one. */
 	while (i < TKW_HISTOGRAM_BUCKETS - 1) {
 		seen += h->bucket[i];

@@ -631,6 +631,8 @@ int tkw_timer_destroy(struct tkw_timer *t)
 		tkw_timer_stop(t, NULL, NULL);
 		while (TKW__LOAD(&t->state, ACQUIRE) != TKW__STOPPED)
 			tkw__park(&t->state, TKW__STOPPING);
+	} else if (t->crew) {
+		tkw__crew_close_child(t->crew);
 	}
 	free_timer(t);
 	return 0;

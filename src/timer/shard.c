@@ -4,9 +4,9 @@
  *
  * Invariants, verified by tkw__shard_check() under the lock:
  * (T1) The law: accepted = fired + cancelled + dropped + handed over + pending.
- * (T2) As many timeouts are PENDING or QUEUED as the ledger says: the latter in
- *      their list, the former in the wheel or in one of the other lists.
- * (T3) The slab has as many in use as are PENDING, QUEUED, RUNNING and ENDING.
+ * (T2) As many timeouts are PENDING, OWN or QUEUED as the ledger says: the last
+ *      in their list, the others in the wheel or in one of the other lists.
+ * (T3) The slab has as many in use as these, RUNNING and ENDING.
  */
 #include "timer/shard.h"
 
@@ -181,7 +181,8 @@ const char *tkw__shard_check(const struct tkw__shard *s)
 {
 	const struct tkw_ledger *l = &s->ledger;
 	uint64_t queued = count_state(&s->slab, TKW__QUEUED);
-	uint64_t pending = count_state(&s->slab, TKW__PENDING) + queued;
+	uint64_t pending = count_state(&s->slab, TKW__PENDING) +
+			   count_state(&s->slab, TKW__OWN) + queued;
 	const char *broken = tkw_wheel_check(s->wheel);
 
 	if (broken == NULL)

@@ -84,7 +84,8 @@ uint64_t tkw__shard_place(struct tkw__shard *s, struct tkw__timeout *to,
 uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
 			 uint64_t tick);
 
-/* Take a PENDING or QUEUED timeout out of wherever it is; it is PENDING. */
+/* Take a PENDING, OWN or QUEUED timeout out of wherever it is; it is PENDING.
+ */
 void tkw__shard_pull(struct tkw__shard *s, struct tkw__timeout *to);
 
 /* Bring what the wheel has due up to a tick to the list of what is due, or move
@@ -101,7 +102,7 @@ void tkw__shard_list(struct tkw_link *list, struct tkw__timeout *to);
 /* At which tick the shard needs the worker; 0: at once; TKW_TICK_NEVER. */
 uint64_t tkw__shard_next(const struct tkw__shard *s);
 
-/* Any PENDING or QUEUED timeout; NULL if there is none. */
+/* Any PENDING, OWN or QUEUED timeout; NULL if there is none. */
 struct tkw__timeout *tkw__shard_any(const struct tkw__shard *s);
 
 /* Free a timeout that was RUNNING or ENDING, and tell those who wait for it.

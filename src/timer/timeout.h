@@ -9,9 +9,11 @@
  *                         -> ENDING  -> FREE      cancelled, or handed over
  *                         -> QUEUED               given to the executor, and
  *                                                 from there as PENDING
- * A PENDING one is in the wheel (its entry is linked) or in one of the shard's
- * lists (it is not), a QUEUED one in the list of those. RUNNING and ENDING last
- * as long as the caller's function.
+ *                            QUEUED -> OWN        the executor gave up on it:
+ * for the worker itself; then as PENDING A PENDING one is in the wheel (its
+ * entry is linked) or in one of the shard's lists (it is not), an OWN one in
+ * one of these, a QUEUED one in its list. RUNNING and ENDING last as long as
+ * the caller's function.
  */
 #ifndef TKW_TIMER_TIMEOUT_H
 #define TKW_TIMER_TIMEOUT_H
@@ -28,7 +30,8 @@ enum {
 	TKW__PENDING = 1,
 	TKW__RUNNING = 2,
 	TKW__ENDING = 3,
-	TKW__QUEUED = 4
+	TKW__QUEUED = 4,
+	TKW__OWN = 5
 };
 
 struct tkw__timeout {
@@ -73,7 +76,10 @@ static inline uint32_t tkw__generation(const struct tkw__timeout *to)
 /* May it still be cancelled? */
 static inline bool tkw__is_pending(const struct tkw__timeout *to)
 {
-	return tkw__state(to) == TKW__PENDING || tkw__state(to) == TKW__QUEUED;
+	uint32_t state = tkw__state(to);
+
+	return state == TKW__PENDING || state == TKW__QUEUED ||
+	       state == TKW__OWN;
 }
 
 /* The slack in ticks, as a power of two, 2^30 at most; 0 for none. */

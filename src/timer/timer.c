@@ -271,6 +271,7 @@ static int decide(const struct tkw__timeout *to)
 	switch (tkw__state(to)) {
 	case TKW__PENDING:
 	case TKW__QUEUED:
+	case TKW__OWN:
 		return 0;
 	case TKW__RUNNING:
 		return -EBUSY;
@@ -581,8 +582,6 @@ static int schedule_batch(struct tkw_timer *t, const struct batch *b,
 {
 	int err;
 
-	if (b->count == 0)
-		return 0;
 	if (!reserve(t, b->count))
 		return -EAGAIN;
 	err = take_in_batch(t, b, ids);
@@ -599,7 +598,7 @@ int tkw_timer_schedule_batch(struct tkw_timer *t,
 	int err = prepare_batch(t, &b);
 	int64_t now_ns;
 
-	if (err == 0) {
+	if (err == 0 && count > 0) {
 		now_ns = tkw__now(t);
 		b.now_ns = &now_ns;
 		err = schedule_batch(t, &b, ids);
@@ -614,7 +613,7 @@ int tkw_timer_schedule_batch_at(struct tkw_timer *t,
 	const struct batch b = { .items = items, .count = count };
 	int err = prepare_batch(t, &b);
 
-	if (err == 0)
+	if (err == 0 && count > 0)
 		err = schedule_batch(t, &b, ids);
 	return err == 0 ? 0 : refused(t, err);
 }

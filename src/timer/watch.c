@@ -4,7 +4,8 @@
  *
  * The watchdog looks twice in the time that a task may take. It reads when the
  * task began, which one it is, and once more when it began: if that is the same
- * it was this one all the time, for no two begin at once.
+ * it was this one all the time. (Two begin at once only by a clock of the
+ * user's that stands still; then it may name the one before.)
  */
 #include "timer/watch.h"
 
@@ -55,13 +56,13 @@ void tkw__watch_begin(struct tkw_timer *t, tkw_task_fn *task)
 {
 	/* RELEASE pairs with the ACQUIREs of look(). */
 	TKW__STORE(&t->watch.task, (uintptr_t)task, RELEASE);
-	TKW__STORE(&t->watch.since_ns, (uint64_t)tkw__now(t), RELEASE);
+	TKW__STORE(&t->watch.since_ns, (uint64_t)tkw__now(t) + 1, RELEASE);
 }
 
 void tkw__watch_end(struct tkw_timer *t)
 {
-	int64_t since_ns = (int64_t)TKW__LOAD(&t->watch.since_ns, RELAXED);
-	int64_t ns = tkw__now(t) - since_ns;
+	uint64_t since_ns = TKW__LOAD(&t->watch.since_ns, RELAXED);
+	int64_t ns = tkw__now(t) - (int64_t)(since_ns - 1);
 
 	TKW__STORE(&t->watch.since_ns, 0, RELEASE);
 	if (ns <= t->watch.slow_ns)
@@ -80,7 +81,7 @@ static uint64_t look(struct tkw_timer *t, uint64_t told_ns)
 
 	if (since_ns == 0 || TKW__LOAD(&t->watch.since_ns, ACQUIRE) != since_ns)
 		return 0;
-	ns = tkw__now(t) - (int64_t)since_ns;
+	ns = tkw__now(t) - (int64_t)(since_ns - 1);
 	if (since_ns != told_ns && ns <= t->watch.slow_ns)
 		return 0;
 	if (since_ns != told_ns)

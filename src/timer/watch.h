@@ -16,8 +16,8 @@
 struct tkw__watch {
 	int64_t slow_ns; /* 0: nobody looks */
 	bool watchdog;
-	/* The worker's, for the watchdog: which task runs, and since when; 0 if
-	 * none does. */
+	/* The worker's, for the watchdog: which task runs, and since when, plus
+	 * one; 0 if none does. */
 	struct tkw__a64 since_ns;
 	struct tkw__a64 task;
 	struct tkw__a64 slow; /* how many were */

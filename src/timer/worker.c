@@ -118,7 +118,8 @@ static uint64_t run(struct tkw_timer *t, struct tkw__shard *s,
 }
 
 /* End a QUEUED timeout that nobody will run. The lock is held before and
- * after, but not while its on-cancel runs. */
+ * after, but not while its on-cancel runs; in a child that this has forked, not
+ * afterwards either. */
 static void drop(struct tkw_timer *t, struct tkw__shard *s,
 		 struct tkw__timeout *to)
 {
@@ -129,7 +130,8 @@ static void drop(struct tkw_timer *t, struct tkw__shard *s,
 	tkw__unreserve(t);
 	tkw__lock_drop(&s->lock);
 	tkw__finish_ending(t, s, to);
-	tkw__lock_take_first(&s->lock);
+	if (!tkw__is_foreign(t))
+		tkw__lock_take_first(&s->lock);
 }
 
 /* The timeout of an id, if an executor has or had it, and nobody has come in
@@ -168,13 +170,17 @@ static uint64_t submit(struct tkw_timer *t, struct tkw__shard *s,
 		       struct tkw__timeout *to)
 {
 	uint64_t id = tkw__shard_id(s, to);
+	struct tkw__frame frame;
 	int err;
 
+	look_at_clock(t);
 	tkw__links_remove(&to->entry.link);
 	tkw__set_state(to, TKW__QUEUED);
 	tkw__shard_list(&s->queued, to);
 	tkw__lock_drop(&s->lock);
+	tkw__frame_enter(&frame, t);
 	err = tkw__crew_submit(t->crew, id);
+	tkw__frame_leave(&frame);
 	if (tkw__is_foreign(t))
 		return 0;
 	tkw__lock_take_first(&s->lock);
@@ -191,7 +197,10 @@ static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
 		struct tkw__timeout *to =
 			tkw__timeout_of((struct tkw_entry *)s->due.next);
 
-		fired += t->crew ? submit(t, s, to) : run(t, s, to);
+		if (t->crew && tkw__state(to) != TKW__OWN)
+			fired += submit(t, s, to);
+		else
+			fired += run(t, s, to);
 	}
 	return fired;
 }
@@ -222,25 +231,45 @@ void tkw__job_run(struct tkw_timer *t, uint64_t id)
 	tkw__give_back(t, block);
 }
 
+/* The executor has given up on a timeout. Return  when the worker is needed for
+ * it. The lock is held before and after, but for drop(). */
+static uint64_t abandoned(struct tkw_timer *t, struct tkw__shard *s,
+			  struct tkw__timeout *to)
+{
+	switch (t->refusal) {
+	case TKW_REFUSED_RETRY:
+		tkw__shard_pull(s, to);
+		tkw__shard_list(&s->refused, to);
+		return s->covered;
+	case TKW_REFUSED_DROP:
+		drop(t, s, to);
+		return 0; /* to tell of it */
+	default:
+		tkw__shard_pull(s, to);
+		tkw__set_state(to, TKW__OWN);
+		tkw__shard_list(&s->late, to);
+		return 0;
+	}
+}
+
 void tkw__job_abandon(struct tkw_timer *t, uint64_t id)
 {
 	struct tkw__shard *s = &t->shards[tkw__name_of(id).shard];
+	uint64_t need = TKW_TICK_NEVER;
 	struct tkw__timeout *to;
 
 	if (tkw__is_foreign(t))
 		return;
 	tkw__lock_take(&s->lock);
 	to = find_queued(s, id);
-	s->refusals++;
-	if (to && t->refusal == TKW_REFUSED_DROP) {
-		drop(t, s, to);
-	} else if (to) {
-		/* The worker will hear from the executor what to do. */
-		tkw__shard_pull(s, to);
-		tkw__shard_list(&s->late, to);
+	if (to) {
+		s->refusals++;
+		need = abandoned(t, s, to);
 	}
+	if (tkw__is_foreign(t))
+		return;
 	tkw__lock_drop(&s->lock);
-	tkw__worker_call(t, 0);
+	tkw__worker_call(t, need);
 }
 
 /* Fire what a shard has at a tick, the next that any shard has. */

@@ -235,6 +235,8 @@ int stop(void)
 	int err = tkw_timer_stop(run.t, on_visit, NULL);
 
 	explore_tell("stop returns", err);
+	if (err == 0)
+		explore_check(tkw_timer_pending(run.t) == 0);
 	return err;
 }
 
@@ -459,7 +461,8 @@ const struct explore_scenario explore_scenarios[] = {
 	  refusal_against_stop },
 	{ "exec_drop_stop", "the same, and what it refuses is dropped",
 	  drop_against_stop },
-	{ "exec_abandon_stop", "abandon against stop", abandon_against_stop },
+	{ "exec_abandon_stop", "abandon against stop and cancel",
+	  abandon_against_stop },
 	{ "exec_outlives", "a job is run while its timer is destroyed",
 	  job_outlives_its_timer },
 	{ "pool_stop", "two submits against stop and destroy of a pool",

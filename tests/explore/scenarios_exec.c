@@ -178,10 +178,11 @@ static void *abandon_when_there(void *unused)
 	return unused;
 }
 
-/* SPEC 4.8, 6.2: the executor gives up while the timer stops. */
+/* SPEC 4.8, 6.2: the executor gives up while the timer stops, and while the
+ * timeout is cancelled. */
 void abandon_against_stop(void)
 {
-	int a, b;
+	int a, b, c;
 
 	open_hand(TKW_REFUSED_INLINE, 0);
 	explore_check(add(0, 0) == 0);
@@ -190,8 +191,10 @@ void abandon_against_stop(void)
 	hand.refuse = TAGS;
 	a = explore_spawn("abandon", abandon_when_there, NULL);
 	b = spawn("stop", thread_stop, 0);
+	c = spawn("cancel", thread_cancel, 0);
 	explore_join(a);
 	explore_join(b);
+	explore_join(c);
 	close_timer();
 	check_book();
 }

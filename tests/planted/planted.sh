@@ -1,15 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # planted.sh ROOT [PATCH...] | --self-test ROOT - plant bugs, one at a time, and
-# require that the test named in the patch fails. Without PATCH: all of the
-# folder.
+# require that the test named in the patch fails, and how. Without PATCH: all of
+# the folder, and they must be one for each scenario of the explorers.
 #
-# A patch begins with prose; a line "Test: TARGET [ARGUMENT...]" names the target
-# to build and the arguments to run it with. Work is done in copies of the tree,
-# one per CPU, each built once; a patch is then a matter of the files it touches.
+# A patch begins with prose, and these lines:
+#   Test: TARGET [ARGUMENT...]  what to build and to run
+#   Says: TEXT                  a part of the line that tells of the failure
+#   First: yes                  explorers only: the first order shows the bug;
+#                               without this line it must not
+# Work is done in copies of the tree, one per CPU, each built once; a patch is
+# then a matter of the files it touches.
 set -u
 
+copies=$(nproc)
+complete= # yes: all patches are there
 here=$(cd "$(dirname "$0")" && pwd)
+explorers='explore_timer explore_lock'
 LC_ALL=C
 export LC_ALL
 
@@ -43,10 +50,18 @@ copy_tree()
 		die "cannot configure: $(cat "$2/configure.log")"
 }
 
-# test_line PATCH: what the patch names after "Test:".
-test_line()
+# field NAME PATCH: what the patch has after "NAME:".
+field()
 {
-	sed -n 's/^Test: *//p' "$1" | head -n 1
+	sed -n "s/^$1: *//p" "$2" | head -n 1
+}
+
+# build TREE TARGET...: what is said goes to TREE/log.
+build()
+{
+	copy=$1
+	shift
+	cmake --build "$copy/build" --target "$@" >"$copy/log" 2>&1
 }
 
 # built TREE TARGET: the path of its program.
@@ -55,42 +70,124 @@ built()
 	find "$1/build" -type f -name "$2" -perm -u+x | head -n 1
 }
 
+# run_test TREE TEXT TARGET [ARGUMENT...]: run it, with what it prints in
+# TREE/log. Return  0: it passed; 1: it failed and says TEXT; 2: anything else.
+# It is ended as soon as it says so: some bugs make the next test wait for ever.
+run_test()
+{
+	copy=$1
+	fixed=$2
+	text=$(printf '%s\n' "$2" | sed 's/[][\\.*^$/]/\\&/g')
+	program=$(built "$1" "$3")
+	shift 3
+	(cd "$copy" && exec timeout 20 "$program" "$@") >"$copy/pipe" 2>&1 &
+	job=$!
+	timeout 30 sed -e "/FAILED.*$text/q" -e "/ERROR   \].*$text/q" \
+		"$copy/pipe" >"$copy/log"
+	kill "$job" 2>"$copy/kill.log"
+	wait "$job" 2>"$copy/kill.log" && return 0
+	# cmocka names the case after a crash, too.
+	awk '/^\[ RUN/ { crash = 0 } { last = /failed with exception/ }
+		last { crash = 1 } END { exit crash && !last }' "$copy/log" ||
+		return 2
+	tail -n 1 "$copy/log" | grep -aE 'FAILED|ERROR   \]' |
+		grep -qaF -e "$fixed" || return 2
+	return 1
+}
+
+# check_tests TREE PATCH...: what the patches name passes as it is.
+check_tests()
+{
+	tree=$1
+	shift
+	for patch in "$@"; do
+		field Test "$patch"
+	done | sort -u >"$tree/tests.list"
+	# shellcheck disable=SC2046 # words
+	build "$tree" $(cut -d ' ' -f 1 "$tree/tests.list" | sort -u) || {
+		say "does not build as it is: $(grep error "$tree/log" | head -n 3)"
+		return 1
+	}
+	while read -r line; do
+		# shellcheck disable=SC2086 # words
+		TKW_EXPLORE_ORDERS=300 run_test "$tree" '' $line && continue
+		say "$line: fails as it is: $(tail -n 3 "$tree/log")"
+		return 1
+	done <"$tree/tests.list"
+}
+
+# judge TREE FIRST TEXT TARGET [ARGUMENT...]: prints a verdict on the bug that
+# is in the tree; status 0 if it was found as it should be.
+judge()
+{
+	tree=$1
+	first=$2
+	text_said=$3
+	shift 3
+	if ! build "$tree" "$1"; then
+		echo "does not build: $(grep error "$tree/log" | head -n 3)"
+		return 1
+	fi
+	case $1 in
+	explore_*)
+		target=$1
+		shift
+		run_test "$tree" "$text_said" "$target" --replay none "$@"
+		case $?,$first in
+		0, | 1,yes) ;;
+		*,yes)
+			echo "not found by the first order of $target $*"
+			return 1
+			;;
+		*)
+			echo "found by the first order of $target $*:" \
+				"$(grep -a FAILED "$tree/log")"
+			return 1
+			;;
+		esac
+		set -- "$target" "$@"
+		;;
+	esac
+	run_test "$tree" "$text_said" "$@"
+	case $? in
+	0)
+		echo "NOT FOUND by $*"
+		return 1
+		;;
+	1)
+		echo "found by $*: $text_said"
+		;;
+	*)
+		# Not by a crash, by another check, a bad argument, a test that
+		# does not end.
+		echo "$* ended, but does not say '$text_said':" \
+			"$(tail -n 3 "$tree/log")"
+		return 1
+		;;
+	esac
+}
+
 # try_patch TREE PATCH: prints a verdict; status 0 if the bug was found.
 try_patch()
 {
-	tree=$1
 	name=$(basename "$2" .patch)
-	# shellcheck disable=SC2046 # words
-	set -- "$2" $(test_line "$2")
-	[ $# -ge 2 ] || {
-		say "$name: names no test"
+	test=$(field Test "$2")
+	says=$(field Says "$2")
+	if [ -z "$test" ] || [ -z "$says" ]; then
+		say "$name: does not say which test fails, and how"
 		return 1
-	}
-	file=$1
-	target=$2
-	shift 2
-	patch -s -p1 -d "$tree" <"$file" >"$tree/log" 2>&1 || {
-		say "$name: does not apply: $(head -n 3 "$tree/log")"
-		return 1
-	}
-	status=0
-	if ! cmake --build "$tree/build" --target "$target" >"$tree/log" 2>&1; then
-		say "$name: does not build: $(grep error "$tree/log" | head -n 3)"
-		status=1
-	elif (cd "$tree" && timeout 20 "$(built "$tree" "$target")" "$@") \
-		>"$tree/log" 2>&1; then
-		say "$name: NOT FOUND by $target $*"
-		status=1
-	elif grep -qE "FAILED|\[  ERROR   \]" "$tree/log"; then
-		say "$name: found by $target $*"
-	else
-		# Not by a crash, a bad argument, or a test that does not end.
-		say "$name: $target $* ended, but not by a failed check:" \
-			"$(tail -n 3 "$tree/log")"
-		status=1
 	fi
-	patch -s -R -p1 -d "$tree" <"$file" ||
-		die "$name: cannot be taken back"
+	# Nothing of a patch that has become stale gets into the tree.
+	patch -s -p1 -F0 --dry-run -d "$1" <"$2" >"$1/log" 2>&1 || {
+		say "$name: does not apply: $(head -n 3 "$1/log")"
+		return 1
+	}
+	patch -s -p1 -F0 -d "$1" <"$2" || die "$name: cannot be applied"
+	# shellcheck disable=SC2086 # words
+	verdict=$(judge "$1" "$(field First "$2")" "$says" $test)
+	status=$?
+	say "$name: $verdict"
+	patch -s -R -p1 -F0 -d "$1" <"$2" || die "$name: cannot be taken back"
 	return "$status"
 }
 
@@ -99,6 +196,8 @@ run_share()
 {
 	share=$1
 	shift
+	[ -p "$share/pipe" ] || mkfifo "$share/pipe"
+	check_tests "$share" "$@" || return $#
 	failures=0
 	for patch in "$@"; do
 		try_patch "$share" "$patch" || failures=$((failures + 1))
@@ -106,24 +205,43 @@ run_share()
 	return "$failures"
 }
 
+# check_scenarios TREE PATCH...: each scenario of the explorers has its bug, and
+# the other way round.
+check_scenarios()
+{
+	tree=$1
+	shift
+	# shellcheck disable=SC2086 # words
+	build "$tree" $explorers || die "the explorers do not build"
+	for explorer in $explorers; do
+		"$(built "$tree" "$explorer")" --list |
+			sed "s/^\([^ ]*\).*/explore_\1: $explorer \1/"
+	done | sort >"$tree/scenarios.list"
+	for patch in "$@"; do
+		echo "$(basename "$patch" .patch): $(field Test "$patch")"
+	done | grep '^explore_' | sort >"$tree/bugs.list"
+	diff "$tree/scenarios.list" "$tree/bugs.list" ||
+		die 'scenarios (<) and bugs for them (>) are not the same'
+}
+
 # Deal the patches out to the copies, and wait for all.
 run_all()
 {
 	root=$1
 	shift
-	make_scratch
-	cpus=$(nproc)
 	jobs=
 	i=0
-	while [ "$i" -lt "$cpus" ]; do
+	while [ "$i" -lt "$copies" ]; do
 		share=
 		n=0
 		for patch in "$@"; do
-			[ $((n % cpus)) -ne "$i" ] || share="$share $patch"
+			[ $((n % copies)) -ne "$i" ] || share="$share $patch"
 			n=$((n + 1))
 		done
 		if [ -n "$share" ]; then
-			copy_tree "$root" "$scratch/$i"
+			[ -d "$scratch/$i" ] || copy_tree "$root" "$scratch/$i"
+			[ "$i" -ne 0 ] || [ -z "$complete" ] ||
+				check_scenarios "$scratch/$i" "$@"
 			# shellcheck disable=SC2086 # a list of paths
 			run_share "$scratch/$i" $share &
 			jobs="$jobs $!"
@@ -138,44 +256,99 @@ run_all()
 	[ "$failed" -eq 0 ] && [ $# -gt 0 ]
 }
 
-# A patch that harms nothing must be reported as not found, one that does not
-# apply as such.
+# expect WORD...: what is in the log, or the self-test fails.
+expect()
+{
+	for word in "$@"; do
+		grep -q "$word" "$scratch/log" && continue
+		cat "$scratch/log"
+		die "self-test: no '$word'"
+	done
+}
+
+# write_patch NAME SAYS BODY: one that puts BODY into tkw_version().
+write_patch()
+{
+	cat >"$scratch/$1.patch" <<-END
+	Test: test_base
+	Says: $2
+	--- a/src/base/version.c
+	+++ b/src/base/version.c
+	@@ -3,5 +3,6 @@
+
+	 const char *tkw_version(void)
+	 {
+	+	$3
+	 	return TKW_VERSION;
+	 }
+	END
+}
+
+# Each way in which a patch is not good is told, and what is good is found.
 self_test()
 {
 	make_scratch
-	log=$scratch/log
-	cat >"$scratch/harmless.patch" <<-'END'
-	It adds a comment.
-	Test: test_base
-	--- a/src/base/version.c
-	+++ b/src/base/version.c
-	@@ -1,2 +1,3 @@
-	 /* SPDX-License-Identifier: MIT */
-	+/* version.c */
-	 #include "tickwheel/version.h"
-	END
-	cat >"$scratch/stale.patch" <<-'END'
-	It was made for another tree.
-	Test: test_base
-	--- a/src/base/version.c
-	+++ b/src/base/version.c
+	copies=1
+	case=test_version_of_header_and_library_agree
+	write_patch good "$case" 'return "";'
+	write_patch other test_links_append 'return "";'
+	write_patch crash "$case" '__builtin_trap();'
+	write_patch harmless "$case" '/* nothing */'
+	write_patch no_code "$case" '#error'
+	sed '/^Says:/d' "$scratch/good.patch" >"$scratch/mute.patch"
+	sed 's/^$/ not this/' "$scratch/good.patch" >"$scratch/fuzzy.patch"
+	cat "$scratch/good.patch" - >"$scratch/half.patch" <<-'END'
+	--- a/src/base/bits.h
+	+++ b/src/base/bits.h
 	@@ -1,1 +1,1 @@
 	-nothing like this
 	+is there
 	END
-	sed 's/^Test: .*/Test: explore_timer no_such_scenario/' \
-		"$scratch/harmless.patch" >"$scratch/nowhere.patch"
-	if sh "$0" "$1" "$scratch/harmless.patch" "$scratch/stale.patch" \
-		"$scratch/nowhere.patch" >"$log" 2>&1; then
-		cat "$log"
-		die 'accepted a bug that nothing finds'
-	fi
-	for word in 'harmless: NOT FOUND' 'stale: does not apply' \
-		'nowhere: .* not by a failed check' '3 bugs planted, 0 found'; do
-		grep -q "$word" "$log" && continue
-		cat "$log"
-		die 'rejected, but for another reason'
-	done
+	# A bug of the folder, of which the wrong thing is said.
+	{
+		echo 'First: yes'
+		cat "$here/explore_lock_two.patch"
+	} >"$scratch/late.patch"
+	sed '/^First:/d' "$here/explore_let_in_nobody.patch" \
+		>"$scratch/early.patch"
+	cat >"$scratch/signal.patch" <<-'END'
+	Test: explore_lock lock_two
+	Says: not so
+	--- a/src/os/sync.c
+	+++ b/src/os/sync.c
+	@@ -74,4 +74,5 @@
+	 void tkw__lock_wait(struct tkw__lock *l)
+	 {
+	+	__builtin_trap();
+	 	if (!spin(l))
+	 		park_until_taken(l, false);
+	END
+	set -- "$1" "$scratch/half.patch" "$scratch/fuzzy.patch" \
+		"$scratch/good.patch" "$scratch/other.patch" \
+		"$scratch/crash.patch" "$scratch/harmless.patch" \
+		"$scratch/no_code.patch" "$scratch/mute.patch" \
+		"$scratch/late.patch" "$scratch/early.patch" \
+		"$scratch/signal.patch"
+	(run_all "$@") >"$scratch/log" 2>&1 && die 'self-test: accepted all'
+	expect 'half: does not apply' 'fuzzy: does not apply' \
+		"good: found by test_base: $case" 'other: .* does not say' \
+		'crash: .* does not say' 'harmless: NOT FOUND' \
+		'no_code: does not build' 'mute: does not say which' \
+		'late: not found by the first order' \
+		'early: found by the first order' \
+		'signal: .* does not say' 'lock_two FAILED .*killed by a signal' \
+		'11 bugs planted, 1 found'
+
+	sed 's/^Test: .*/Test: explore_lock no_such/' "$scratch/good.patch" \
+		>"$scratch/nowhere.patch"
+	(run_all "$1" "$scratch/nowhere.patch") >"$scratch/log" 2>&1 &&
+		die 'self-test: accepted a test that does not pass'
+	expect 'explore_lock no_such: fails as it is' '1 bugs planted, 0 found'
+
+	(complete=yes && run_all "$1" "$scratch/good.patch") \
+		>"$scratch/log" 2>&1 &&
+		die 'self-test: accepted scenarios without a bug'
+	expect '^< explore_lock_two: explore_lock lock_two' 'are not the same'
 	say 'self-test passed'
 }
 
@@ -186,7 +359,11 @@ case ${1:-} in
 *)
 	root=${1:?the root of the tree}
 	shift
-	[ $# -gt 0 ] || set -- "$here"/*.patch
+	[ $# -gt 0 ] || {
+		complete=yes
+		set -- "$here"/*.patch
+	}
+	make_scratch
 	run_all "$root" "$@"
 	;;
 esac

@@ -1,0 +1,1932 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_timer_exec.c - a timer with an executor (SPEC 4.5, 4.8, 5, 6): what is
+ * submitted, what can be done with a timeout while the executor has it, the
+ * three policies when it does not take one, and the end.
+ *
+ * Three executors: the pool, the inline one, and a collector, which keeps the
+ * jobs until the test says what becomes of each. With a thread of its own the
+ * worker sleeps in real time for as long as the virtual clock says: delays are
+ * a few milliseconds, and it looks at the clock by itself.
+ */
+#include "timer_bed.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Not cmocka's: an assert of its own cannot leave a thread that is not the
+ * test's, nor a task. */
+#define must(condition)                                                        \
+	((condition) ? (void)0 : must_fail(__LINE__, #condition))
+static _Noreturn void must_fail(int line, const char *condition)
+{
+	fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, line, condition);
+	abort();
+}
+
+/* --- gates and threads -------------------------------------------------- */
+
+/* Shut until opened; it knows how many have come to it. */
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned came;
+	bool open;
+};
+
+#define GATE_INIT                                                              \
+	{                                                                      \
+		.lock = PTHREAD_MUTEX_INITIALIZER,                             \
+		.changed = PTHREAD_COND_INITIALIZER                            \
+	}
+
+static void gate_pass(struct gate *g)
+{
+	pthread_mutex_lock(&g->lock);
+	g->came++;
+	pthread_cond_broadcast(&g->changed);
+	while (!g->open)
+		pthread_cond_wait(&g->changed, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+}
+
+static void gate_open(struct gate *g)
+{
+	pthread_mutex_lock(&g->lock);
+	g->open = true;
+	pthread_cond_broadcast(&g->changed);
+	pthread_mutex_unlock(&g->lock);
+}
+
+/* Wait until so many have come. */
+static void gate_await(struct gate *g, unsigned least)
+{
+	pthread_mutex_lock(&g->lock);
+	while (g->came < least)
+		pthread_cond_wait(&g->changed, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+}
+
+static void spawn(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	must(pthread_create(thread, NULL, run, arg) == 0);
+}
+
+static void join(pthread_t thread)
+{
+	must(pthread_join(thread, NULL) == 0);
+}
+
+/* The letter after the name in parentheses, which may hold anything. */
+static char state_in(const char *path)
+{
+	char text[512];
+	const char *state;
+	size_t n;
+	FILE *f = fopen(path, "r");
+
+	if (!f)
+		return '?';
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' ? state[2] : '?';
+}
+
+static void wait_a_moment(void)
+{
+	const struct timespec moment = { 0, 50000 };
+
+	nanosleep(&moment, NULL);
+}
+
+static void wait_asleep(pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	while (state_in(path) != 'S')
+		wait_a_moment();
+}
+
+/* --- the collector ------------------------------------------------------ */
+
+enum {
+	KEPT = 1 << 13
+};
+
+struct collector {
+	struct tkw_exec exec;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t changed;
+	struct tkw_job jobs[KEPT]; /* taken, in order */
+	bool called[KEPT];
+	size_t count;
+	size_t offered; /* taken or not */
+	int answer;     /* 0: take it */
+	pthread_t by;   /* who came last */
+};
+
+static struct collector *collector;
+
+static int collect(void *ctx, const struct tkw_job *job)
+{
+	struct collector *c = ctx;
+	int answer;
+
+	must(job->run && job->abandon);
+	pthread_mutex_lock(&c->lock);
+	c->offered++;
+	c->by = pthread_self();
+	answer = c->answer;
+	if (answer == 0) {
+		must(c->count < KEPT);
+		c->jobs[c->count++] = *job;
+	}
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+	return answer;
+}
+
+/* Each job is called once; that is the executor's promise. */
+static struct tkw_job job_of(size_t i)
+{
+	struct tkw_job job;
+
+	pthread_mutex_lock(&collector->lock);
+	must(i < collector->count && !collector->called[i]);
+	collector->called[i] = true;
+	job = collector->jobs[i];
+	pthread_mutex_unlock(&collector->lock);
+	return job;
+}
+
+static void run_job(size_t i)
+{
+	struct tkw_job job = job_of(i);
+
+	job.run(&job);
+}
+
+static void abandon_job(size_t i)
+{
+	struct tkw_job job = job_of(i);
+
+	job.abandon(&job);
+}
+
+static void answer_with(int answer)
+{
+	pthread_mutex_lock(&collector->lock);
+	collector->answer = answer;
+	pthread_mutex_unlock(&collector->lock);
+}
+
+static size_t offered(void)
+{
+	size_t n;
+
+	pthread_mutex_lock(&collector->lock);
+	n = collector->offered;
+	pthread_mutex_unlock(&collector->lock);
+	return n;
+}
+
+static size_t collected(void)
+{
+	size_t n;
+
+	pthread_mutex_lock(&collector->lock);
+	n = collector->count;
+	pthread_mutex_unlock(&collector->lock);
+	return n;
+}
+
+static pthread_t submitter(void)
+{
+	pthread_t by;
+
+	pthread_mutex_lock(&collector->lock);
+	by = collector->by;
+	pthread_mutex_unlock(&collector->lock);
+	return by;
+}
+
+static void await_offered(size_t least)
+{
+	pthread_mutex_lock(&collector->lock);
+	while (collector->offered < least)
+		pthread_cond_wait(&collector->changed, &collector->lock);
+	pthread_mutex_unlock(&collector->lock);
+}
+
+static void await_collected(size_t least)
+{
+	pthread_mutex_lock(&collector->lock);
+	while (collector->count < least)
+		pthread_cond_wait(&collector->changed, &collector->lock);
+	pthread_mutex_unlock(&collector->lock);
+}
+
+/* --- the timer ---------------------------------------------------------- */
+
+/* The clock at a multiple of the tick, and an executor for the timer. */
+static void open_with(struct timer_bed *b, const struct tkw_exec *exec,
+		      struct tkw_timer_config cfg)
+{
+	cfg.exec = exec;
+	bed_set_clock(b, 2000 * TKW_SEC);
+	bed_reopen(b, &cfg);
+}
+
+static void open_collector(struct timer_bed *b, int refusal)
+{
+	const struct tkw_timer_config cfg = { .refusal = refusal };
+
+	free(collector);
+	collector = calloc(1, sizeof(*collector));
+	assert_non_null(collector);
+	collector->exec.submit = collect;
+	collector->exec.ctx = collector;
+	pthread_mutex_init(&collector->lock, NULL);
+	pthread_cond_init(&collector->changed, NULL);
+	open_with(b, &collector->exec, cfg);
+}
+
+/* The timer goes, and what the collector has is called after that. */
+static void close_collector(struct timer_bed *b)
+{
+	size_t i;
+
+	bed_reopen(b, NULL);
+	for (i = 0; i < collector->count; i++) {
+		if (collector->called[i])
+			continue;
+		if (i % 2)
+			run_job(i);
+		else
+			abandon_job(i);
+	}
+	free(collector);
+	collector = NULL;
+}
+
+static struct tkw_pool *pool_of(int threads, int64_t queue)
+{
+	const struct tkw_pool_config cfg = { .size = sizeof(cfg),
+					     .threads = threads,
+					     .queue = queue };
+	struct tkw_pool *p = NULL;
+
+	assert_int_equal(tkw_pool_create(&p, &cfg), 0);
+	return p;
+}
+
+static struct tkw_pool *open_pool(struct timer_bed *b, int threads)
+{
+	const struct tkw_timer_config cfg = { .drive = 0 };
+	struct tkw_pool *p = pool_of(threads, 0);
+
+	open_with(b, tkw_pool_exec(p), cfg);
+	return p;
+}
+
+static void close_pool(struct timer_bed *b, struct tkw_pool *p)
+{
+	bed_reopen(b, NULL);
+	assert_int_equal(tkw_pool_destroy(p), 0);
+}
+
+static int64_t clock_of(struct timer_bed *b)
+{
+	int64_t now_ns;
+
+	pthread_mutex_lock(&b->lock);
+	now_ns = b->now_ns;
+	pthread_mutex_unlock(&b->lock);
+	return now_ns;
+}
+
+/* Let time pass, and have one turn if there is no worker; if there is, it
+ * comes by itself. */
+static void tick(struct timer_bed *b, int64_t ns)
+{
+	bed_set_clock(b, clock_of(b) + ns);
+	if (b->drive == TKW_DRIVE_MANUAL)
+		assert_true(tkw_timer_turn(b->t, NULL) >= 0);
+}
+
+/* The same until so many more jobs were taken; no more, if there is no worker
+ * who could still be about. */
+static void tick_collecting(struct timer_bed *b, int64_t ns, size_t more)
+{
+	size_t before = collected();
+
+	tick(b, ns);
+	await_collected(before + more);
+	assert_int_equal(collected(), before + more);
+}
+
+/* Run what is collected, and what still comes, until so many tasks have fired:
+ * there may be stale jobs between. */
+static void run_until_fired(struct timer_bed *b, size_t count)
+{
+	size_t i;
+
+	for (i = 0; b->fired_count < count; i++) {
+		await_collected(i + 1);
+		if (!collector->called[i])
+			run_job(i);
+	}
+}
+
+static void await_log(struct timer_bed *b, size_t count)
+{
+	pthread_mutex_lock(&b->lock);
+	while (b->log_count < count)
+		pthread_cond_wait(&b->changed, &b->lock);
+	pthread_mutex_unlock(&b->lock);
+}
+
+static struct tkw_ledger ledger_of(struct timer_bed *b)
+{
+	const char *broken = tkw_timer_check(b->t);
+	struct tkw_ledger l;
+
+	if (broken)
+		fail_msg("tkw_timer_check: %s", broken);
+	assert_int_equal(tkw_timer_ledger(b->t, &l), 0);
+	assert_true(l.accepted == l.fired + l.cancelled + l.dropped +
+					  l.handed_over + l.pending);
+	return l;
+}
+
+static void assert_pending(struct timer_bed *b, uint64_t id, int64_t deadline)
+{
+	struct tkw_timeout_info info;
+
+	assert_int_equal(tkw_timer_query(b->t, id, &info), 0);
+	assert_int_equal(info.state, TKW_TIMEOUT_PENDING);
+	assert_true(info.id == id);
+	assert_true(info.deadline_ns == deadline);
+	assert_true(info.left_ns == deadline - clock_of(b));
+}
+
+/* A task that says who did what with it. */
+struct who {
+	struct gate fired;
+	struct gate ended; /* its on-cancel has run */
+	pthread_t by;
+	int64_t late_ns;
+	int64_t deadline_ns;
+	unsigned times;
+};
+
+#define WHO_INIT                                                               \
+	{                                                                      \
+		.fired = GATE_INIT, .ended = GATE_INIT                         \
+	}
+
+static void who_fired(void *arg, const struct tkw_firing *f)
+{
+	struct who *w = arg;
+
+	w->by = pthread_self();
+	w->late_ns = f->late_ns;
+	w->deadline_ns = f->deadline_ns;
+	w->times++;
+	gate_open(&w->fired);
+}
+
+static void who_ended(void *arg)
+{
+	struct who *w = arg;
+
+	w->by = pthread_self();
+	w->times++;
+	gate_open(&w->ended);
+}
+
+static uint64_t schedule_who(struct timer_bed *b, struct who *w, int64_t delay)
+{
+	const struct tkw_task task = { .fn = who_fired,
+				       .arg = w,
+				       .on_cancel = who_ended };
+	uint64_t id;
+
+	assert_int_equal(tkw_timer_schedule(b->t, &task, delay, &id), 0);
+	return id;
+}
+
+/* A task that waits at a gate. */
+struct block {
+	struct gate gate;
+	atomic_bool over;
+};
+
+static void block_fired(void *arg, const struct tkw_firing *f)
+{
+	struct block *block = arg;
+
+	(void)f;
+	gate_pass(&block->gate);
+	block->over = true;
+}
+
+static uint64_t schedule_block(struct timer_bed *b, struct block *block)
+{
+	const struct tkw_task task = { .fn = block_fired, .arg = block };
+	uint64_t id;
+
+	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, &id), 0);
+	return id;
+}
+
+/* --- create ------------------------------------------------------------- */
+
+static void test_exec_refuses_bad_config(struct timer_bed *b)
+{
+	const struct tkw_exec without = { .ctx = b };
+	const int refusals[] = { -1, 3, INT32_MIN, INT32_MAX };
+	struct tkw_timer_config cfg = { .size = sizeof(cfg),
+					.drive = b->drive,
+					.exec = &without };
+	struct tkw_timer *t = (struct tkw_timer *)&cfg;
+	unsigned i;
+
+	assert_int_equal(tkw_timer_create(&t, &cfg), -EINVAL);
+	for (i = 0; i < 8; i++) {
+		/* With an executor, and without. */
+		cfg.exec = i % 2 ? tkw_exec_inline() : NULL;
+		cfg.refusal = refusals[i / 2];
+		assert_int_equal(tkw_timer_create(&t, &cfg), -EINVAL);
+	}
+	assert_ptr_equal(t, &cfg);
+}
+BED_TEST(test_exec_refuses_bad_config)
+
+/* The config is not kept: the executor's struct is copied. */
+static void test_exec_is_copied(struct timer_bed *b)
+{
+	struct tkw_exec exec = *tkw_exec_inline();
+	const struct tkw_timer_config cfg = { .drive = 0 };
+
+	open_with(b, &exec, cfg);
+	memset(&exec, 0, sizeof(exec));
+	bed_schedule(b, 1, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	bed_wait_fired(b, 1);
+	bed_reopen(b, NULL);
+	bed_assert_fired(b, 1);
+}
+BED_TEST(test_exec_is_copied)
+
+/* --- what is submitted -------------------------------------------------- */
+
+/* SPEC 4.7, 4.8 */
+static void test_exec_each_expiry_is_submitted_once(struct timer_bed *b)
+{
+	enum {
+		MANY = 20
+	};
+	int64_t begin_ns;
+	uint64_t ids[MANY];
+	size_t i;
+
+	open_collector(b, TKW_REFUSED_DROP);
+	begin_ns = clock_of(b);
+	for (i = 0; i < MANY; i++)
+		ids[i] = bed_schedule(b, i, (int64_t)(i % 5 + 1) * TKW_MSEC);
+	for (i = 0; i < 5; i++) {
+		tick_collecting(b, TKW_MSEC, 4);
+		bed_assert_ledger(b, MANY);
+	}
+	bed_assert_nothing_fired(b);
+	bed_set_clock(b, begin_ns + 9 * TKW_MSEC);
+	for (i = MANY; i-- > 0;)
+		run_job(i);
+	for (i = 0; i < MANY; i++) {
+		const struct bed_fired *f = &b->fired[i];
+		int64_t deadline_ns =
+			begin_ns + (int64_t)(f->tag % 5 + 1) * TKW_MSEC;
+
+		assert_int_equal(bed_fired_times(b, i), 1);
+		assert_true(f->id == ids[f->tag]);
+		assert_true(f->deadline_ns == deadline_ns);
+		assert_true(f->late_ns ==
+			    begin_ns + 9 * TKW_MSEC - deadline_ns);
+	}
+	bed_assert_ledger(b, 0);
+	close_collector(b);
+	assert_int_equal(b->fired_count, MANY);
+	assert_int_equal(b->cancelled_count, 0);
+}
+BED_TEST(test_exec_each_expiry_is_submitted_once)
+
+/* SPEC 4.8: the inline executor is the worker's thread, in that turn. */
+static void test_exec_inline_fires_on_the_worker(struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .refusal = TKW_REFUSED_DROP };
+	struct who w = WHO_INIT;
+
+	open_with(b, tkw_exec_inline(), cfg);
+	schedule_who(b, &w, 2 * TKW_MSEC);
+	tick(b, 2 * TKW_MSEC);
+	gate_pass(&w.fired);
+	assert_int_equal(w.times, 1);
+	assert_true(w.late_ns == 0);
+	if (b->drive == TKW_DRIVE_MANUAL)
+		assert_true(pthread_equal(w.by, pthread_self()));
+	else
+		assert_false(pthread_equal(w.by, pthread_self()));
+	bed_reopen(b, NULL);
+}
+BED_TEST(test_exec_inline_fires_on_the_worker)
+
+struct rearm {
+	struct gate done;
+	unsigned left;
+};
+
+static void rearm_fired(void *arg, const struct tkw_firing *f)
+{
+	const struct tkw_task task = { .fn = rearm_fired, .arg = arg };
+	struct rearm *r = arg;
+
+	must(tkw_timer_cancel(f->timer, f->id) == -EBUSY);
+	must(tkw_timer_reschedule(f->timer, f->id, 0) == -EBUSY);
+	if (--r->left == 0)
+		gate_open(&r->done);
+	else
+		must(tkw_timer_schedule(f->timer, &task, 0, NULL) == 0);
+}
+
+/* SPEC 4.6: a delay of 0 waits for a later turn, with that executor too. */
+static void test_exec_inline_turn_ends(struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .drive = 0 };
+	struct rearm r = { .done = GATE_INIT, .left = 5 };
+	const struct tkw_task task = { .fn = rearm_fired, .arg = &r };
+	unsigned left;
+
+	open_with(b, tkw_exec_inline(), cfg);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
+	if (b->drive == TKW_DRIVE_MANUAL) {
+		for (left = 5; left > 0; left--) {
+			assert_int_equal(r.left, left);
+			tick(b, 0);
+		}
+	}
+	gate_pass(&r.done);
+	assert_int_equal(r.left, 0);
+	bed_reopen(b, NULL);
+}
+BED_TEST(test_exec_inline_turn_ends)
+
+/* SPEC 4.8 */
+static void test_exec_pool_fires_each_once(struct timer_bed *b)
+{
+	enum {
+		MANY = 10000
+	};
+	struct tkw_pool *p = open_pool(b, 3);
+	unsigned char *times = calloc(MANY, 1);
+	size_t i;
+
+	assert_non_null(times);
+	for (i = 0; i < MANY; i++)
+		bed_schedule(b, i, (int64_t)(i % 10) * TKW_MSEC);
+	for (i = 0; i < 10; i++)
+		tick(b, TKW_MSEC);
+	bed_wait_fired(b, MANY);
+	for (i = 0; i < MANY; i++) {
+		times[b->fired[i].tag]++;
+		assert_true(b->fired[i].now_ns >= b->fired[i].deadline_ns);
+		assert_true(b->fired[i].late_ns >= 0);
+	}
+	for (i = 0; i < MANY; i++)
+		assert_int_equal(times[i], 1);
+	bed_assert_ledger(b, 0);
+	close_pool(b, p);
+	assert_int_equal(b->fired_count, MANY);
+	free(times);
+}
+BED_TEST(test_exec_pool_fires_each_once)
+
+/* SPEC 4.6: tasks re-arm themselves from the pool's threads. */
+static void test_exec_pool_tasks_rearm(struct timer_bed *b)
+{
+	enum {
+		CHAINS = 8,
+		LINKS = 200,
+		ALL = CHAINS * LINKS
+	};
+	struct tkw_pool *p = open_pool(b, 3);
+	struct rearm r[CHAINS];
+	size_t i;
+
+	for (i = 0; i < CHAINS; i++) {
+		const struct rearm fresh = { .done = GATE_INIT, .left = LINKS };
+		const struct tkw_task task = { .fn = rearm_fired,
+					       .arg = &r[i] };
+
+		r[i] = fresh;
+		assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
+	}
+	for (i = 0; i < CHAINS; i++) {
+		/* Only the worker of one's own turns by itself. */
+		while (b->drive == TKW_DRIVE_MANUAL &&
+		       ledger_of(b).fired < ALL) {
+			tick(b, 0);
+			wait_a_moment();
+		}
+		gate_pass(&r[i].done);
+	}
+	assert_true(ledger_of(b).fired == ALL);
+	bed_assert_ledger(b, 0);
+	close_pool(b, p);
+}
+BED_TEST(test_exec_pool_tasks_rearm)
+
+/* SPEC 4.8: eight tasks block, and a hundred thousand others are on time. */
+static void test_exec_blocking_tasks_delay_no_other(struct timer_bed *b)
+{
+	enum {
+		BLOCKED = 8,
+		STEPS = 100,
+		EACH = 1000
+	};
+	struct tkw_pool *p = open_pool(b, BLOCKED + 1);
+	struct block blocks = { .gate = GATE_INIT };
+	size_t step;
+	size_t i;
+
+	for (i = 0; i < BLOCKED; i++)
+		schedule_block(b, &blocks);
+	tick(b, 0);
+	gate_await(&blocks.gate, BLOCKED);
+	for (i = 0; i < (size_t)STEPS * EACH; i++)
+		bed_schedule(b, i, (int64_t)(i % STEPS + 1) * TKW_MSEC);
+	for (step = 1; step <= STEPS; step++) {
+		tick(b, TKW_MSEC);
+		bed_wait_fired(b, step * EACH);
+		/* Not one of a later step. */
+		pthread_mutex_lock(&b->lock);
+		i = b->fired_count;
+		pthread_mutex_unlock(&b->lock);
+		assert_int_equal(i, step * EACH);
+	}
+	for (i = 0; i < (size_t)STEPS * EACH; i++) {
+		assert_true(b->fired[i].late_ns == 0);
+		assert_true(b->fired[i].now_ns == b->fired[i].deadline_ns);
+	}
+	assert_false(blocks.over);
+	bed_assert_ledger(b, 0);
+	gate_open(&blocks.gate);
+	close_pool(b, p);
+	assert_int_equal(blocks.gate.came, BLOCKED);
+}
+BED_TEST(test_exec_blocking_tasks_delay_no_other)
+
+/* --- in the executor's queue -------------------------------------------- */
+
+/* SPEC 4.5, 5.8 */
+static void test_exec_queued_is_pending(struct timer_bed *b)
+{
+	int64_t next_ns;
+	char text[64];
+	uint64_t id;
+
+	open_collector(b, TKW_REFUSED_INLINE);
+	id = bed_schedule(b, 1, 3 * TKW_MSEC);
+	tick_collecting(b, 3 * TKW_MSEC, 1);
+	assert_pending(b, id, clock_of(b));
+	bed_set_clock(b, clock_of(b) + 7 * TKW_MSEC);
+	assert_pending(b, id, clock_of(b) - 7 * TKW_MSEC);
+	assert_true(tkw_timer_print(b->t, id, text, sizeof(text)) > 0);
+	assert_string_equal(text, "due, 7 ms late");
+	bed_assert_ledger(b, 1);
+	/* The worker has nothing to do for it. */
+	assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+	assert_true(next_ns == TKW_NEVER_NS);
+	run_job(0);
+	bed_assert_fired(b, 1);
+	bed_assert_ledger(b, 0);
+	assert_int_equal(tkw_timer_cancel(b->t, id), -ENOENT);
+	close_collector(b);
+}
+BED_TEST(test_exec_queued_is_pending)
+
+/* SPEC 4.5, 5.2, 5.3, 5.6 */
+static void test_exec_queued_can_be_cancelled(struct timer_bed *b)
+{
+	uint64_t ids[4];
+	uint64_t i;
+
+	open_collector(b, TKW_REFUSED_DROP);
+	for (i = 0; i < 4; i++)
+		ids[i] = bed_schedule(b, i, TKW_MSEC);
+	tick_collecting(b, TKW_MSEC, 4);
+	for (i = 0; i < 4; i++) {
+		if (i < 2)
+			assert_int_equal(tkw_timer_cancel(b->t, ids[i]), 0);
+		else
+			assert_int_equal(tkw_timer_cancel_wait(b->t, ids[i]),
+					 0);
+		assert_int_equal(bed_cancelled_times(b, i), 1);
+		bed_assert_ledger(b, 3 - i);
+		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), -ENOENT);
+		assert_int_equal(tkw_timer_cancel_wait(b->t, ids[i]), -ENOENT);
+		assert_int_equal(tkw_timer_reschedule(b->t, ids[i], 0),
+				 -ENOENT);
+	}
+	/* Their jobs do nothing. */
+	run_job(0);
+	abandon_job(1);
+	run_job(2);
+	abandon_job(3);
+	bed_assert_nothing_fired(b);
+	assert_int_equal(b->cancelled_count, 4);
+	assert_true(ledger_of(b).cancelled == 4);
+	close_collector(b);
+	assert_int_equal(b->cancelled_count, 4);
+}
+BED_TEST(test_exec_queued_can_be_cancelled)
+
+/* SPEC 5.5, 4.1: the job that it had does nothing, above all not early. */
+static void test_exec_queued_can_be_moved_later(struct timer_bed *b)
+{
+	uint64_t id;
+
+	open_collector(b, TKW_REFUSED_DROP);
+	id = bed_schedule(b, 1, TKW_MSEC);
+	tick_collecting(b, TKW_MSEC, 1);
+	assert_int_equal(tkw_timer_reschedule(b->t, id, 5 * TKW_MSEC), 0);
+	assert_pending(b, id, clock_of(b) + 5 * TKW_MSEC);
+	run_job(0);
+	bed_assert_nothing_fired(b);
+	bed_assert_ledger(b, 1);
+	tick(b, 5 * TKW_MSEC - 1);
+	assert_int_equal(collected(), 1);
+	tick_collecting(b, 1, 1);
+	bed_assert_nothing_fired(b);
+	run_job(1);
+	bed_assert_fired(b, 1);
+	assert_true(b->fired[0].deadline_ns == clock_of(b));
+	assert_true(b->fired[0].late_ns == 0);
+	assert_true(b->fired[0].id == id);
+	bed_assert_ledger(b, 0);
+	close_collector(b);
+	assert_int_equal(b->fired_count, 1);
+	assert_int_equal(b->cancelled_count, 0);
+}
+BED_TEST(test_exec_queued_can_be_moved_later)
+
+/* SPEC 5.5: one is enough, whichever of its two jobs is run first. */
+static void test_exec_moved_fires_once_with_two_jobs(struct timer_bed *b)
+{
+	uint64_t id;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		open_collector(b, TKW_REFUSED_DROP);
+		id = bed_schedule(b, 1, TKW_MSEC);
+		tick_collecting(b, TKW_MSEC, 1);
+		assert_int_equal(tkw_timer_reschedule(b->t, id, TKW_MSEC), 0);
+		tick_collecting(b, TKW_MSEC, 1);
+		run_job(i);
+		run_job(1 - i);
+		bed_assert_fired(b, 1);
+		assert_true(b->fired[i].deadline_ns == clock_of(b));
+		bed_assert_ledger(b, 0);
+		close_collector(b);
+	}
+	assert_int_equal(b->fired_count, 2);
+	assert_int_equal(b->cancelled_count, 0);
+}
+BED_TEST(test_exec_moved_fires_once_with_two_jobs)
+
+/* SPEC 4.8, 5.5: of two jobs of a timeout the first that is called decides. */
+static void test_exec_first_of_two_jobs_decides(struct timer_bed *b)
+{
+	uint64_t id;
+
+	open_collector(b, TKW_REFUSED_DROP);
+	id = bed_schedule(b, 1, TKW_MSEC);
+	tick_collecting(b, TKW_MSEC, 1);
+	assert_int_equal(tkw_timer_reschedule(b->t, id, TKW_MSEC), 0);
+	tick_collecting(b, TKW_MSEC, 1);
+	abandon_job(0);
+	run_job(1);
+	bed_assert_nothing_fired(b);
+	assert_true(ledger_of(b).dropped == 1);
+	assert_int_equal(bed_cancelled_times(b, 1), 1);
+	close_collector(b);
+}
+BED_TEST(test_exec_first_of_two_jobs_decides)
+
+/* SPEC 5.5 */
+static void test_exec_queued_can_be_moved_earlier(struct timer_bed *b)
+{
+	int64_t at_ns;
+	uint64_t id;
+
+	open_collector(b, TKW_REFUSED_DROP);
+	id = bed_schedule(b, 1, 5 * TKW_MSEC);
+	tick_collecting(b, 5 * TKW_MSEC, 1);
+	at_ns = clock_of(b) - 3 * TKW_MSEC;
+	assert_int_equal(tkw_timer_reschedule_at(b->t, id, at_ns), 0);
+	assert_pending(b, id, at_ns);
+	tick(b, 0);
+	await_collected(2);
+	assert_pending(b, id, at_ns);
+	run_job(0);
+	run_job(1);
+	bed_assert_fired(b, 1);
+	assert_true(b->fired[0].deadline_ns == at_ns);
+	assert_true(b->fired[0].late_ns == 3 * TKW_MSEC);
+	close_collector(b);
+	assert_int_equal(b->fired_count, 1);
+}
+BED_TEST(test_exec_queued_can_be_moved_earlier)
+
+/* SPEC 5.4: the executor keeps the job, but not the timeout. */
+static void test_exec_cancelled_memory_is_usable_at_once(struct timer_bed *b)
+{
+	enum {
+		EACH = 200,
+		ROUNDS = 30
+	};
+	struct bed_memory m;
+	const struct tkw_timer_hooks hooks = bed_memory_hooks(&m);
+	const struct tkw_timer_config cfg = { .hooks = &hooks };
+	uint64_t ids[EACH];
+	size_t calls = 0;
+	size_t round;
+	size_t i;
+
+	open_collector(b, TKW_REFUSED_INLINE);
+	open_with(b, &collector->exec, cfg);
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < EACH; i++)
+			ids[i] = bed_schedule(b, i, TKW_MSEC);
+		if (round == 0)
+			calls = m.calls;
+		tick_collecting(b, TKW_MSEC, EACH);
+		for (i = 0; i < EACH; i++)
+			assert_int_equal(tkw_timer_cancel(b->t, ids[i]), 0);
+	}
+	/* A block may have come and gone, but none was needed besides. */
+	assert_true(m.live <= calls);
+	bed_assert_ledger(b, 0);
+	close_collector(b);
+	assert_int_equal(m.live, 0);
+	assert_int_equal(b->fired_count, 0);
+	assert_int_equal(b->cancelled_count, (size_t)EACH * ROUNDS);
+}
+BED_TEST(test_exec_cancelled_memory_is_usable_at_once)
+
+/* --- running on the executor's threads ---------------------------------- */
+
+struct waiter {
+	pthread_t thread;
+	struct gate ready;
+	struct tkw_timer *t;
+	uint64_t id;
+	const struct block *block;
+	pid_t tid;
+	int said;
+	bool over; /* what was waited for, when it came back */
+};
+
+static void *wait_for_end(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->tid = gettid();
+	gate_open(&w->ready);
+	w->said = tkw_timer_cancel_wait(w->t, w->id);
+	w->over = w->block->over;
+	return NULL;
+}
+
+/* SPEC 4.5, 5.2, 5.3 */
+static void test_exec_running_cannot_be_cancelled(struct timer_bed *b)
+{
+	struct tkw_pool *p = open_pool(b, 2);
+	struct block block = { .gate = GATE_INIT };
+	struct waiter w = { .ready = GATE_INIT, .t = b->t, .block = &block };
+	struct tkw_timeout_info info;
+
+	w.id = schedule_block(b, &block);
+	tick(b, 0);
+	gate_await(&block.gate, 1);
+	bed_assert_ledger(b, 0);
+	assert_int_equal(tkw_timer_cancel(b->t, w.id), -EBUSY);
+	assert_int_equal(tkw_timer_reschedule(b->t, w.id, TKW_SEC), -EBUSY);
+	assert_int_equal(tkw_timer_query(b->t, w.id, &info), 0);
+	assert_int_equal(info.state, TKW_TIMEOUT_RUNNING);
+	spawn(&w.thread, wait_for_end, &w);
+	gate_pass(&w.ready);
+	wait_asleep(w.tid);
+	gate_open(&block.gate);
+	join(w.thread);
+	assert_int_equal(w.said, 1);
+	assert_true(w.over);
+	assert_int_equal(tkw_timer_cancel(b->t, w.id), -ENOENT);
+	assert_int_equal(tkw_timer_cancel_wait(b->t, w.id), -ENOENT);
+	close_pool(b, p);
+}
+BED_TEST(test_exec_running_cannot_be_cancelled)
+
+/* What a task on the pool is told when it would wait. */
+struct inside {
+	struct gate done;
+	uint64_t other;   /* running */
+	uint64_t pending; /* its job waits, or it is not due */
+	int wait_self;
+	int wait_other;
+	int wait_pending;
+	int stop;
+	int destroy;
+	int turn;
+};
+
+static void inside_fired(void *arg, const struct tkw_firing *f)
+{
+	struct inside *in = arg;
+
+	in->wait_self = tkw_timer_cancel_wait(f->timer, f->id);
+	in->wait_other = tkw_timer_cancel_wait(f->timer, in->other);
+	in->wait_pending = tkw_timer_cancel_wait(f->timer, in->pending);
+	in->stop = tkw_timer_stop(f->timer, NULL, NULL);
+	in->destroy = tkw_timer_destroy(f->timer);
+	in->turn = tkw_timer_turn(f->timer, NULL);
+	gate_open(&in->done);
+}
+
+/* SPEC 5.3, 6.1, 6.6 */
+static void test_exec_task_cannot_wait_for_its_timer(struct timer_bed *b)
+{
+	struct tkw_pool *p = open_pool(b, 2);
+	struct block block = { .gate = GATE_INIT };
+	struct inside in = { .done = GATE_INIT };
+	const struct tkw_task task = { .fn = inside_fired, .arg = &in };
+
+	in.other = schedule_block(b, &block);
+	tick(b, 0);
+	gate_await(&block.gate, 1);
+	in.pending = bed_schedule(b, 7, TKW_SEC);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
+	tick(b, 0);
+	gate_pass(&in.done);
+	assert_int_equal(in.wait_self, -EDEADLK);
+	assert_int_equal(in.wait_other, -EDEADLK);
+	assert_int_equal(in.wait_pending, 0);
+	assert_int_equal(in.stop, -EDEADLK);
+	assert_int_equal(in.destroy, -EDEADLK);
+	assert_int_equal(in.turn,
+			 b->drive == TKW_DRIVE_MANUAL ? -EDEADLK : -EINVAL);
+	assert_int_equal(tkw_timer_is_stopped(b->t), 0);
+	assert_int_equal(bed_cancelled_times(b, 7), 1);
+	gate_open(&block.gate);
+	close_pool(b, p);
+}
+BED_TEST(test_exec_task_cannot_wait_for_its_timer)
+
+static void testcancel_fired(void *arg, const struct tkw_firing *f)
+{
+	bool *came_back = arg;
+
+	(void)f;
+	pthread_testcancel();
+	*came_back = true;
+}
+
+/* Run job 0 while the cancellation of this thread is pending. */
+static void *run_doomed(void *arg)
+{
+	struct gate *pending = arg;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	gate_pass(pending);
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	run_job(0);
+	return NULL;
+}
+
+/* timer.h: a task cannot be cancelled, whosever thread it runs on; else it
+ * would be running for ever. */
+static void test_exec_task_cannot_be_cancelled(struct timer_bed *b)
+{
+	struct gate pending = GATE_INIT;
+	bool came_back = false;
+	const struct tkw_task task = { .fn = testcancel_fired,
+				       .arg = &came_back };
+	pthread_t thread;
+
+	open_collector(b, TKW_REFUSED_INLINE);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
+	tick_collecting(b, TKW_MSEC, 1);
+	spawn(&thread, run_doomed, &pending);
+	must(pthread_cancel(thread) == 0);
+	gate_open(&pending);
+	join(thread);
+	/* A timer that cannot be stopped any more is left alone. */
+	if (!came_back)
+		b->t = NULL;
+	assert_true(came_back);
+	close_collector(b);
+}
+BED_TEST(test_exec_task_cannot_be_cancelled)
+
+/* --- refused: inline ---------------------------------------------------- */
+
+/* SPEC 4.8: the worker runs it, in that turn. */
+static void test_exec_refused_runs_inline(struct timer_bed *b)
+{
+	struct who w = WHO_INIT;
+
+	open_collector(b, TKW_REFUSED_INLINE);
+	answer_with(-EAGAIN);
+	schedule_who(b, &w, 2 * TKW_MSEC);
+	bed_set_clock(b, clock_of(b) + 3 * TKW_MSEC);
+	if (b->drive == TKW_DRIVE_MANUAL)
+		assert_int_equal(tkw_timer_turn(b->t, NULL), 1);
+	gate_pass(&w.fired);
+	assert_true(pthread_equal(w.by, submitter()));
+	if (b->drive == TKW_DRIVE_MANUAL)
+		assert_true(pthread_equal(w.by, pthread_self()));
+	assert_true(w.deadline_ns == clock_of(b) - TKW_MSEC);
+	assert_true(w.late_ns == TKW_MSEC);
+	assert_int_equal(offered(), 1);
+	close_collector(b);
+	assert_int_equal(w.times, 1);
+}
+BED_TEST(test_exec_refused_runs_inline)
+
+/* SPEC 4.8, 4.4: one after the other, in order; those that it takes it has. */
+static void test_exec_refused_runs_inline_in_order(struct timer_bed *b)
+{
+	uint64_t i;
+
+	open_collector(b, TKW_REFUSED_INLINE);
+	answer_with(-ESHUTDOWN);
+	for (i = 0; i < 5; i++)
+		bed_schedule(b, i, (int64_t)(5 - i) * TKW_MSEC);
+	tick(b, 5 * TKW_MSEC);
+	bed_wait_fired(b, 5);
+	bed_assert_fired(b, 4, 3, 2, 1, 0);
+	answer_with(0);
+	bed_schedule(b, 5, TKW_MSEC);
+	tick_collecting(b, TKW_MSEC, 1);
+	bed_assert_nothing_fired(b);
+	run_job(0);
+	bed_assert_fired(b, 5);
+	bed_assert_ledger(b, 0);
+	close_collector(b);
+}
+BED_TEST(test_exec_refused_runs_inline_in_order)
+
+/* --- refused: retry ----------------------------------------------------- */
+
+/* SPEC 4.8, 4.7: pending as before, offered again and again, and it is told
+ * the deadline that it had. */
+static void test_exec_refused_is_offered_again(struct timer_bed *b)
+{
+	size_t retries = b->drive == TKW_DRIVE_MANUAL ? 5000 : 50;
+	int64_t deadline_ns;
+	int64_t next_ns;
+	uint64_t id;
+	size_t i;
+
+	open_collector(b, TKW_REFUSED_RETRY);
+	answer_with(-EAGAIN);
+	id = bed_schedule(b, 1, 3 * TKW_MSEC);
+	deadline_ns = clock_of(b) + 3 * TKW_MSEC;
+	tick(b, 3 * TKW_MSEC);
+	for (i = 1; i <= retries; i++) {
+		await_offered(i);
+		assert_pending(b, id, deadline_ns);
+		if (b->drive == TKW_DRIVE_MANUAL) {
+			/* In the next tick, not at once. */
+			assert_int_equal(offered(), i);
+			assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+			assert_true(next_ns == clock_of(b) + TKW_MSEC);
+		}
+		if (i % 100 == 0)
+			bed_assert_ledger(b, 1);
+		tick(b, TKW_MSEC);
+	}
+	answer_with(0);
+	tick(b, TKW_MSEC);
+	await_collected(1);
+	assert_int_equal(collected(), 1);
+	bed_assert_nothing_fired(b);
+	run_job(0);
+	bed_assert_fired(b, 1);
+	assert_true(b->fired[0].id == id);
+	assert_true(b->fired[0].deadline_ns == deadline_ns);
+	assert_true(b->fired[0].late_ns == clock_of(b) - deadline_ns);
+	bed_assert_ledger(b, 0);
+	close_collector(b);
+	assert_int_equal(b->fired_count, 1);
+	assert_int_equal(b->cancelled_count, 0);
+}
+BED_TEST(test_exec_refused_is_offered_again)
+
+/* SPEC 4.5, 5.5: what waits to be offered again can be cancelled, and moved. */
+static void test_exec_refused_can_be_cancelled_and_moved(struct timer_bed *b)
+{
+	uint64_t ids[3];
+	uint64_t i;
+
+	open_collector(b, TKW_REFUSED_RETRY);
+	answer_with(-EAGAIN);
+	for (i = 0; i < 3; i++)
+		ids[i] = bed_schedule(b, i, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	await_offered(3);
+	assert_int_equal(tkw_timer_cancel(b->t, ids[0]), 0);
+	assert_int_equal(tkw_timer_reschedule(b->t, ids[1], 5 * TKW_MSEC), 0);
+	bed_assert_ledger(b, 2);
+	answer_with(0);
+	/* The third is what is left. */
+	tick(b, TKW_MSEC);
+	run_until_fired(b, 1);
+	bed_assert_fired(b, 2);
+	tick(b, 4 * TKW_MSEC);
+	run_until_fired(b, 2);
+	bed_assert_fired(b, 1);
+	assert_true(b->fired[1].late_ns == 0);
+	assert_int_equal(bed_cancelled_times(b, 0), 1);
+	bed_assert_ledger(b, 0);
+	close_collector(b);
+	assert_int_equal(b->fired_count, 2);
+	assert_int_equal(b->cancelled_count, 1);
+}
+BED_TEST(test_exec_refused_can_be_cancelled_and_moved)
+
+/* SPEC 4.8: it holds up nothing that the executor does take. */
+static void test_exec_refused_delays_no_other(struct timer_bed *b)
+{
+	open_collector(b, TKW_REFUSED_RETRY);
+	answer_with(-EAGAIN);
+	bed_schedule(b, 1, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	await_offered(1);
+	bed_schedule(b, 2, TKW_MSEC);
+	answer_with(0);
+	tick(b, TKW_MSEC);
+	await_collected(2);
+	run_job(0);
+	run_job(1);
+	assert_int_equal(bed_fired_times(b, 1), 1);
+	assert_int_equal(bed_fired_times(b, 2), 1);
+	close_collector(b);
+	assert_int_equal(b->fired_count, 2);
+}
+BED_TEST(test_exec_refused_delays_no_other)
+
+/* --- refused: drop ------------------------------------------------------ */
+
+/* SPEC 4.8, 5.6: counted, and reported once in a turn. */
+static void test_exec_refused_is_dropped(struct timer_bed *b)
+{
+	uint64_t ids[5];
+	uint64_t i;
+
+	open_collector(b, TKW_REFUSED_DROP);
+	answer_with(-EAGAIN);
+	for (i = 0; i < 5; i++)
+		ids[i] = bed_schedule(b, i, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	await_log(b, 1);
+	assert_int_equal(b->log_count, 1);
+	assert_non_null(strstr(b->log, " 5 "));
+	assert_non_null(strstr(b->log, "dropped"));
+	assert_true(ledger_of(b).dropped == 5);
+	bed_assert_ledger(b, 0);
+	for (i = 0; i < 5; i++) {
+		assert_int_equal(bed_cancelled_times(b, i), 1);
+		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), -ENOENT);
+	}
+	/* The others are told by themselves, and none if there are none. */
+	answer_with(0);
+	bed_schedule(b, 5, TKW_MSEC);
+	tick_collecting(b, TKW_MSEC, 1);
+	answer_with(-ESHUTDOWN);
+	bed_schedule(b, 6, TKW_MSEC);
+	bed_schedule(b, 7, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	await_log(b, 2);
+	assert_non_null(strstr(b->log, " 2 "));
+	run_job(0);
+	bed_assert_fired(b, 5);
+	assert_true(ledger_of(b).dropped == 7);
+	close_collector(b);
+	assert_int_equal(b->log_count, 2);
+	assert_int_equal(b->fired_count, 1);
+	assert_int_equal(b->cancelled_count, 7);
+}
+BED_TEST(test_exec_refused_is_dropped)
+
+/* SPEC 5.6: on the worker's thread. */
+static void test_exec_drop_calls_on_the_worker(struct timer_bed *b)
+{
+	struct who w = WHO_INIT;
+
+	open_collector(b, TKW_REFUSED_DROP);
+	answer_with(-EAGAIN);
+	schedule_who(b, &w, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	gate_pass(&w.ended);
+	assert_true(pthread_equal(w.by, submitter()));
+	close_collector(b);
+	assert_int_equal(w.times, 1);
+	assert_int_equal(w.fired.open, false);
+}
+BED_TEST(test_exec_drop_calls_on_the_worker)
+
+/* --- abandoned ---------------------------------------------------------- */
+
+/* SPEC 4.8: the executor is asked once more, and takes it. */
+static void test_exec_abandoned_is_offered_again(struct timer_bed *b)
+{
+	int64_t deadline_ns;
+	uint64_t id;
+
+	open_collector(b, TKW_REFUSED_RETRY);
+	id = bed_schedule(b, 1, TKW_MSEC);
+	tick_collecting(b, TKW_MSEC, 1);
+	deadline_ns = clock_of(b);
+	abandon_job(0);
+	assert_pending(b, id, deadline_ns);
+	bed_assert_ledger(b, 1);
+	tick(b, TKW_MSEC);
+	await_collected(2);
+	assert_pending(b, id, deadline_ns);
+	bed_assert_nothing_fired(b);
+	run_job(1);
+	bed_assert_fired(b, 1);
+	assert_true(b->fired[0].deadline_ns == deadline_ns);
+	assert_true(b->fired[0].late_ns == TKW_MSEC);
+	bed_assert_ledger(b, 0);
+	close_collector(b);
+	assert_int_equal(b->fired_count, 1);
+	assert_int_equal(b->cancelled_count, 0);
+}
+BED_TEST(test_exec_abandoned_is_offered_again)
+
+/* SPEC 4.8: the executor is not asked again, and the worker runs the task. */
+static void test_exec_abandoned_runs_inline(struct timer_bed *b)
+{
+	struct who w = WHO_INIT;
+	int64_t next_ns;
+
+	open_collector(b, TKW_REFUSED_INLINE);
+	schedule_who(b, &w, TKW_MSEC);
+	tick_collecting(b, TKW_MSEC, 1);
+	abandon_job(0);
+	if (b->drive == TKW_DRIVE_MANUAL) {
+		assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+		assert_true(next_ns <= clock_of(b));
+		assert_int_equal(tkw_timer_turn(b->t, NULL), 1);
+	}
+	gate_pass(&w.fired);
+	assert_true(pthread_equal(w.by, submitter()));
+	assert_true(w.late_ns == 0);
+	assert_int_equal(collector->count, 1);
+	bed_assert_ledger(b, 0);
+	close_collector(b);
+	assert_int_equal(w.times, 1);
+}
+BED_TEST(test_exec_abandoned_runs_inline)
+
+/* timer.h: under this policy it is offered again one tick later, whether it
+ * was refused or abandoned. */
+static void test_exec_abandoned_retry_waits_for_a_tick(struct timer_bed *b)
+{
+	int64_t next_ns;
+
+	open_collector(b, TKW_REFUSED_RETRY);
+	bed_schedule(b, 1, TKW_MSEC);
+	tick_collecting(b, TKW_MSEC, 1);
+	abandon_job(0);
+	assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+	assert_true(next_ns == clock_of(b) + TKW_MSEC);
+	tick_collecting(b, TKW_MSEC, 1);
+	run_job(1);
+	bed_assert_fired(b, 1);
+	close_collector(b);
+}
+BED_TEST(test_exec_abandoned_retry_waits_for_a_tick)
+
+/* SPEC 4.8, 5.6: on the thread that abandons it. */
+static void *abandon_first(void *arg)
+{
+	(void)arg;
+	abandon_job(0);
+	return NULL;
+}
+
+static void test_exec_abandoned_is_dropped(struct timer_bed *b)
+{
+	struct who w = WHO_INIT;
+	pthread_t thread;
+	uint64_t id;
+
+	open_collector(b, TKW_REFUSED_DROP);
+	id = schedule_who(b, &w, TKW_MSEC);
+	tick_collecting(b, TKW_MSEC, 1);
+	spawn(&thread, abandon_first, NULL);
+	gate_pass(&w.ended);
+	join(thread);
+	assert_true(pthread_equal(w.by, thread));
+	assert_true(ledger_of(b).dropped == 1);
+	bed_assert_ledger(b, 0);
+	assert_int_equal(tkw_timer_cancel(b->t, id), -ENOENT);
+	/* The log is told in the next turn. */
+	tick(b, TKW_MSEC);
+	await_log(b, 1);
+	assert_non_null(strstr(b->log, " 1 "));
+	close_collector(b);
+	assert_int_equal(w.times, 1);
+	assert_int_equal(b->log_count, 1);
+}
+BED_TEST(test_exec_abandoned_is_dropped)
+
+/* SPEC 4.8: a pool that is stopped first runs what it has, and refuses what
+ * comes after that. */
+static void test_exec_pool_is_stopped_first(struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .refusal = TKW_REFUSED_DROP };
+	struct tkw_pool *p = pool_of(2, 0);
+	uint64_t i;
+
+	open_with(b, tkw_pool_exec(p), cfg);
+	for (i = 0; i < 50; i++)
+		bed_schedule(b, i, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	bed_wait_fired(b, 50);
+	assert_int_equal(tkw_pool_stop(p), 0);
+	for (i = 50; i < 80; i++)
+		bed_schedule(b, i, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	await_log(b, 1);
+	assert_non_null(strstr(b->log, " 30 "));
+	assert_int_equal(b->fired_count, 50);
+	assert_int_equal(b->cancelled_count, 30);
+	assert_true(ledger_of(b).dropped == 30);
+	bed_assert_ledger(b, 0);
+	close_pool(b, p);
+}
+BED_TEST(test_exec_pool_is_stopped_first)
+
+/* --- max_pending -------------------------------------------------------- */
+
+/* Schedules again at the limit: from a task, and from an on-cancel. */
+struct refill {
+	struct timer_bed *b;
+	struct gate done;
+	int said;
+	int beyond;
+};
+
+static void refill(struct refill *r)
+{
+	const struct tkw_task task = bed_task(r->b, 99);
+
+	r->said = tkw_timer_schedule(r->b->t, &task, TKW_SEC, NULL);
+	r->beyond = tkw_timer_schedule(r->b->t, &task, TKW_SEC, NULL);
+	gate_open(&r->done);
+}
+
+static void refill_fired(void *arg, const struct tkw_firing *f)
+{
+	(void)f;
+	refill(arg);
+}
+
+static void refill_ended(void *arg)
+{
+	refill(arg);
+}
+
+static void limit_to_two(struct timer_bed *b, const struct tkw_exec *exec,
+			 int refusal)
+{
+	const struct tkw_timer_config cfg = { .max_pending = 2,
+					      .refusal = refusal };
+
+	open_with(b, exec, cfg);
+}
+
+/* SPEC 3.6, 4.5: the place is taken while it is queued, and free when its task
+ * begins, whoever runs it. */
+static void test_exec_place_is_free_when_it_runs(struct timer_bed *b)
+{
+	struct refill r = { .b = b, .done = GATE_INIT, .said = 1 };
+	const struct tkw_task task = { .fn = refill_fired, .arg = &r };
+	struct refill s = r;
+	const struct tkw_task again = { .fn = refill_fired, .arg = &s };
+	struct tkw_pool *p;
+
+	open_collector(b, TKW_REFUSED_INLINE);
+	limit_to_two(b, &collector->exec, TKW_REFUSED_INLINE);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
+	bed_schedule(b, 1, TKW_SEC);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), -EAGAIN);
+	tick_collecting(b, TKW_MSEC, 1);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), -EAGAIN);
+	run_job(0);
+	assert_int_equal(r.said, 0);
+	assert_int_equal(r.beyond, -EAGAIN);
+	bed_assert_ledger(b, 2);
+	close_collector(b);
+
+	p = pool_of(1, 0);
+	limit_to_two(b, tkw_pool_exec(p), TKW_REFUSED_INLINE);
+	bed_schedule(b, 1, TKW_SEC);
+	assert_int_equal(tkw_timer_schedule(b->t, &again, TKW_MSEC, NULL), 0);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), -EAGAIN);
+	tick(b, TKW_MSEC);
+	gate_pass(&s.done);
+	assert_int_equal(s.said, 0);
+	assert_int_equal(s.beyond, -EAGAIN);
+	bed_assert_ledger(b, 2);
+	close_pool(b, p);
+}
+BED_TEST(test_exec_place_is_free_when_it_runs)
+
+/* SPEC 3.6: when it was dropped, or cancelled while it was queued. */
+static void test_exec_place_is_free_when_it_ends(struct timer_bed *b)
+{
+	struct refill r = { .b = b, .done = GATE_INIT, .said = 1 };
+	const struct tkw_task task = { .fn = refill_fired,
+				       .arg = &r,
+				       .on_cancel = refill_ended };
+	uint64_t id;
+
+	open_collector(b, TKW_REFUSED_DROP);
+	limit_to_two(b, &collector->exec, TKW_REFUSED_DROP);
+	answer_with(-EAGAIN);
+	bed_schedule(b, 1, TKW_SEC);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
+	tick(b, TKW_MSEC);
+	gate_pass(&r.done);
+	assert_int_equal(r.said, 0);
+	assert_int_equal(r.beyond, -EAGAIN);
+	assert_true(ledger_of(b).dropped == 1);
+
+	answer_with(0);
+	limit_to_two(b, &collector->exec, TKW_REFUSED_DROP);
+	bed_schedule(b, 2, TKW_SEC);
+	id = bed_schedule(b, 3, TKW_MSEC);
+	tick_collecting(b, TKW_MSEC, 1);
+	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
+	bed_schedule(b, 4, TKW_SEC);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), -EAGAIN);
+	run_job(0);
+	bed_assert_ledger(b, 2);
+	close_collector(b);
+}
+BED_TEST(test_exec_place_is_free_when_it_ends)
+
+/* --- stop and destroy --------------------------------------------------- */
+
+struct visited {
+	struct timer_bed *b;
+	size_t count;
+	uint64_t ids[8];
+};
+
+static void visit(const struct tkw_timeout_info *info, void *ctx)
+{
+	struct visited *v = ctx;
+
+	must(info->state == TKW_TIMEOUT_PENDING);
+	/* The on-cancel comes after the visitor. */
+	must(v->b->cancelled_count == v->count);
+	must(tkw_timer_cancel(v->b->t, info->id) == -ENOENT);
+	must(v->count < 8);
+	v->ids[v->count++] = info->id;
+}
+
+static bool was_visited(const struct visited *v, uint64_t id)
+{
+	size_t times = 0;
+	size_t i;
+
+	for (i = 0; i < v->count; i++)
+		times += v->ids[i] == id;
+	return times == 1;
+}
+
+/* SPEC 6.2, 5.6: queued, refused and not yet due ones. */
+static void test_exec_stop_claims_what_is_queued(struct timer_bed *b)
+{
+	struct visited v = { .b = b };
+	uint64_t ids[5];
+	size_t i;
+
+	open_collector(b, TKW_REFUSED_RETRY);
+	for (i = 0; i < 3; i++)
+		ids[i] = bed_schedule(b, i, TKW_MSEC);
+	ids[3] = bed_schedule(b, 3, 2 * TKW_MSEC);
+	ids[4] = bed_schedule(b, 4, TKW_SEC);
+	tick_collecting(b, TKW_MSEC, 3);
+	answer_with(-EAGAIN);
+	tick(b, TKW_MSEC);
+	await_offered(4);
+	assert_int_equal(tkw_timer_stop(b->t, visit, &v), 0);
+	assert_int_equal(v.count, 5);
+	for (i = 0; i < 5; i++) {
+		assert_true(was_visited(&v, ids[i]));
+		assert_int_equal(bed_cancelled_times(b, i), 1);
+		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), -ENOENT);
+	}
+	assert_true(ledger_of(b).handed_over == 5);
+	bed_assert_ledger(b, 0);
+	/* The executor comes too late. */
+	run_job(0);
+	abandon_job(1);
+	bed_assert_ledger(b, 0);
+	close_collector(b);
+	assert_int_equal(b->fired_count, 0);
+	assert_int_equal(b->cancelled_count, 5);
+}
+BED_TEST(test_exec_stop_claims_what_is_queued)
+
+static void *run_first(void *arg)
+{
+	(void)arg;
+	run_job(0);
+	return NULL;
+}
+
+struct ender {
+	pthread_t thread;
+	struct gate ready;
+	struct tkw_timer *t;
+	bool destroy;
+	const struct block *block;
+	pid_t tid;
+	int said;
+	bool over; /* the task, when it came back */
+};
+
+static void *end_timer(void *arg)
+{
+	struct ender *e = arg;
+
+	e->tid = gettid();
+	gate_open(&e->ready);
+	e->said = e->destroy ? tkw_timer_destroy(e->t)
+			     : tkw_timer_stop(e->t, NULL, NULL);
+	e->over = e->block->over;
+	return NULL;
+}
+
+/* One task runs on an executor's thread, another is queued. End the timer, and
+ * let the task go on when it is being waited for. */
+static void end_while_running(struct timer_bed *b, bool destroy)
+{
+	struct block block = { .gate = GATE_INIT };
+	struct ender e = { .ready = GATE_INIT,
+			   .destroy = destroy,
+			   .block = &block };
+	pthread_t runner;
+
+	open_collector(b, TKW_REFUSED_DROP);
+	schedule_block(b, &block);
+	bed_schedule(b, 1, 0);
+	tick(b, 0);
+	await_collected(2);
+	e.t = b->t;
+	spawn(&runner, run_first, NULL);
+	gate_await(&block.gate, 1);
+	spawn(&e.thread, end_timer, &e);
+	gate_pass(&e.ready);
+	wait_asleep(e.tid);
+	assert_int_equal(tkw_timer_is_stopped(b->t), 1);
+	gate_open(&block.gate);
+	join(e.thread);
+	join(runner);
+	assert_int_equal(e.said, 0);
+	assert_true(e.over);
+	assert_int_equal(bed_cancelled_times(b, 1), 1);
+	if (destroy)
+		b->t = NULL;
+	else
+		assert_true(ledger_of(b).handed_over == 1);
+	run_job(1);
+	assert_int_equal(bed_fired_times(b, 1), 0);
+	close_collector(b);
+}
+
+/* SPEC 6.2 */
+static void test_exec_stop_waits_for_running_tasks(struct timer_bed *b)
+{
+	end_while_running(b, false);
+}
+BED_TEST(test_exec_stop_waits_for_running_tasks)
+
+/* SPEC 6.6 */
+static void test_exec_destroy_waits_for_running_tasks(struct timer_bed *b)
+{
+	end_while_running(b, true);
+}
+BED_TEST(test_exec_destroy_waits_for_running_tasks)
+
+/* SPEC 6.6: the executor calls its jobs when the timer is long gone. */
+static void test_exec_jobs_may_outlive_the_timer(struct timer_bed *b)
+{
+	struct tkw_timer *t;
+	size_t i;
+
+	open_collector(b, TKW_REFUSED_INLINE);
+	for (i = 0; i < 6; i++)
+		bed_schedule(b, i, TKW_MSEC);
+	tick_collecting(b, TKW_MSEC, 6);
+	t = b->t;
+	b->t = NULL;
+	assert_int_equal(tkw_timer_destroy(t), 0);
+	assert_int_equal(b->cancelled_count, 6);
+	for (i = 0; i < 6; i++) {
+		if (i % 2)
+			abandon_job(i);
+		else
+			run_job(i);
+	}
+	assert_int_equal(b->fired_count, 0);
+	assert_int_equal(b->cancelled_count, 6);
+	close_collector(b);
+}
+BED_TEST(test_exec_jobs_may_outlive_the_timer)
+
+/* SPEC 6.6: a pool that is full of jobs of a timer that was destroyed. */
+static void test_exec_pool_outlives_the_timer(struct timer_bed *b)
+{
+	struct tkw_pool *p = open_pool(b, 1);
+	/* The pool's thread is held by a task of another timer's. */
+	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
+					      .drive = TKW_DRIVE_MANUAL,
+					      .exec = tkw_pool_exec(p) };
+	struct block block = { .gate = GATE_INIT };
+	const struct tkw_task task = { .fn = block_fired, .arg = &block };
+	struct tkw_timer *holder = NULL;
+	struct tkw_timer *other = b->t;
+	size_t i;
+
+	assert_int_equal(tkw_timer_create(&holder, &cfg), 0);
+	assert_int_equal(tkw_timer_schedule(holder, &task, 0, NULL), 0);
+	assert_int_equal(tkw_timer_turn(holder, NULL), 0);
+	gate_await(&block.gate, 1);
+	for (i = 0; i < 100; i++)
+		bed_schedule(b, i, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	while (tkw_pool_queued(p) < 100)
+		wait_a_moment();
+	b->t = NULL;
+	assert_int_equal(tkw_timer_destroy(other), 0);
+	assert_int_equal(b->cancelled_count, 100);
+	gate_open(&block.gate);
+	assert_int_equal(tkw_timer_destroy(holder), 0);
+	assert_int_equal(tkw_pool_destroy(p), 0);
+	assert_int_equal(b->fired_count, 0);
+	assert_int_equal(b->cancelled_count, 100);
+}
+BED_TEST(test_exec_pool_outlives_the_timer)
+
+/* --- fork --------------------------------------------------------------- */
+
+/* Return  0 in the child, which dies with its parent; else the child. */
+static pid_t fork_child(void)
+{
+	pid_t pid = fork();
+
+	must(pid >= 0);
+	if (pid == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+/* Wait for the end of a child that has nothing to wait for. One that sleeps,
+ * look after look, waits for a lock that nobody holds there. */
+static bool ends_well(pid_t child)
+{
+	unsigned asleep = 0;
+	char path[64];
+	int status;
+	pid_t got;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)child);
+	while ((got = waitpid(child, &status, WNOHANG)) == 0) {
+		asleep = state_in(path) == 'S' ? asleep + 1 : 0;
+		if (asleep == 2000)
+			must(kill(child, SIGKILL) == 0);
+		wait_a_moment();
+	}
+	must(got == child);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* SPEC 6.7: in a child jobs of the parent's timer do nothing, before and after
+ * it was freed there. */
+static void test_exec_jobs_in_a_child_do_nothing(struct timer_bed *b)
+{
+	struct tkw_timer *t;
+	pid_t child;
+	size_t i;
+
+	open_collector(b, TKW_REFUSED_DROP);
+	for (i = 0; i < 4; i++)
+		bed_schedule(b, i, TKW_MSEC);
+	tick_collecting(b, TKW_MSEC, 4);
+	t = b->t;
+	child = fork_child();
+	if (child == 0) {
+		run_job(0);
+		abandon_job(1);
+		must(tkw_timer_destroy(t) == 0);
+		run_job(2);
+		abandon_job(3);
+		must(b->fired_count == 0 && b->cancelled_count == 0);
+		_exit(0);
+	}
+	assert_true(ends_well(child));
+	for (i = 0; i < 4; i++)
+		run_job(i);
+	assert_int_equal(b->fired_count, 4);
+	close_collector(b);
+}
+BED_TEST(test_exec_jobs_in_a_child_do_nothing)
+
+struct forker {
+	struct timer_bed *b;
+	struct gate blocked; /* in the alloc hook, a lock held */
+	struct gate go_on;
+	pthread_t thread;
+	bool armed;
+	pid_t child;
+};
+
+static void *take_memory(void *ctx, size_t bytes, size_t align)
+{
+	struct forker *f = ctx;
+
+	if (f->armed) {
+		f->armed = false;
+		gate_open(&f->blocked);
+		gate_pass(&f->go_on);
+	}
+	return aligned_alloc(align, (bytes + align - 1) & ~(align - 1));
+}
+
+static void free_memory(void *ctx, void *mem, size_t bytes)
+{
+	(void)ctx;
+	(void)bytes;
+	free(mem);
+}
+
+static void never(void *arg, const struct tkw_firing *f)
+{
+	(void)arg;
+	(void)f;
+	must_fail(__LINE__, "this task is not to be called");
+}
+
+/* Schedule until the timer needs memory, for which it holds a lock. */
+static void *schedule_many(void *arg)
+{
+	const struct tkw_task task = { .fn = never };
+	struct forker *f = arg;
+
+	while (f->armed)
+		must(tkw_timer_schedule(f->b->t, &task, TKW_SEC, NULL) == 0);
+	return NULL;
+}
+
+static void fork_in_on_cancel(void *arg)
+{
+	struct forker *f = arg;
+
+	f->armed = true;
+	spawn(&f->thread, schedule_many, f);
+	gate_pass(&f->blocked);
+	f->child = fork_child();
+	if (f->child == 0)
+		return;
+	gate_open(&f->go_on);
+	join(f->thread);
+}
+
+/* SPEC 6.7: a child that returns from an on-cancel takes no lock on its way
+ * out: another thread may have held it. */
+static void child_returns_from_drop(struct timer_bed *b, bool abandon)
+{
+	struct forker f = {
+		.b = b, .blocked = GATE_INIT, .go_on = GATE_INIT, .child = -1
+	};
+	const struct tkw_timer_hooks hooks = { .ctx = &f,
+					       .alloc = take_memory,
+					       .free = free_memory };
+	const struct tkw_timer_config cfg = { .refusal = TKW_REFUSED_DROP,
+					      .hooks = &hooks };
+	const struct tkw_task task = { .fn = never,
+				       .arg = &f,
+				       .on_cancel = fork_in_on_cancel };
+	int said;
+
+	open_collector(b, TKW_REFUSED_DROP);
+	open_with(b, &collector->exec, cfg);
+	answer_with(abandon ? 0 : -EAGAIN);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
+	bed_set_clock(b, clock_of(b) + TKW_MSEC);
+	said = tkw_timer_turn(b->t, NULL);
+	if (abandon)
+		abandon_job(0);
+	if (f.child == 0) {
+		must(abandon || said == -EPERM);
+		must(tkw_timer_cancel(b->t, 1) == -EPERM);
+		_exit(0);
+	}
+	assert_true(f.child > 0);
+	assert_true(ends_well(f.child));
+	assert_int_equal(said, 0);
+	close_collector(b);
+}
+
+static void test_exec_child_returns_from_a_drop(struct timer_bed *b)
+{
+	child_returns_from_drop(b, false);
+}
+BED_TEST(test_exec_child_returns_from_a_drop)
+
+static void test_exec_child_returns_from_an_abandon(struct timer_bed *b)
+{
+	child_returns_from_drop(b, true);
+}
+BED_TEST(test_exec_child_returns_from_an_abandon)
+
+/* ------------------------------------------------------------------------ */
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BED_TESTS(test_exec_refuses_bad_config),
+		BED_TESTS(test_exec_is_copied),
+		BED_TESTS(test_exec_each_expiry_is_submitted_once),
+		BED_TESTS(test_exec_inline_fires_on_the_worker),
+		BED_TESTS(test_exec_inline_turn_ends),
+		BED_TESTS(test_exec_pool_fires_each_once),
+		BED_TESTS(test_exec_pool_tasks_rearm),
+		BED_TESTS(test_exec_blocking_tasks_delay_no_other),
+		BED_TESTS(test_exec_queued_is_pending),
+		BED_TESTS(test_exec_queued_can_be_cancelled),
+		BED_TESTS(test_exec_queued_can_be_moved_later),
+		BED_TESTS(test_exec_moved_fires_once_with_two_jobs),
+		BED_TESTS(test_exec_first_of_two_jobs_decides),
+		BED_TESTS(test_exec_queued_can_be_moved_earlier),
+		BED_TESTS(test_exec_cancelled_memory_is_usable_at_once),
+		BED_TESTS(test_exec_running_cannot_be_cancelled),
+		BED_TESTS(test_exec_task_cannot_wait_for_its_timer),
+		BED_TESTS(test_exec_refused_runs_inline),
+		BED_TESTS(test_exec_refused_runs_inline_in_order),
+		BED_TESTS(test_exec_refused_is_offered_again),
+		BED_TESTS(test_exec_refused_can_be_cancelled_and_moved),
+		BED_TESTS(test_exec_refused_delays_no_other),
+		BED_TESTS(test_exec_refused_is_dropped),
+		BED_TESTS(test_exec_drop_calls_on_the_worker),
+		BED_TESTS(test_exec_abandoned_is_offered_again),
+		BED_TESTS(test_exec_abandoned_runs_inline),
+		BED_TEST_UNDER(test_exec_abandoned_retry_waits_for_a_tick,
+			       manual),
+		BED_TESTS(test_exec_abandoned_is_dropped),
+		BED_TESTS(test_exec_pool_is_stopped_first),
+		BED_TESTS(test_exec_place_is_free_when_it_runs),
+		BED_TESTS(test_exec_place_is_free_when_it_ends),
+		BED_TESTS(test_exec_stop_claims_what_is_queued),
+		BED_TESTS(test_exec_stop_waits_for_running_tasks),
+		BED_TESTS(test_exec_destroy_waits_for_running_tasks),
+		BED_TESTS(test_exec_jobs_may_outlive_the_timer),
+		BED_TESTS(test_exec_pool_outlives_the_timer),
+		BED_TESTS(test_exec_jobs_in_a_child_do_nothing),
+		BED_TEST_UNDER(test_exec_child_returns_from_a_drop, manual),
+		BED_TEST_UNDER(test_exec_child_returns_from_an_abandon, manual),
+		BED_TESTS(test_exec_task_cannot_be_cancelled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,773 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_timer_slow.c - SPEC 10.2: a task that takes too long on the worker is
+ * told when it ends, and by the watchdog while it runs.
+ */
+#include "timer_bed.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tickwheel/exec.h"
+#include "tickwheel/stats.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define LIMIT_NS (10 * TKW_MSEC)
+
+/* Not cmocka's: no assert of its own leaves a task, or another thread. */
+#define must(condition) ((condition) ? (void)0 : not_so(__LINE__, #condition))
+
+static void not_so(int line, const char *condition)
+{
+	fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, line, condition);
+	abort();
+}
+
+/* --- what is told -------------------------------------------------------- */
+
+static size_t lines_of(struct timer_bed *b)
+{
+	size_t count;
+
+	pthread_mutex_lock(&b->lock);
+	count = b->log_count;
+	pthread_mutex_unlock(&b->lock);
+	return count;
+}
+
+static void wait_for_lines(struct timer_bed *b, size_t count)
+{
+	pthread_mutex_lock(&b->lock);
+	while (b->log_count < count)
+		pthread_cond_wait(&b->changed, &b->lock);
+	pthread_mutex_unlock(&b->lock);
+}
+
+/* So many lines in all, and what the last of them has in it. */
+static void assert_told(struct timer_bed *b, size_t count, const char *name,
+			const char *what)
+{
+	char line[sizeof(b->log)];
+
+	assert_int_equal(lines_of(b), count);
+	pthread_mutex_lock(&b->lock);
+	memcpy(line, b->log, sizeof(line));
+	pthread_mutex_unlock(&b->lock);
+	if (!strstr(line, name) || !strstr(line, what))
+		fail_msg("\"%s\", \"%s\": not in \"%s\"", name, what, line);
+	assert_null(strchr(line, '\n'));
+}
+
+static uint64_t slow_of(struct timer_bed *b)
+{
+	static struct tkw_timer_stats st;
+
+	assert_int_equal(tkw_timer_stats(b->t, &st), 0);
+	return st.slow;
+}
+
+static void open_with(struct timer_bed *b, int64_t slow_task_ns)
+{
+	const struct tkw_timer_config cfg = { .slow_task_ns = slow_task_ns };
+
+	bed_reopen(b, &cfg);
+}
+
+/* --- tasks that take a while --------------------------------------------- */
+
+struct work {
+	struct timer_bed *b;
+	int64_t takes_ns;
+	atomic_uint done;
+};
+
+static void let_pass(struct timer_bed *b, int64_t ns)
+{
+	pthread_mutex_lock(&b->lock);
+	b->now_ns += ns;
+	pthread_mutex_unlock(&b->lock);
+}
+
+/* Not static: it is found by its name. */
+void slow_task_with_a_name(void *arg, const struct tkw_firing *firing);
+
+void slow_task_with_a_name(void *arg, const struct tkw_firing *firing)
+{
+	struct work *w = arg;
+
+	(void)firing;
+	let_pass(w->b, w->takes_ns);
+	atomic_fetch_add(&w->done, 1);
+}
+
+static void nameless(void *arg, const struct tkw_firing *firing)
+{
+	struct work *w = arg;
+
+	(void)firing;
+	let_pass(w->b, w->takes_ns + 1);
+	atomic_fetch_add(&w->done, 1);
+}
+
+static void run_one(struct work *w, tkw_task_fn *fn)
+{
+	const struct tkw_task task = { .fn = fn, .arg = w };
+
+	assert_int_equal(tkw_timer_schedule(w->b->t, &task, 0, NULL), 0);
+	bed_pass(w->b, 0);
+}
+
+/* SPEC 10.2 */
+static void test_timer_slow_task_is_told_when_it_ends(struct timer_bed *b)
+{
+	struct work w = { .b = b, .takes_ns = 25 * TKW_MSEC };
+
+	open_with(b, LIMIT_NS);
+	run_one(&w, slow_task_with_a_name);
+	assert_int_equal(w.done, 1);
+	assert_told(b, 1, "slow_task_with_a_name", "ran for 25 ms");
+	assert_int_equal(slow_of(b), 1);
+	w.takes_ns = 3 * TKW_SEC;
+	run_one(&w, slow_task_with_a_name);
+	assert_told(b, 2, "slow_task_with_a_name", "ran for 3 s");
+	assert_int_equal(slow_of(b), 2);
+	bed_assert_ledger(b, 0);
+}
+BED_TEST(test_timer_slow_task_is_told_when_it_ends)
+
+/* SPEC 10.2: where there is no name, the file and the place in it. */
+static void test_timer_slow_task_without_a_name_is_told(struct timer_bed *b)
+{
+	struct work w = { .b = b, .takes_ns = 25 * TKW_MSEC };
+
+	open_with(b, LIMIT_NS);
+	run_one(&w, nameless);
+	assert_told(b, 1, "test_timer_slow", "+0x");
+}
+BED_TEST(test_timer_slow_task_without_a_name_is_told)
+
+/* SPEC 10.2: longer than the limit, by a nanosecond. */
+static void test_timer_task_at_the_limit_is_not_slow(struct timer_bed *b)
+{
+	static const int64_t takes_ns[] = { 0, 1, LIMIT_NS / 2, LIMIT_NS - 1,
+					    LIMIT_NS };
+	struct work w = { .b = b };
+	size_t i;
+
+	open_with(b, LIMIT_NS);
+	for (i = 0; i < COUNT_OF(takes_ns); i++) {
+		w.takes_ns = takes_ns[i];
+		run_one(&w, slow_task_with_a_name);
+	}
+	assert_int_equal(w.done, COUNT_OF(takes_ns));
+	assert_int_equal(lines_of(b), 0);
+	assert_int_equal(slow_of(b), 0);
+	w.takes_ns = LIMIT_NS + 1;
+	run_one(&w, slow_task_with_a_name);
+	assert_told(b, 1, "slow_task_with_a_name", "ran for 10");
+	assert_int_equal(slow_of(b), 1);
+}
+BED_TEST(test_timer_task_at_the_limit_is_not_slow)
+
+/* SPEC 10.2: a limit of a nanosecond, and the longest. */
+static void test_timer_slow_limit_is_any_positive_one(struct timer_bed *b)
+{
+	struct work w = { .b = b, .takes_ns = 2 };
+
+	open_with(b, 1);
+	run_one(&w, slow_task_with_a_name);
+	assert_told(b, 1, "slow_task_with_a_name", "ran for 2 ns");
+	open_with(b, INT64_MAX);
+	w.takes_ns = 1000 * 3600 * TKW_SEC;
+	run_one(&w, slow_task_with_a_name);
+	assert_int_equal(lines_of(b), 1);
+	assert_int_equal(slow_of(b), 0);
+}
+BED_TEST(test_timer_slow_limit_is_any_positive_one)
+
+/* SPEC 10.2 */
+static void test_timer_without_a_limit_nobody_looks(struct timer_bed *b)
+{
+	static const int64_t limits[] = { 0, -1, INT64_MIN };
+	struct work w = { .b = b, .takes_ns = 3600 * TKW_SEC };
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(limits); i++) {
+		open_with(b, limits[i]);
+		run_one(&w, slow_task_with_a_name);
+		assert_int_equal(w.done, i + 1);
+		assert_int_equal(lines_of(b), 0);
+		assert_int_equal(slow_of(b), 0);
+	}
+}
+BED_TEST(test_timer_without_a_limit_nobody_looks)
+
+/* SPEC 10.2: each that is, in the midst of those that are not. */
+static void test_timer_each_slow_task_is_told(struct timer_bed *b)
+{
+	struct work slow = { .b = b, .takes_ns = LIMIT_NS + 1 };
+	struct work quick = { .b = b, .takes_ns = 1 };
+	const struct tkw_task tasks[2] = {
+		{ .fn = slow_task_with_a_name, .arg = &quick },
+		{ .fn = slow_task_with_a_name, .arg = &slow }
+	};
+	unsigned i;
+
+	open_with(b, LIMIT_NS);
+	for (i = 0; i < 100; i++)
+		assert_int_equal(
+			tkw_timer_schedule(b->t, &tasks[i % 10 == 7], 0, NULL),
+			0);
+	bed_pass(b, 0);
+	assert_int_equal(slow.done, 10);
+	assert_int_equal(quick.done, 90);
+	assert_int_equal(lines_of(b), 10);
+	assert_int_equal(slow_of(b), 10);
+}
+BED_TEST(test_timer_each_slow_task_is_told)
+
+static int64_t work_clock(void *ctx)
+{
+	struct work *w = ctx;
+
+	return ((struct timer_bed *)w->b)->now_ns;
+}
+
+/* SPEC 10.2: who has no log can still count. */
+static void test_timer_slow_tasks_are_counted_without_a_log(void **state)
+{
+	struct timer_bed b = { .now_ns = BED_START_NS };
+	struct work w = { .b = &b, .takes_ns = LIMIT_NS + 1 };
+	const struct tkw_timer_hooks hooks = { .ctx = &w, .now = work_clock };
+	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
+					      .drive = TKW_DRIVE_MANUAL,
+					      .slow_task_ns = LIMIT_NS,
+					      .hooks = &hooks };
+
+	(void)state;
+	assert_int_equal(pthread_mutex_init(&b.lock, NULL), 0);
+	assert_int_equal(tkw_timer_create(&b.t, &cfg), 0);
+	b.drive = TKW_DRIVE_MANUAL;
+	run_one(&w, slow_task_with_a_name);
+	assert_int_equal(w.done, 1);
+	assert_int_equal(slow_of(&b), 1);
+	assert_int_equal(tkw_timer_destroy(b.t), 0);
+	pthread_mutex_destroy(&b.lock);
+}
+
+/* --- executors ----------------------------------------------------------- */
+
+/* SPEC 10.2: on a thread of the pool's it keeps nobody waiting. */
+static void test_timer_slow_task_on_a_pool_is_not_told(struct timer_bed *b)
+{
+	const struct tkw_pool_config pc = { .size = sizeof(pc), .threads = 1 };
+	struct work w = { .b = b, .takes_ns = 3600 * TKW_SEC };
+	struct tkw_timer_config cfg = { .slow_task_ns = LIMIT_NS };
+	const struct tkw_task task = { .fn = slow_task_with_a_name, .arg = &w };
+	struct tkw_pool *p;
+
+	assert_int_equal(tkw_pool_create(&p, &pc), 0);
+	cfg.exec = tkw_pool_exec(p);
+	bed_reopen(b, &cfg);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
+	/* Under a thread a marker of the bed's goes the same way. */
+	bed_pass(b, 0);
+	assert_int_equal(tkw_pool_stop(p), 0);
+	assert_int_equal(w.done, 1);
+	assert_int_equal(lines_of(b), 0);
+	assert_int_equal(slow_of(b), 0);
+	/* The pool takes no more: now it is the worker's. */
+	run_one(&w, slow_task_with_a_name);
+	assert_int_equal(w.done, 2);
+	assert_told(b, 1, "slow_task_with_a_name", "ran for 1 h");
+	assert_int_equal(slow_of(b), 1);
+	bed_reopen(b, NULL);
+	assert_int_equal(tkw_pool_destroy(p), 0);
+}
+BED_TEST(test_timer_slow_task_on_a_pool_is_not_told)
+
+/* --- the watchdog -------------------------------------------------------- */
+
+/*
+ * The linker (--wrap) sends each wait for an alarm here. Its names for that are
+ * not ours to use in C.
+ */
+#define NAMED(name) __asm__(name)
+ssize_t real_read(int fd, void *buf, size_t size) NAMED("__real_read");
+ssize_t wrap_read(int fd, void *buf, size_t size) NAMED("__wrap_read");
+
+static pthread_mutex_t sleep_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t sleep_changed = PTHREAD_COND_INITIALIZER;
+static unsigned sleeps; /* that have begun */
+
+ssize_t wrap_read(int fd, void *buf, size_t size)
+{
+	pthread_mutex_lock(&sleep_lock);
+	sleeps++;
+	pthread_cond_broadcast(&sleep_changed);
+	pthread_mutex_unlock(&sleep_lock);
+	return real_read(fd, buf, size);
+}
+
+/* While the worker is in a task it is the watchdog alone who sleeps, and it
+ * looks before it does. So it has looked at least once from begin to end. */
+static void let_it_look(void)
+{
+	unsigned before;
+
+	pthread_mutex_lock(&sleep_lock);
+	before = sleeps;
+	while (sleeps < before + 3)
+		pthread_cond_wait(&sleep_changed, &sleep_lock);
+	pthread_mutex_unlock(&sleep_lock);
+}
+
+/* Where a task waits until it is let go. */
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool inside;
+	bool open;
+};
+
+#define GATE_INIT                                                              \
+	{                                                                      \
+		PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false,    \
+			false                                                  \
+	}
+
+void gated_task_with_a_name(void *arg, const struct tkw_firing *firing);
+
+void gated_task_with_a_name(void *arg, const struct tkw_firing *firing)
+{
+	struct gate *g = arg;
+
+	(void)firing;
+	pthread_mutex_lock(&g->lock);
+	g->inside = true;
+	pthread_cond_broadcast(&g->changed);
+	while (!g->open)
+		pthread_cond_wait(&g->changed, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+}
+
+/* Schedule a task for now that waits at the gate, and wait until it does. */
+static uint64_t send_to_gate(struct timer_bed *b, struct gate *g)
+{
+	const struct tkw_task task = { .fn = gated_task_with_a_name, .arg = g };
+	uint64_t id;
+
+	g->inside = false;
+	g->open = false;
+	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, &id), 0);
+	pthread_mutex_lock(&g->lock);
+	while (!g->inside)
+		pthread_cond_wait(&g->changed, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+	return id;
+}
+
+/* Let it go; it has ended when this returns. */
+static void let_go(struct timer_bed *b, struct gate *g, uint64_t id)
+{
+	int ret;
+
+	pthread_mutex_lock(&g->lock);
+	g->open = true;
+	pthread_cond_broadcast(&g->changed);
+	pthread_mutex_unlock(&g->lock);
+	ret = tkw_timer_cancel_wait(b->t, id);
+	must(ret == 1 || ret == -ENOENT);
+}
+
+/* It looks twice in a millisecond, whatever the bed's clock says. */
+#define WATCH_NS TKW_MSEC
+
+static void open_watched(struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .slow_task_ns = WATCH_NS,
+					      .watchdog = 1 };
+
+	bed_reopen(b, &cfg);
+}
+
+/* SPEC 10.2: once while it runs, and when it ends. */
+static void test_timer_watchdog_tells_while_it_runs(void **state)
+{
+	struct timer_bed *b = *state;
+	struct gate g = GATE_INIT;
+	uint64_t id;
+
+	open_watched(b);
+	id = send_to_gate(b, &g);
+	let_it_look();
+	assert_int_equal(lines_of(b), 0);
+	let_pass(b, 7 * WATCH_NS);
+	wait_for_lines(b, 1);
+	assert_told(b, 1, "gated_task_with_a_name", "has been running for");
+	assert_told(b, 1, "gated_task_with_a_name", "7 ms");
+	/* It is not slow until it has ended. */
+	assert_int_equal(slow_of(b), 0);
+	/* And not again, however long it takes. */
+	let_pass(b, TKW_SEC);
+	let_it_look();
+	let_it_look();
+	assert_int_equal(lines_of(b), 1);
+	let_go(b, &g, id);
+	assert_told(b, 2, "gated_task_with_a_name", "ran for 1");
+	assert_int_equal(slow_of(b), 1);
+}
+
+/* SPEC 10.2: not at the limit, as without it. */
+static void test_timer_watchdog_waits_for_the_limit(void **state)
+{
+	struct timer_bed *b = *state;
+	struct gate g = GATE_INIT;
+	uint64_t id;
+
+	open_watched(b);
+	id = send_to_gate(b, &g);
+	let_pass(b, WATCH_NS);
+	let_it_look();
+	assert_int_equal(lines_of(b), 0);
+	let_pass(b, 1);
+	wait_for_lines(b, 1);
+	let_go(b, &g, id);
+	assert_told(b, 2, "gated_task_with_a_name", "ran for");
+}
+
+/* SPEC 10.2: of each slow task, also if one comes right after the other. */
+static void test_timer_watchdog_tells_of_each(void **state)
+{
+	struct timer_bed *b = *state;
+	struct gate g = GATE_INIT;
+	uint64_t id;
+	unsigned i;
+
+	open_watched(b);
+	for (i = 0; i < 5; i++) {
+		id = send_to_gate(b, &g);
+		let_pass(b, WATCH_NS + 1);
+		wait_for_lines(b, 2 * i + 1);
+		assert_told(b, 2 * i + 1, "gated_task_with_a_name",
+			    "has been running for");
+		let_go(b, &g, id);
+		assert_told(b, 2 * i + 2, "gated_task_with_a_name", "ran for");
+		assert_int_equal(slow_of(b), i + 1);
+	}
+}
+
+/* SPEC 10.2: when nothing runs there is nothing to be told, however long. */
+static void test_timer_watchdog_is_silent_when_nothing_runs(void **state)
+{
+	struct timer_bed *b = *state;
+	struct gate g = GATE_INIT;
+
+	open_watched(b);
+	let_go(b, &g, send_to_gate(b, &g));
+	let_pass(b, 3600 * TKW_SEC);
+	let_it_look();
+	let_it_look();
+	assert_int_equal(lines_of(b), 0);
+	assert_int_equal(slow_of(b), 0);
+}
+
+/* SPEC 10.2: the first moment of a clock is one like any other. */
+static void test_timer_watchdog_sees_what_began_at_0(void **state)
+{
+	struct timer_bed *b = *state;
+	struct gate g = GATE_INIT;
+	size_t lines;
+	uint64_t id;
+
+	bed_set_clock(b, 0);
+	open_watched(b);
+	id = send_to_gate(b, &g);
+	let_pass(b, TKW_SEC);
+	let_it_look();
+	lines = lines_of(b);
+	let_go(b, &g, id);
+	assert_int_equal(lines, 1);
+	assert_int_equal(lines_of(b), 2);
+}
+
+/* --- what is refused ----------------------------------------------------- */
+
+/* SPEC 10.2, 2.2 */
+static void test_timer_watchdog_wants_a_limit_and_a_thread(void **state)
+{
+	static const int64_t limits[] = { 0, -1, INT64_MIN };
+	struct tkw_timer_config cfg = { .size = sizeof(cfg), .watchdog = 1 };
+	struct tkw_timer *const before = (struct tkw_timer *)state;
+	struct tkw_timer *t = before;
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(limits); i++) {
+		cfg.slow_task_ns = limits[i];
+		cfg.drive = TKW_DRIVE_THREAD;
+		assert_int_equal(tkw_timer_create(&t, &cfg), -EINVAL);
+		cfg.drive = TKW_DRIVE_MANUAL;
+		assert_int_equal(tkw_timer_create(&t, &cfg), -EINVAL);
+	}
+	cfg.slow_task_ns = LIMIT_NS;
+	assert_int_equal(tkw_timer_create(&t, &cfg), -EINVAL);
+	assert_ptr_equal(t, before);
+	cfg.drive = TKW_DRIVE_THREAD;
+	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
+	assert_int_equal(tkw_timer_destroy(t), 0);
+}
+
+/* --- threads ------------------------------------------------------------- */
+
+/* Threads that can be refused. */
+struct makers {
+	atomic_uint calls;
+	atomic_uint made;
+	atomic_uint joined;
+	unsigned fail_at; /* this call, from 1; 0: none */
+};
+
+static int make_thread(void *ctx, void *(*run)(void *arg), void *arg,
+		       void **handle)
+{
+	struct makers *m = ctx;
+	pthread_t *thread;
+
+	if (atomic_fetch_add(&m->calls, 1) + 1 == m->fail_at)
+		return -EAGAIN;
+	thread = malloc(sizeof(*thread));
+	must(thread && pthread_create(thread, NULL, run, arg) == 0);
+	atomic_fetch_add(&m->made, 1);
+	*handle = thread;
+	return 0;
+}
+
+static void join_thread(void *ctx, void *handle)
+{
+	struct makers *m = ctx;
+
+	must(pthread_join(*(pthread_t *)handle, NULL) == 0);
+	free(handle);
+	atomic_fetch_add(&m->joined, 1);
+}
+
+static struct makers makers;
+
+static void open_with_makers(struct timer_bed *b, int watchdog)
+{
+	const struct tkw_timer_hooks hooks = { .ctx = &makers,
+					       .thread_create = make_thread,
+					       .thread_join = join_thread };
+	const struct tkw_timer_config cfg = { .slow_task_ns = LIMIT_NS,
+					      .watchdog = watchdog,
+					      .hooks = &hooks };
+
+	memset(&makers, 0, sizeof(makers));
+	bed_reopen(b, &cfg);
+}
+
+static void assert_threads(unsigned made, unsigned joined)
+{
+	assert_int_equal(makers.made, made);
+	assert_int_equal(makers.joined, joined);
+}
+
+/* SPEC 10.2, 2.4, 6.2: it begins and ends with the worker. */
+static void test_timer_watchdog_lives_as_long_as_the_worker(void **state)
+{
+	struct timer_bed *b = *state;
+
+	/* Never started, there is none. */
+	open_with_makers(b, 1);
+	assert_threads(0, 0);
+	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
+	assert_threads(0, 0);
+	/* Ended by stop. */
+	open_with_makers(b, 1);
+	assert_int_equal(tkw_timer_start(b->t), 0);
+	assert_int_equal(tkw_timer_start(b->t), 0);
+	assert_threads(2, 0);
+	bed_schedule(b, 1, TKW_MSEC);
+	bed_pass(b, 2 * TKW_MSEC);
+	bed_assert_fired(b, 1);
+	assert_threads(2, 0);
+	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
+	assert_threads(2, 2);
+	/* Ended by destroy. */
+	open_with_makers(b, 1);
+	bed_schedule(b, 2, 3600 * TKW_SEC);
+	assert_threads(2, 0);
+	assert_int_equal(tkw_timer_destroy(b->t), 0);
+	b->t = NULL;
+	assert_threads(2, 2);
+}
+
+/* SPEC 10.2: without one there is the worker and nobody else. */
+static void test_timer_without_a_watchdog_has_one_thread(void **state)
+{
+	struct timer_bed *b = *state;
+
+	open_with_makers(b, 0);
+	assert_int_equal(tkw_timer_start(b->t), 0);
+	assert_threads(1, 0);
+	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
+	assert_threads(1, 1);
+}
+
+/* Each call that would start it is refused, and leaves nothing behind. */
+static void assert_cannot_start(struct timer_bed *b, unsigned fail_at)
+{
+	const struct tkw_batch_item item = { bed_task(b, 9), 0 };
+	static struct tkw_timer_stats st;
+	uint64_t id = 5;
+
+	makers.calls = 0;
+	makers.fail_at = fail_at;
+	assert_int_equal(tkw_timer_start(b->t), -ENOMEM);
+	assert_int_equal(makers.made, makers.joined);
+	makers.calls = 0;
+	assert_int_equal(tkw_timer_schedule(b->t, &item.task, 0, &id), -ENOMEM);
+	makers.calls = 0;
+	assert_int_equal(tkw_timer_schedule_at(b->t, &item.task, 0, &id),
+			 -ENOMEM);
+	makers.calls = 0;
+	assert_int_equal(tkw_timer_schedule_batch(b->t, &item, 1, &id),
+			 -ENOMEM);
+	assert_true(id == 5);
+	assert_int_equal(makers.made, makers.joined);
+	assert_int_equal(makers.made, 4 * (fail_at - 1));
+	assert_int_equal(tkw_timer_stats(b->t, &st), 0);
+	assert_int_equal(st.ledger.accepted, 0);
+	assert_int_equal(st.refused_memory, 3);
+	makers.fail_at = 0;
+}
+
+/* SPEC 10.2, 2.4, fault 3: the first thread, or the second, is refused. */
+static void test_timer_watchdog_that_cannot_start(void **state)
+{
+	struct timer_bed *b = *state;
+	unsigned before;
+	unsigned i;
+
+	for (i = 1; i <= 2; i++) {
+		open_with_makers(b, 1);
+		assert_cannot_start(b, i);
+		before = makers.made;
+		/* A later start may succeed, and all is there. */
+		assert_int_equal(tkw_timer_start(b->t), 0);
+		assert_threads(before + 2, before);
+		bed_schedule(b, i, TKW_MSEC);
+		bed_pass(b, 2 * TKW_MSEC);
+		bed_assert_fired(b, i);
+		assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
+		assert_threads(before + 2, before + 2);
+	}
+}
+
+/* SPEC 10.2: nor does a watchdog that was given up tell less. */
+static void test_timer_watchdog_watches_after_a_failed_start(void **state)
+{
+	struct timer_bed *b = *state;
+	const struct tkw_timer_hooks hooks = { .ctx = &makers,
+					       .thread_create = make_thread,
+					       .thread_join = join_thread };
+	const struct tkw_timer_config cfg = { .slow_task_ns = WATCH_NS,
+					      .watchdog = 1,
+					      .hooks = &hooks };
+	struct gate g = GATE_INIT;
+	uint64_t id;
+
+	memset(&makers, 0, sizeof(makers));
+	makers.fail_at = 2;
+	bed_reopen(b, &cfg);
+	assert_int_equal(tkw_timer_start(b->t), -ENOMEM);
+	assert_threads(1, 1);
+	id = send_to_gate(b, &g);
+	let_pass(b, 2 * WATCH_NS);
+	wait_for_lines(b, 1);
+	let_go(b, &g, id);
+	assert_told(b, 2, "gated_task_with_a_name", "ran for 2 ms");
+	assert_threads(3, 1);
+}
+
+/* SPEC 10.2, 2.4: one that is never started after all has nothing to end. */
+static void test_timer_watchdog_that_never_started_is_destroyed(void **state)
+{
+	struct timer_bed *b = *state;
+	unsigned i;
+
+	for (i = 1; i <= 2; i++) {
+		open_with_makers(b, 1);
+		assert_cannot_start(b, i);
+		assert_int_equal(tkw_timer_destroy(b->t), 0);
+		b->t = NULL;
+		assert_int_equal(makers.made, makers.joined);
+	}
+}
+
+/* SPEC 10.2, 6.7: in a child there is no watchdog to wait for. */
+static void test_timer_watchdog_of_the_parent_is_no_concern(void **state)
+{
+	struct timer_bed *b = *state;
+	int status = -1;
+	pid_t pid;
+
+	open_watched(b);
+	assert_int_equal(tkw_timer_start(b->t), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (tkw_timer_stop(b->t, NULL, NULL) != -EPERM)
+			_exit(1);
+		_exit(tkw_timer_destroy(b->t) == 0 ? 0 : 2);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		assert_int_equal(errno, EINTR);
+	assert_int_equal(status, 0);
+	bed_schedule(b, 1, 0);
+	bed_pass(b, 0);
+	bed_assert_fired(b, 1);
+}
+
+#define THREAD_TEST(name_)                                                     \
+	{                                                                      \
+		.name = #name_, .test_func = (name_),                          \
+		.setup_func = bed_setup_thread, .teardown_func = bed_teardown  \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BED_TESTS(test_timer_slow_task_is_told_when_it_ends),
+		BED_TESTS(test_timer_slow_task_without_a_name_is_told),
+		BED_TESTS(test_timer_task_at_the_limit_is_not_slow),
+		BED_TESTS(test_timer_slow_limit_is_any_positive_one),
+		BED_TESTS(test_timer_without_a_limit_nobody_looks),
+		BED_TESTS(test_timer_each_slow_task_is_told),
+		cmocka_unit_test(
+			test_timer_slow_tasks_are_counted_without_a_log),
+		BED_TESTS(test_timer_slow_task_on_a_pool_is_not_told),
+		THREAD_TEST(test_timer_watchdog_tells_while_it_runs),
+		THREAD_TEST(test_timer_watchdog_waits_for_the_limit),
+		THREAD_TEST(test_timer_watchdog_tells_of_each),
+		THREAD_TEST(test_timer_watchdog_is_silent_when_nothing_runs),
+		THREAD_TEST(test_timer_watchdog_sees_what_began_at_0),
+		cmocka_unit_test(
+			test_timer_watchdog_wants_a_limit_and_a_thread),
+		THREAD_TEST(test_timer_watchdog_lives_as_long_as_the_worker),
+		THREAD_TEST(test_timer_without_a_watchdog_has_one_thread),
+		THREAD_TEST(test_timer_watchdog_that_cannot_start),
+		THREAD_TEST(test_timer_watchdog_watches_after_a_failed_start),
+		THREAD_TEST(
+			test_timer_watchdog_that_never_started_is_destroyed),
+		THREAD_TEST(test_timer_watchdog_of_the_parent_is_no_concern),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
