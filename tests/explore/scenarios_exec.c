@@ -178,6 +178,14 @@ static void *abandon_when_there(void *unused)
 	return unused;
 }
 
+/* What stop forgets, a cancel that comes later must not hide. */
+static void *stop_and_look(void *unused)
+{
+	thread_stop(NULL);
+	explore_check(tkw_timer_pending(run.t) == 0);
+	return unused;
+}
+
 /* SPEC 4.8, 6.2: the executor gives up while the timer stops, and while the
  * timeout is cancelled. */
 void abandon_against_stop(void)
@@ -190,7 +198,7 @@ void abandon_against_stop(void)
 	/* From now on it wants no more. */
 	hand.refuse = TAGS;
 	a = explore_spawn("abandon", abandon_when_there, NULL);
-	b = spawn("stop", thread_stop, 0);
+	b = explore_spawn("stop", stop_and_look, NULL);
 	c = spawn("cancel", thread_cancel, 0);
 	explore_join(a);
 	explore_join(b);
