@@ -36,7 +36,7 @@ int main(void)
 	const struct tkw_batch_item two[] = { { { .fn = slow }, 0 },
 					      { { .fn = slow }, 0 } };
 	const struct tkw_task task = { .fn = quick };
-	struct tkw_timer_stats stats;
+	struct tkw_stats stats;
 	struct tkw_timer *t;
 	struct tkw_pool *p;
 

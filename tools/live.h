@@ -126,7 +126,7 @@ struct live {
 	uint64_t uneven;           /* that did not balance */
 	/* After the stop. */
 	struct tkw_ledger ledger;
-	struct tkw_timer_stats stats;
+	struct tkw_stats stats;
 	uint64_t n[LIVE_COUNTS];
 	uint64_t lost;       /* neither fired, nor cancelled, nor handed over */
 	const char *unsound; /* what tkw_timer_check() found, or NULL */

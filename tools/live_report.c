@@ -29,7 +29,7 @@ static void json_run(const struct live *l)
 	json_number("late_max_ns", live_late_at(from, to, 1000));
 }
 
-static void json_stats(const struct tkw_timer_stats *st)
+static void json_stats(const struct tkw_stats *st)
 {
 	json_number("timer_late_p50_ns",
 		    (uint64_t)tkw_histogram_quantile(&st->lateness, 0.5));

@@ -13,7 +13,8 @@
  *            signal handler. A thread is not cancelled inside of a call.
  *   Fork     In a child of fork() a pool of the parent's is inert: its threads
  *            are not there, calls return -EPERM, and tkw_pool_destroy()
- *            abandons what is queued and frees the memory.
+ *            abandons what is queued and frees the memory. A child that a job
+ *            forks may return from the job; its thread ends there.
  *
  * Errors, the same everywhere; results are written on success only:
  *   -EINVAL     a bad argument, NULL where something is wanted
@@ -114,8 +115,8 @@ int tkw_pool_stop(struct tkw_pool *p);
  * the end. No other thread may be using the pool; a timer that still has it as
  * its executor does.
  *
- * Return  0; -EINVAL: NULL; -EDEADLK: called from a job of this pool, or in a
- *         child that such a job has forked, nothing changed.
+ * Return  0; -EINVAL: NULL; -EDEADLK: called from a job of this pool (run or
+ *         abandon), or in a child that such a job has forked, nothing changed.
  */
 int tkw_pool_destroy(struct tkw_pool *p);
 

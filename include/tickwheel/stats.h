@@ -44,13 +44,13 @@ int64_t tkw_histogram_least(uint32_t bucket);
  */
 int64_t tkw_histogram_quantile(const struct tkw_histogram *h, double share);
 
-struct tkw_timer_stats {
+struct tkw_stats {
 	struct tkw_ledger ledger;
-	/* Calls that were refused; a batch counts once. */
+	/* Schedules that were refused; a batch counts once. */
 	uint64_t refused_full;    /* -EAGAIN */
 	uint64_t refused_memory;  /* -ENOMEM */
 	uint64_t refused_stopped; /* -ESHUTDOWN */
-	/* Timeouts that the executor did not take, whatever came of it. */
+	/* How often the executor refused or abandoned, whatever came of it. */
 	uint64_t refused_by_exec;
 	uint64_t rescheduled;
 	/* Timeouts that came nearer inside the wheel; hashed: looked at. */
@@ -59,8 +59,9 @@ struct tkw_timer_stats {
 	uint64_t turns;
 	uint64_t wake_ups;
 	uint64_t slow; /* tasks beyond slow_task_ns */
-	/* From the deadline to the begin of the task; by a reading of the clock
-	 * that is at most 128 tasks old. */
+	/* From the deadline to the begin of the task. Behind others of its turn
+	 * a task is measured to within a tick of the kernel's, some
+	 * milliseconds. */
 	struct tkw_histogram lateness;
 };
 
@@ -70,7 +71,7 @@ struct tkw_timer_stats {
  * out     20 KiB.
  * Return  0; -EINVAL: NULL; -EPERM: a timer of the parent of a fork.
  */
-int tkw_timer_stats(struct tkw_timer *t, struct tkw_timer_stats *out);
+int tkw_timer_stats(struct tkw_timer *t, struct tkw_stats *out);
 
 /*
  * The same, and the shape of the timer, in lines of text for people: the

@@ -153,8 +153,8 @@ enum tkw_timer_clock {
 
 /*
  * The world around a timer. Each function that is NULL is the system's own.
- * They are called on any thread, all but thread_join and log also while the
- * timer holds a lock: they must not call the timer.
+ * They are called on any thread, all but log also while the timer holds a lock:
+ * they must not call the timer.
  */
 struct tkw_timer_hooks {
 	void *ctx; /* the first argument of each */
@@ -169,7 +169,8 @@ struct tkw_timer_hooks {
 	void (*free)(void *ctx, void *mem, size_t bytes);
 	/* Both or none: make a thread that calls run(arg), as pthread_create()
 	 * does, and write a handle; 0 or -errno. Wait until run() has returned.
-	 * It leaves its thread with the worker's name and without signals. */
+	 * It leaves its thread with another name and without signals. The
+	 * worker is such a thread, and the watchdog, "tkw-watchdog". */
 	int (*thread_create)(void *ctx, void *(*run)(void *arg), void *arg,
 			     void **handle);
 	void (*thread_join)(void *ctx, void *handle);
@@ -334,7 +335,8 @@ int tkw_timer_cancel(struct tkw_timer *t, uint64_t id);
  * count   TKW_BATCH_MAX at most; 0 is legal, and does nothing.
  * results what tkw_timer_cancel() would have returned, for each; may be NULL.
  *         An id that is there twice gets -ENOENT the second time.
- * Return  how many were cancelled; -EINVAL: NULL, or too many; -EPERM.
+ * Return  how many were cancelled; -EINVAL: NULL, or too many; -EPERM, also in
+ * a child that an on-cancel of this call has forked.
  */
 int tkw_timer_cancel_batch(struct tkw_timer *t, const uint64_t *ids,
 			   size_t count, int *results);
@@ -459,7 +461,8 @@ int tkw_timer_next(struct tkw_timer *t, int64_t *next_ns);
  * Return  0: stopped by this call; 1: it was stopped, or is being stopped by
  *         another thread: nothing was visited, and this call does not wait for
  *         that one; -EDEADLK: called from a task, an on-cancel callback or a
- *         visitor of this timer; -EINVAL: NULL; -EPERM.
+ *         visitor of this timer; -EINVAL: NULL; -EPERM, also in a child that a
+ *         callback of this call has forked.
  */
 int tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx);
 

@@ -2,7 +2,7 @@
 /*
  * pool.c - a fixed number of threads, and a bounded queue.
  *
- * The queue is a ring of jobs under one lock. A thread that finds it empty
+ * The queue is a ring of jobs under a lock. A thread that finds it empty
  * counts itself among the sleepers, remembers the bell, drops the lock and
  * parks on the bell; who puts a job in and sees a sleeper rings it first. So
  * the thread either sees the job or the bell has changed before it parks.
@@ -46,10 +46,12 @@ struct tkw_pool {
 	bool giving_up; /* what is queued is not run any more */
 	uint32_t sleepers;
 	struct tkw__a32 bell; /* counts up when one of them is to look */
-	uint64_t first;       /* where the oldest job is */
-	uint64_t count;
-	struct tkw_job *jobs; /* of `room` places, behind the handles */
-	void *handles[];
+	/* How many jobs were ever put in, and taken out. A change is one store,
+	 * so that a forked child finds a queue that is whole. */
+	struct tkw__a64 put;
+	struct tkw__a64 taken;
+	void **handles;        /* behind the jobs */
+	struct tkw_job jobs[]; /* of `room` places */
 };
 
 static bool is_foreign(const struct tkw_pool *p)
@@ -59,20 +61,26 @@ static bool is_foreign(const struct tkw_pool *p)
 
 /* --- jobs ---------------------------------------------------------------- */
 
+static uint64_t queued(const struct tkw_pool *p)
+{
+	return TKW__LOAD(&p->put, RELAXED) - TKW__LOAD(&p->taken, RELAXED);
+}
+
 static void push(struct tkw_pool *p, const struct tkw_job *job)
 {
-	uint64_t place = p->first + p->count;
+	uint64_t put = TKW__LOAD(&p->put, RELAXED);
 
-	p->jobs[place < p->room ? place : place - p->room] = *job;
-	p->count++;
+	p->jobs[put % p->room] = *job;
+	/* RELEASE: not before the job is there, for the child of a fork. */
+	TKW__STORE(&p->put, put + 1, RELEASE);
 }
 
 static struct tkw_job pop(struct tkw_pool *p)
 {
-	struct tkw_job job = p->jobs[p->first];
+	uint64_t taken = TKW__LOAD(&p->taken, RELAXED);
+	struct tkw_job job = p->jobs[taken % p->room];
 
-	p->first = p->first + 1 < p->room ? p->first + 1 : 0;
-	p->count--;
+	TKW__STORE(&p->taken, taken + 1, RELEASE);
 	return job;
 }
 
@@ -89,7 +97,7 @@ static int submit(void *ctx, const struct tkw_job *job)
 	tkw__lock_take(&p->lock);
 	if (TKW__LOAD(&p->state, RELAXED) != OPEN)
 		err = -ESHUTDOWN;
-	else if (p->count == p->room)
+	else if (queued(p) == p->room)
 		err = -EAGAIN;
 	if (err == 0) {
 		push(p, job);
@@ -109,7 +117,7 @@ static bool next_job(struct tkw_pool *p, struct tkw_job *job)
 	bool found;
 
 	tkw__lock_take(&p->lock);
-	while (p->count == 0 && TKW__LOAD(&p->state, RELAXED) == OPEN) {
+	while (queued(p) == 0 && TKW__LOAD(&p->state, RELAXED) == OPEN) {
 		uint32_t rung = TKW__LOAD(&p->bell, RELAXED);
 
 		p->sleepers++;
@@ -118,7 +126,7 @@ static bool next_job(struct tkw_pool *p, struct tkw_job *job)
 		tkw__lock_take(&p->lock);
 		p->sleepers--;
 	}
-	found = p->count > 0 && !p->giving_up;
+	found = queued(p) > 0 && !p->giving_up;
 	if (found)
 		*job = pop(p);
 	tkw__lock_drop(&p->lock);
@@ -221,7 +229,7 @@ static int create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
 		.room = room,
 		.bytes = bytes,
 	};
-	p->jobs = (struct tkw_job *)(void *)(p->handles + p->threads);
+	p->handles = (void **)(void *)(p->jobs + room);
 	strncpy(p->name, cfg->thread_name ? cfg->thread_name : "tkw-pool",
 		sizeof(p->name) - 1);
 	err = make_threads(p);
@@ -258,7 +266,7 @@ uint64_t tkw_pool_queued(struct tkw_pool *p)
 	if (p == NULL || is_foreign(p))
 		return 0;
 	tkw__lock_take(&p->lock);
-	count = p->count;
+	count = queued(p);
 	tkw__lock_drop(&p->lock);
 	return count;
 }
@@ -300,6 +308,21 @@ int tkw_pool_stop(struct tkw_pool *p)
 	return err;
 }
 
+/* As if from a thread of the pool: it must not be destroyed from in there. */
+static void abandon_all(struct tkw_pool *p)
+{
+	struct tkw__local *local = tkw__thread_local();
+	void *outer = local->pool;
+
+	local->pool = p;
+	while (queued(p) > 0) {
+		struct tkw_job job = pop(p);
+
+		job.abandon(&job);
+	}
+	local->pool = outer;
+}
+
 int tkw_pool_destroy(struct tkw_pool *p)
 {
 	int was;
@@ -314,11 +337,7 @@ int tkw_pool_destroy(struct tkw_pool *p)
 		while (TKW__LOAD(&p->state, ACQUIRE) != STOPPED)
 			tkw__park(&p->state, STOPPING);
 	}
-	while (p->count > 0) {
-		struct tkw_job job = pop(p);
-
-		job.abandon(&job);
-	}
+	abandon_all(p);
 	tkw__memory_free(p, p->bytes);
 	tkw__thread_restore_cancel(was);
 	return 0;

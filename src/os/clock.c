@@ -27,6 +27,14 @@ int64_t tkw__clock_now(bool boottime)
 	return (int64_t)ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
 }
 
+int64_t tkw__clock_coarse(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (int64_t)ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
+}
+
 int tkw__alarm_init(struct tkw__alarm *a, bool boottime)
 {
 	a->fd = timerfd_create(clock_id(boottime), TFD_CLOEXEC);

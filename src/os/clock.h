@@ -9,6 +9,10 @@
 /* Nanoseconds of CLOCK_MONOTONIC, or of CLOCK_BOOTTIME. */
 int64_t tkw__clock_now(bool boottime);
 
+/* The same as of the last tick of the kernel, some milliseconds ago at most,
+ * and for next to nothing. Only good to see whether time has passed. */
+int64_t tkw__clock_coarse(void);
+
 /*
  * An alarm rings at a time; one thread waits for it, others may set it anew
  * meanwhile, one at a time. A timerfd: setting it to an earlier time takes the

@@ -81,14 +81,14 @@ struct tkw_timer {
 	struct tkw__a64 refused_stopped;
 
 	/* The worker's own: when its turn began; its last reading of the clock,
-	 * and how many tasks ago that was; how often it has woken up; how many
-	 * drops the log was told of; and each shard's next tick, as of its last
-	 * look. */
+	 * and what the coarse one said then; how often the executor has refused
+	 * in a row; how often the worker has woken up; and each shard's next
+	 * tick, as of its last look. */
 	_Alignas(64) int64_t turn_ns;
 	int64_t seen_ns;
-	uint32_t seen_ago;
+	int64_t seen_coarse_ns;
+	uint32_t refused_in_a_row;
 	uint64_t wake_ups;
-	uint64_t dropped_told;
 	uint64_t next[TKW__SHARDS_MAX];
 };
 
@@ -151,6 +151,8 @@ int tkw__ensure_started(struct tkw_timer *t);
  * writes the tick at which the next one is needed. */
 void *tkw__worker_run(void *timer);
 uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next);
+/* Tell the log what was dropped since it was told last. */
+void tkw__worker_tell_dropped(struct tkw_timer *t);
 /* At which tick the worker is needed; 0: at once. Looks at each shard. */
 uint64_t tkw__worker_next(struct tkw_timer *t);
 /* A timeout needs the worker at a tick: wake it in time. */

@@ -534,8 +534,10 @@ static void end_drive(struct tkw_timer *t, bool has_worker)
 		t->hooks.thread_join(t->hooks.ctx, t->thread);
 		tkw__watchdog_stop(t);
 	}
-	if (t->crew)
+	if (t->crew) {
 		tkw__crew_close(t->crew);
+		tkw__worker_tell_dropped(t);
+	}
 }
 
 /* Take any timeout that is pending out of a shard; NULL: there is none. */
@@ -585,6 +587,8 @@ static void hand_over(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx)
 			if (tkw__is_foreign(t))
 				return;
 			tkw__finish_ending(t, s, to);
+			if (tkw__is_foreign(t))
+				return;
 		}
 	}
 }
@@ -610,6 +614,8 @@ int tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx)
 	end_drive(t, has_worker);
 	hand_over(t, visit, ctx);
 	tkw__thread_restore_cancel(was);
+	if (tkw__is_foreign(t))
+		return -EPERM; /* a callback has forked; this is the child */
 	/* RELEASE pairs with the ACQUIRE of destroy. */
 	TKW__STORE(&t->state, TKW__STOPPED, RELEASE);
 	tkw__unpark_all(&t->state);

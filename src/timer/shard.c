@@ -103,31 +103,40 @@ bool tkw__shard_collect(struct tkw__shard *s, uint64_t tick, uint64_t steps)
 	return tkw_wheel_advance(s->wheel, tick, steps, make_due, s) == 1;
 }
 
-/* Hang a chain behind what is due. */
-static void make_all_due(struct tkw__shard *s, struct tkw_link *list)
+/* Hang a chain behind another. */
+static void append_all(struct tkw_link *list, struct tkw_link *from)
 {
-	if (tkw__links_empty(list))
+	if (tkw__links_empty(from))
 		return;
-	list->next->prev = s->due.prev;
-	s->due.prev->next = list->next;
-	list->prev->next = &s->due;
-	s->due.prev = list->prev;
-	tkw__links_init(list);
+	from->next->prev = list->prev;
+	list->prev->next = from->next;
+	from->prev->next = list;
+	list->prev = from->prev;
+	tkw__links_init(from);
 }
 
-void tkw__shard_collect_late(struct tkw__shard *s)
+void tkw__shard_collect_late(struct tkw__shard *s, bool refused)
 {
-	make_all_due(s, &s->refused);
-	make_all_due(s, &s->late);
+	if (refused)
+		append_all(&s->due, &s->refused);
+	append_all(&s->due, &s->late);
+}
+
+void tkw__shard_put_off(struct tkw__shard *s)
+{
+	append_all(&s->refused, &s->due);
 }
 
 uint64_t tkw__shard_next(const struct tkw__shard *s)
 {
-	if (!tkw__links_empty(&s->late) || !tkw__links_empty(&s->due))
+	uint64_t next = tkw_wheel_next(s->wheel);
+
+	if (!tkw__links_empty(&s->late) || !tkw__links_empty(&s->due) ||
+	    s->ledger.dropped != s->dropped_told)
 		return 0;
 	if (!tkw__links_empty(&s->refused))
-		return s->covered;
-	return tkw_wheel_next(s->wheel);
+		next = tkw__min_u64(next, s->covered);
+	return next;
 }
 
 struct tkw__timeout *tkw__shard_any(const struct tkw__shard *s)

@@ -29,7 +29,7 @@ struct tkw__shard {
 	 * in its order, and what comes later waits for the next. */
 	uint64_t covered;
 	struct tkw_wheel *wheel;
-	/* PENDING, and no longer in the wheel: what this turn fires; what was
+	/* PENDING or OWN, not in the wheel: what this turn fires; what was
 	 * scheduled for a tick that is over, for the next turn; and what the
 	 * executor has refused, for the turn of the next tick. */
 	struct tkw_link due;
@@ -45,8 +45,9 @@ struct tkw__shard {
 	/* For stats.h. */
 	uint64_t collected; /* from the wheel */
 	uint64_t rescheduled;
-	uint64_t refusals; /* of the executor */
-	uint64_t turns;    /* shard 0: of the worker */
+	uint64_t refusals;     /* of the executor */
+	uint64_t dropped_told; /* to the log */
+	uint64_t turns;        /* shard 0: of the worker */
 	uint64_t wake_ups; /* shard 0: of the worker, before its last turn */
 	struct tkw_histogram lateness;
 };
@@ -57,7 +58,7 @@ int tkw__shard_init(struct tkw__shard *s, uint32_t number,
 		    const struct tkw_wheel_config *cfg);
 void tkw__shard_fini(struct tkw__shard *s);
 
-/* The timeout that an id names, PENDING, RUNNING or ENDING; else NULL. */
+/* The timeout that an id names, in any state but FREE; else NULL. */
 static inline struct tkw__timeout *tkw__shard_find(const struct tkw__shard *s,
 						   struct tkw__name n)
 {
@@ -92,8 +93,11 @@ void tkw__shard_pull(struct tkw__shard *s, struct tkw__timeout *to);
  * it nearer, so many steps at most. Return true if there is more to do. */
 bool tkw__shard_collect(struct tkw__shard *s, uint64_t tick, uint64_t steps);
 
-/* The refused and the late ones are due now. */
-void tkw__shard_collect_late(struct tkw__shard *s);
+/* The late ones are due now, and the refused ones too if it is another tick. */
+void tkw__shard_collect_late(struct tkw__shard *s, bool refused);
+
+/* What is due counts as refused. */
+void tkw__shard_put_off(struct tkw__shard *s);
 
 /* Put a PENDING timeout, which is nowhere, at the end of one of the lists, with
  * its tick as it is. */

@@ -47,31 +47,32 @@ int tkw_timer_ledger(struct tkw_timer *t, struct tkw_ledger *out)
 	return 0;
 }
 
-int tkw_timer_stats(struct tkw_timer *t, struct tkw_timer_stats *out)
+int tkw_timer_stats(struct tkw_timer *t, struct tkw_stats *out)
 {
 	if (t == NULL || out == NULL)
 		return -EINVAL;
 	if (tkw__is_foreign(t))
 		return -EPERM;
-	*out = (struct tkw_timer_stats){
+	*out = (struct tkw_stats){
 		.refused_full = TKW__LOAD(&t->refused_full, RELAXED),
 		.refused_memory = TKW__LOAD(&t->refused_memory, RELAXED),
 		.refused_stopped = TKW__LOAD(&t->refused_stopped, RELAXED),
 		.slow = TKW__LOAD(&t->watch.slow, RELAXED),
 	};
-	take_all(t);
+	tkw_timer_ledger(t, &out->ledger);
+	/* Only the ledger must be of one moment. */
 	for (uint32_t i = 0; i <= t->shard_mask; i++) {
-		const struct tkw__shard *s = &t->shards[i];
+		struct tkw__shard *s = &t->shards[i];
 
-		add_ledger(&out->ledger, &s->ledger);
+		tkw__lock_take(&s->lock);
 		out->turns += s->turns;
 		out->wake_ups += s->wake_ups;
 		out->refused_by_exec += s->refusals;
 		out->rescheduled += s->rescheduled;
 		out->moved += tkw_wheel_steps(s->wheel) - s->collected;
 		tkw__histogram_merge(&out->lateness, &s->lateness);
+		tkw__lock_drop(&s->lock);
 	}
-	drop_all(t);
 	return 0;
 }
 
@@ -121,7 +122,7 @@ static void say_ledger(struct text *x, const struct tkw_ledger *l,
 	say_count(x, "pending", l->pending, 0);
 }
 
-static void say_refusals(struct text *x, const struct tkw_timer_stats *st)
+static void say_refusals(struct text *x, const struct tkw_stats *st)
 {
 	say(x,
 	    "refused: %llu full, %llu no memory, %llu stopped, %llu by the "
@@ -136,6 +137,31 @@ static void say_refusals(struct text *x, const struct tkw_timer_stats *st)
 	    (unsigned long long)st->turns, (unsigned long long)st->wake_ups,
 	    (unsigned long long)st->slow, (unsigned long long)st->moved,
 	    (unsigned long long)st->rescheduled);
+}
+
+/* By powers of ten; buckets are taken as a whole. */
+static void say_buckets(struct text *x, const struct tkw_histogram *h)
+{
+	int64_t ns = TKW_USEC;
+	uint32_t i = 0;
+
+	while (i < TKW_HISTOGRAM_BUCKETS) {
+		uint32_t end = tkw_histogram_bucket(ns);
+		char time[TKW__TIME_BYTES];
+		uint64_t n = 0;
+
+		if (ns > 1000 * TKW_SEC)
+			end = TKW_HISTOGRAM_BUCKETS;
+		while (i < end)
+			n += h->bucket[i++];
+		tkw__print_time(time, sizeof(time), ns);
+		if (n > 0)
+			say(x, "  %s %-7s %12llu %8.3f %%\n",
+			    ns > 1000 * TKW_SEC ? "more " : "below", time,
+			    (unsigned long long)n,
+			    100 * (double)n / (double)h->count);
+		ns *= 10;
+	}
 }
 
 static void say_lateness(struct text *x, const struct tkw_histogram *h)
@@ -159,6 +185,7 @@ static void say_lateness(struct text *x, const struct tkw_histogram *h)
 		say(x, "%s %s %s", i ? "," : "", rows[i].name, time);
 	}
 	say(x, "\n");
+	say_buckets(x, h);
 }
 
 /* What one shard has, and where. */
@@ -187,7 +214,7 @@ static void say_shard(struct text *x, struct tkw__shard *s)
 }
 
 static void say_timer(struct text *x, struct tkw_timer *t,
-		      const struct tkw_timer_stats *st)
+		      const struct tkw_stats *st)
 {
 	int64_t age_ns = tkw__now(t) - t->created_ns;
 	char tick[TKW__TIME_BYTES];
@@ -205,7 +232,7 @@ static void say_timer(struct text *x, struct tkw_timer *t,
 
 int tkw_timer_dump(struct tkw_timer *t, char *buf, size_t size)
 {
-	struct tkw_timer_stats *st;
+	struct tkw_stats *st;
 	struct text x;
 
 	if (t == NULL || (buf == NULL && size != 0))
@@ -213,7 +240,7 @@ int tkw_timer_dump(struct tkw_timer *t, char *buf, size_t size)
 	if (tkw__is_foreign(t))
 		return -EPERM;
 	/* Not on the stack, which may be a small one. */
-	st = tkw__memory_take(sizeof(*st), _Alignof(struct tkw_timer_stats));
+	st = tkw__memory_take(sizeof(*st), _Alignof(struct tkw_stats));
 	if (st == NULL)
 		return -ENOMEM;
 	tkw_timer_stats(t, st);

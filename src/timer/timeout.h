@@ -5,15 +5,16 @@
  * A record is a cache line. Everything in it is read and written under the lock
  * of its shard.
  *
- * States: FREE -> PENDING -> RUNNING -> FREE      it fired
- *                         -> ENDING  -> FREE      cancelled, or handed over
- *                         -> QUEUED               given to the executor, and
- *                                                 from there as PENDING
- *                            QUEUED -> OWN        the executor gave up on it:
- * for the worker itself; then as PENDING A PENDING one is in the wheel (its
- * entry is linked) or in one of the shard's lists (it is not), an OWN one in
- * one of these, a QUEUED one in its list. RUNNING and ENDING last as long as
- * the caller's function.
+ * States: FREE -> PENDING -> RUNNING -> FREE  it fired
+ *                 PENDING -> ENDING  -> FREE  cancelled, dropped, handed over
+ *                 PENDING -> QUEUED           given to the executor
+ *                 QUEUED  -> PENDING          which refused; rescheduled
+ *                 QUEUED  -> OWN              which gave up: for the worker
+ *
+ * QUEUED and OWN go on as PENDING does, to which all three belong for the user.
+ * A PENDING one is in the wheel (its entry is linked) or in one of the shard's
+ * lists (it is not), an OWN one in one of these, a QUEUED one in its list.
+ * RUNNING and ENDING last as long as the caller's function.
  */
 #ifndef TKW_TIMER_TIMEOUT_H
 #define TKW_TIMER_TIMEOUT_H

@@ -663,6 +663,7 @@ int tkw_timer_cancel_batch(struct tkw_timer *t, const uint64_t *ids,
 {
 	uint64_t shards = 0;
 	int cancelled = 0;
+	int was;
 
 	if (t == NULL || (ids == NULL && count > 0) || count > TKW_BATCH_MAX)
 		return -EINVAL;
@@ -676,10 +677,14 @@ int tkw_timer_cancel_batch(struct tkw_timer *t, const uint64_t *ids,
 		else if (results)
 			results[i] = -ENOENT;
 	}
-	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+	/* Were the thread cancelled in between, the rest would never end. */
+	was = tkw__thread_no_cancel();
+	for (uint32_t i = 0; i <= t->shard_mask && !tkw__is_foreign(t); i++) {
 		if (shards >> i & 1)
 			cancelled += cancel_in_shard(t, &t->shards[i], ids,
 						     count, results);
 	}
-	return cancelled;
+	tkw__thread_restore_cancel(was);
+	/* An on-cancel may have forked, and this be the child. */
+	return tkw__is_foreign(t) ? -EPERM : cancelled;
 }

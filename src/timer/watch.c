@@ -52,11 +52,11 @@ static void tell(const struct tkw_timer *t, uint64_t task, const char *what,
 	t->hooks.log(t->hooks.ctx, line);
 }
 
-void tkw__watch_begin(struct tkw_timer *t, tkw_task_fn *task)
+void tkw__watch_begin(struct tkw_timer *t, tkw_task_fn *task, int64_t now_ns)
 {
 	/* RELEASE pairs with the ACQUIREs of look(). */
 	TKW__STORE(&t->watch.task, (uintptr_t)task, RELEASE);
-	TKW__STORE(&t->watch.since_ns, (uint64_t)tkw__now(t) + 1, RELEASE);
+	TKW__STORE(&t->watch.since_ns, (uint64_t)now_ns + 1, RELEASE);
 }
 
 void tkw__watch_end(struct tkw_timer *t)

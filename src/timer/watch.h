@@ -31,7 +31,7 @@ int tkw__watch_init(struct tkw_timer *t, const struct tkw_timer_config *cfg);
 void tkw__watch_fini(struct tkw_timer *t);
 
 /* Around a task on the worker, if slow_ns is not 0. */
-void tkw__watch_begin(struct tkw_timer *t, tkw_task_fn *task);
+void tkw__watch_begin(struct tkw_timer *t, tkw_task_fn *task, int64_t now_ns);
 void tkw__watch_end(struct tkw_timer *t);
 
 /* The watchdog, if there is to be one. Return  0, or -errno of the thread. */

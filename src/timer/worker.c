@@ -34,8 +34,7 @@
 #include "os/thread.h"
 
 enum {
-	BATCH = 128,       /* entries brought or moved while a lock is held */
-	SEEN_AGO_MAX = 128 /* tasks between two readings of the clock */
+	BATCH = 128 /* entries brought or moved while a lock is held */
 };
 
 /* A task may have forked: then the child, which is here too, goes no further.
@@ -80,13 +79,18 @@ static void call(struct tkw_timer *t, uint64_t id,
 	tkw__frame_leave(&frame);
 }
 
-/* The clock for the statistics, which need not be exact. */
-static void look_at_clock(struct tkw_timer *t)
+/* What time it is, exact if that matters, and else as of the last tick of the
+ * coarse clock, which costs next to nothing. */
+static int64_t look_at_clock(struct tkw_timer *t)
 {
-	if (t->seen_ago++ < SEEN_AGO_MAX)
-		return;
-	t->seen_ns = tkw__now(t);
-	t->seen_ago = 0;
+	int64_t coarse_ns = tkw__clock_coarse();
+
+	if (t->own_clock || t->watch.slow_ns > 0 ||
+	    coarse_ns != t->seen_coarse_ns) {
+		t->seen_ns = tkw__now(t);
+		t->seen_coarse_ns = coarse_ns;
+	}
+	return t->seen_ns;
 }
 
 /* Fire a timeout that is in a list. The lock is held before and after, but not
@@ -95,13 +99,13 @@ static uint64_t run(struct tkw_timer *t, struct tkw__shard *s,
 		    struct tkw__timeout *to)
 {
 	uint64_t id = tkw__shard_id(s, to);
+	int64_t now_ns = look_at_clock(t);
 	void *block;
 
-	look_at_clock(t);
-	begin(t, s, to, t->seen_ns);
+	begin(t, s, to, now_ns);
 	tkw__lock_drop(&s->lock);
 	if (t->watch.slow_ns > 0)
-		tkw__watch_begin(t, to->fn);
+		tkw__watch_begin(t, to->fn, now_ns);
 	call(t, id, to, t->turn_ns);
 	if (tkw__is_foreign(t))
 		return 0;
@@ -148,9 +152,9 @@ static uint64_t refused(struct tkw_timer *t, struct tkw__shard *s, uint64_t id)
 {
 	struct tkw__timeout *to = find_queued(s, id);
 
-	s->refusals++;
 	if (to == NULL)
 		return 0;
+	s->refusals++;
 	switch (t->refusal) {
 	case TKW_REFUSED_RETRY:
 		tkw__shard_pull(s, to);
@@ -173,7 +177,6 @@ static uint64_t submit(struct tkw_timer *t, struct tkw__shard *s,
 	struct tkw__frame frame;
 	int err;
 
-	look_at_clock(t);
 	tkw__links_remove(&to->entry.link);
 	tkw__set_state(to, TKW__QUEUED);
 	tkw__shard_list(&s->queued, to);
@@ -184,6 +187,7 @@ static uint64_t submit(struct tkw_timer *t, struct tkw__shard *s,
 	if (tkw__is_foreign(t))
 		return 0;
 	tkw__lock_take_first(&s->lock);
+	t->refused_in_a_row = err == 0 ? 0 : t->refused_in_a_row + 1;
 	return err == 0 ? 0 : refused(t, s, id);
 }
 
@@ -192,15 +196,24 @@ static uint64_t submit(struct tkw_timer *t, struct tkw__shard *s,
 static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
 {
 	uint64_t fired = 0;
+	uint32_t n = 0;
 
 	while (!tkw__links_empty(&s->due) && !is_stopping(t)) {
 		struct tkw__timeout *to =
 			tkw__timeout_of((struct tkw_entry *)s->due.next);
 
-		if (t->crew && tkw__state(to) != TKW__OWN)
+		if (++n % BATCH == 0) {
+			/* Who is let in may take the first one away. */
+			tkw__lock_let_in(&s->lock);
+		} else if (t->refusal == TKW_REFUSED_RETRY &&
+			   t->refused_in_a_row >= BATCH) {
+			/* All of them need not ask an executor that is full. */
+			tkw__shard_put_off(s);
+		} else if (t->crew && tkw__state(to) != TKW__OWN) {
 			fired += submit(t, s, to);
-		else
+		} else {
 			fired += run(t, s, to);
+		}
 	}
 	return fired;
 }
@@ -243,7 +256,7 @@ static uint64_t abandoned(struct tkw_timer *t, struct tkw__shard *s,
 		return s->covered;
 	case TKW_REFUSED_DROP:
 		drop(t, s, to);
-		return 0; /* to tell of it */
+		return 0; /* for the worker to tell of it */
 	default:
 		tkw__shard_pull(s, to);
 		tkw__set_state(to, TKW__OWN);
@@ -309,8 +322,8 @@ static uint64_t begin_turn(struct tkw_timer *t, uint64_t to)
 		struct tkw__shard *s = &t->shards[i];
 
 		tkw__lock_take_first(&s->lock);
+		tkw__shard_collect_late(s, to >= s->covered);
 		s->covered = to + 1;
-		tkw__shard_collect_late(s);
 		t->next[i] = tkw_wheel_next(s->wheel);
 		tkw__lock_drop(&s->lock);
 	}
@@ -322,9 +335,42 @@ static uint64_t begin_turn(struct tkw_timer *t, uint64_t to)
 	return fired;
 }
 
-/* Let every wheel come up to the end of the turn, where nothing is left. Return
- *  how many timeouts were ever dropped. */
-static uint64_t end_turn(struct tkw_timer *t, uint64_t to)
+/* How many a shard has dropped since it was asked last. The lock is held. */
+static uint64_t take_dropped(struct tkw__shard *s)
+{
+	uint64_t dropped = s->ledger.dropped - s->dropped_told;
+
+	s->dropped_told = s->ledger.dropped;
+	return dropped;
+}
+
+static void tell_dropped(const struct tkw_timer *t, uint64_t dropped)
+{
+	char line[80];
+
+	if (dropped == 0 || t->hooks.log == NULL)
+		return;
+	snprintf(line, sizeof(line),
+		 "tickwheel: the executor refused, and %llu timeouts were "
+		 "dropped",
+		 (unsigned long long)dropped);
+	t->hooks.log(t->hooks.ctx, line);
+}
+
+void tkw__worker_tell_dropped(struct tkw_timer *t)
+{
+	uint64_t dropped = 0;
+
+	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+		tkw__lock_take(&t->shards[i].lock);
+		dropped += take_dropped(&t->shards[i]);
+		tkw__lock_drop(&t->shards[i].lock);
+	}
+	tell_dropped(t, dropped);
+}
+
+/* Let every wheel come up to the end of the turn, where nothing is left. */
+static void end_turn(struct tkw_timer *t, uint64_t to)
 {
 	uint64_t dropped = 0;
 
@@ -333,30 +379,15 @@ static uint64_t end_turn(struct tkw_timer *t, uint64_t to)
 
 		tkw__lock_take_first(&s->lock);
 		tkw__shard_collect(s, to, 0);
+		dropped += take_dropped(s);
 		t->next[i] = tkw__shard_next(s);
-		dropped += s->ledger.dropped;
 		if (i == 0) {
 			s->turns++;
 			s->wake_ups = t->wake_ups;
 		}
 		tkw__lock_drop(&s->lock);
 	}
-	return dropped;
-}
-
-/* Say what was dropped since the last time. */
-static void tell_dropped(struct tkw_timer *t, uint64_t dropped)
-{
-	char line[80];
-
-	if (dropped == t->dropped_told || t->hooks.log == NULL)
-		return;
-	snprintf(line, sizeof(line),
-		 "tickwheel: the executor refused, and %llu timeouts were "
-		 "dropped",
-		 (unsigned long long)(dropped - t->dropped_told));
-	t->dropped_told = dropped;
-	t->hooks.log(t->hooks.ctx, line);
+	tell_dropped(t, dropped);
 }
 
 uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next)
@@ -367,7 +398,8 @@ uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next)
 
 	t->turn_ns = tkw__now(t);
 	t->seen_ns = t->turn_ns;
-	t->seen_ago = 0;
+	t->seen_coarse_ns = tkw__clock_coarse();
+	t->refused_in_a_row = 0;
 	to = (uint64_t)t->turn_ns / t->tick_ns;
 	fired = begin_turn(t, to);
 	while ((tick = least_next(t)) <= to && !is_stopping(t)) {
@@ -377,7 +409,7 @@ uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next)
 		}
 	}
 	if (!tkw__is_foreign(t))
-		tell_dropped(t, end_turn(t, to));
+		end_turn(t, to);
 	*next = least_next(t);
 	return fired;
 }

@@ -26,6 +26,11 @@ int64_t tkw__clock_now(bool boottime)
 	return explore_now();
 }
 
+int64_t tkw__clock_coarse(void)
+{
+	return explore_now();
+}
+
 int tkw__alarm_init(struct tkw__alarm *a, bool boottime)
 {
 	(void)boottime;

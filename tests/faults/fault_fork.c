@@ -259,15 +259,18 @@ static void fault_29_a_task_forks(void **state)
 	fault_pump_close(&p);
 }
 
-/* Forks and returns, in both processes. */
+/* Forks at the first call, and returns, in both processes. */
 struct brancher {
 	struct tkw_timer *t;
-	pid_t child; /* 0 in the child */
+	pid_t child; /* 0 in the child; -1: not yet */
+	unsigned calls;
 };
 
 static void branch(struct brancher *b)
 {
-	b->child = fork_child();
+	b->calls++;
+	if (b->child == -1)
+		b->child = fork_child();
 }
 
 static void branch_in_task(void *arg, const struct tkw_firing *f)
@@ -288,7 +291,7 @@ static void end_branch(const struct brancher *b)
 {
 	if (b->child == 0) {
 		expect_inert(b->t, 1);
-		must(fired <= 1 && cancelled == 0);
+		must(fired <= 1 && cancelled == 0 && b->calls == 1);
 		must(tkw_timer_destroy(b->t) == 0);
 		_exit(0);
 	}
@@ -304,8 +307,7 @@ static struct tkw_timer *with_two_due(struct brancher *b,
 	fired = 0;
 	cancelled = 0;
 	must(tkw_timer_create(&t, cfg) == 0);
-	b->t = t;
-	b->child = -1;
+	*b = (struct brancher){ .t = t, .child = -1 };
 	must(tkw_timer_schedule_at(t, &task, 0, NULL) == 0);
 	must(tkw_timer_schedule_at(t, &counted, 0, NULL) == 0);
 	return t;
@@ -390,42 +392,109 @@ static void branch_in_on_cancel(void *arg)
 	branch(arg);
 }
 
-/* SPEC 6.7, fault 29: from an on-cancel of a cancel, from a visitor, and from
- * the on-cancel that follows it. */
-static void fault_29_a_child_returns_from_other_callbacks(void **state)
+static struct tkw_timer *open_for(struct brancher *b)
 {
 	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
 					      .drive = TKW_DRIVE_MANUAL };
-	struct brancher b = { .child = -1 };
+	struct tkw_timer *t;
+
+	fired = 0;
+	cancelled = 0;
+	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
+	*b = (struct brancher){ .t = t, .child = -1 };
+	return t;
+}
+
+/* SPEC 6.7, fault 29 */
+static void fault_29_a_child_returns_from_an_on_cancel(void **state)
+{
+	struct brancher b;
 	const struct tkw_task task = { .fn = count,
 				       .arg = &b,
 				       .on_cancel = branch_in_on_cancel };
-	struct tkw_timer *t;
+	struct tkw_timer *t = open_for(&b);
 	uint64_t id;
+
+	(void)state;
+	must(tkw_timer_schedule(t, &task, 0, &id) == 0);
+	must(tkw_timer_cancel(t, id) == 0);
+	end_branch(&b);
+	assert_int_equal(fault_ledger(t).cancelled, 1);
+	assert_int_equal(tkw_timer_destroy(t), 0);
+}
+
+/* SPEC 6.7, fault 29: what is left is the parent's alone, whether the child
+ * comes from the visitor or from the on-cancel. */
+static void fault_29_a_child_returns_from_a_stop(void **state)
+{
+	tkw_visit_fn *const visitors[] = { branch_in_visitor, NULL };
+	struct brancher b;
+	const struct tkw_task task = { .fn = count,
+				       .arg = &b,
+				       .on_cancel = branch_in_on_cancel };
+	size_t i;
+	int said;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		struct tkw_timer *t = open_for(&b);
+
+		must(tkw_timer_schedule(t, &task, 0, NULL) == 0);
+		must(tkw_timer_schedule(t, &task, 0, NULL) == 0);
+		said = tkw_timer_stop(t, visitors[i], &b);
+		must(said == (b.child == 0 ? -EPERM : 0));
+		end_branch(&b);
+		assert_int_equal(b.calls, visitors[i] ? 4 : 2);
+		assert_int_equal(fault_ledger(t).handed_over, 2);
+		assert_int_equal(tkw_timer_destroy(t), 0);
+	}
+}
+
+struct placed {
+	struct brancher *b;
+	uint64_t id;
+};
+
+static void *place_one(void *arg)
+{
+	struct placed *p = arg;
+	const struct tkw_task task = { .fn = count,
+				       .arg = p->b,
+				       .on_cancel = branch_in_on_cancel };
+
+	must(tkw_timer_schedule(p->b->t, &task, 3600 * TKW_SEC, &p->id) == 0);
+	return NULL;
+}
+
+/* SPEC 3.8, 6.7, fault 29: threads that are made one after the other have
+ * different shards. */
+static void fault_29_a_child_returns_from_a_batch(void **state)
+{
+	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
+					      .shards = 2 };
+	struct brancher b = { .child = -1 };
+	struct placed placed[2] = { { .b = &b }, { .b = &b } };
+	uint64_t ids[2];
+	pthread_t thread;
+	int said;
+	int i;
 
 	(void)state;
 	fired = 0;
 	cancelled = 0;
-	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
-	b.t = t;
-	must(tkw_timer_schedule(t, &task, 0, &id) == 0);
-	must(tkw_timer_cancel(t, id) == 0);
+	assert_int_equal(tkw_timer_create(&b.t, &cfg), 0);
+	for (i = 0; i < 2; i++) {
+		fault_spawn(&thread, place_one, &placed[i]);
+		fault_join(thread);
+		ids[i] = placed[i].id;
+	}
+	assert_true(ids[0] >> 56 != ids[1] >> 56);
+	said = tkw_timer_cancel_batch(b.t, ids, 2, NULL);
+	must(said == (b.child == 0 ? -EPERM : 2));
 	end_branch(&b);
-	must(tkw_timer_schedule(t, &task, 0, &id) == 0);
-	must(tkw_timer_stop(t, NULL, NULL) == 0);
-	end_branch(&b);
-	assert_int_equal(fault_ledger(t).cancelled, 1);
-	assert_int_equal(fault_ledger(t).handed_over, 1);
-	assert_int_equal(tkw_timer_destroy(t), 0);
-
-	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
-	b.t = t;
-	must(tkw_timer_schedule(t, &counted, 0, &id) == 0);
-	must(tkw_timer_stop(t, branch_in_visitor, &b) == 0);
-	end_branch(&b);
-	assert_int_equal(cancelled, 1);
-	assert_int_equal(fault_ledger(t).handed_over, 1);
-	assert_int_equal(tkw_timer_destroy(t), 0);
+	assert_int_equal(b.calls, 2);
+	assert_int_equal(fault_ledger(b.t).cancelled, 2);
+	assert_int_equal(tkw_timer_destroy(b.t), 0);
 }
 
 /* --- a fork while a lock is held ---------------------------------------- */
@@ -754,7 +823,9 @@ int main(void)
 			fault_29_a_child_returns_from_a_task_in_a_turn),
 		cmocka_unit_test(
 			fault_29_a_child_returns_from_a_task_of_the_worker),
-		cmocka_unit_test(fault_29_a_child_returns_from_other_callbacks),
+		cmocka_unit_test(fault_29_a_child_returns_from_an_on_cancel),
+		cmocka_unit_test(fault_29_a_child_returns_from_a_stop),
+		cmocka_unit_test(fault_29_a_child_returns_from_a_batch),
 		FAULT_BOTH(fault_29_a_fork_finds_the_timer_half_changed),
 		cmocka_unit_test(fault_29_a_fork_finds_the_timer_half_started),
 		FAULT_BOTH(fault_29_forks_among_busy_threads),

@@ -60,6 +60,20 @@ static int64_t jumping_now(void *ctx)
 	return fault_monotonic_ns() + atomic_load(&h->jump_ns);
 }
 
+/* The number that follows these words, which are here; go on behind it. */
+static unsigned long long number_after(const char **at, const char *words)
+{
+	unsigned long long number;
+	char *end;
+
+	must(strncmp(*at, words, strlen(words)) == 0);
+	*at += strlen(words);
+	number = strtoull(*at, &end, 10);
+	must(end > *at);
+	*at = end;
+	return number;
+}
+
 /* What is pending, and is not in the wheel, by the dump of a timer that has one
  * shard. */
 static unsigned long not_in_wheel(struct tkw_timer *t)
@@ -72,8 +86,8 @@ static unsigned long not_in_wheel(struct tkw_timer *t)
 	must(tkw_timer_dump(t, text, sizeof(text)) > 0);
 	line = strstr(text, "shard 0:");
 	must(line != NULL);
-	must(sscanf(line, "shard 0: %llu pending, %llu of them", &pending,
-		    &inside) == 2);
+	pending = number_after(&line, "shard 0: ");
+	inside = number_after(&line, " pending, ");
 	must(inside <= pending);
 	return (unsigned long)(pending - inside);
 }
@@ -168,8 +182,9 @@ static void gather(struct herd *h, int64_t deadline_ns)
 	size_t i;
 
 	while (done < h->count) {
-		n = h->count - done < TKW_BATCH_MAX ? h->count - done
-						    : TKW_BATCH_MAX;
+		n = TKW_BATCH_MAX;
+		if (n > h->count - done)
+			n = h->count - done;
 		for (i = 0; i < n; i++)
 			items[i] = (struct tkw_batch_item){
 				.task = { .fn = stampede,
@@ -232,10 +247,11 @@ static void hold_pool(struct herd *h)
 }
 
 static void open_herd(struct herd *h, void **state, unsigned long count,
-		      struct tkw_timer_config *cfg)
+		      const struct tkw_timer_config *cfg)
 {
 	struct tkw_timer_hooks hooks = { .now = jumping_now };
 	const struct tkw_exec through = { submit_through, h };
+	struct tkw_timer_config c = *cfg;
 
 	memset(h, 0, sizeof(*h));
 	h->count = count;
@@ -248,14 +264,14 @@ static void open_herd(struct herd *h, void **state, unsigned long count,
 	must(pthread_cond_init(&h->changed, NULL) == 0);
 	fault_memory_hooks(&h->memory, &hooks);
 	only = h;
-	cfg->shards = 1;
-	cfg->hooks = &hooks;
+	c.shards = 1;
+	c.hooks = &hooks;
 	if (cfg->exec) {
 		h->inner = *cfg->exec;
-		cfg->exec = &through;
+		c.exec = &through;
 		hold_pool(h);
 	}
-	fault_pump_open(&h->pump, fault_drive(state), cfg);
+	fault_pump_open(&h->pump, fault_drive(state), &c);
 }
 
 static void close_herd(struct herd *h)
@@ -288,10 +304,10 @@ static void expect_all(struct herd *h, unsigned long at_first)
 }
 
 static void run_herd(void **state, unsigned long count,
-		     struct tkw_timer_config *cfg)
+		     const struct tkw_timer_config *cfg)
 {
 	static struct herd h;
-	struct tkw_timer_stats st;
+	struct tkw_stats st;
 	unsigned long at_first;
 	int64_t deadline_ns;
 	pthread_t other;
@@ -333,7 +349,7 @@ static unsigned long herd_of(void **state)
 /* SPEC 1.8, 4.4, fault 35 */
 static void fault_35_a_herd_on_the_worker_shuts_nobody_out(void **state)
 {
-	struct tkw_timer_config cfg = { .tick_ns = TKW_MSEC };
+	const struct tkw_timer_config cfg = { .tick_ns = TKW_MSEC };
 
 	run_herd(state, herd_of(state), &cfg);
 }
@@ -341,8 +357,8 @@ static void fault_35_a_herd_on_the_worker_shuts_nobody_out(void **state)
 /* The same on the other engine, where they wait in one slot for their round. */
 static void fault_35_a_herd_in_a_hashed_ring_shuts_nobody_out(void **state)
 {
-	struct tkw_timer_config cfg = { .tick_ns = TKW_MSEC,
-					.engine = TKW_WHEEL_HASHED };
+	const struct tkw_timer_config cfg = { .tick_ns = TKW_MSEC,
+					      .engine = TKW_WHEEL_HASHED };
 
 	run_herd(state, SMALL_HERD, &cfg);
 }

@@ -391,7 +391,7 @@ static void put_worker_to_sleep(struct timer_bed *b)
 static void test_timer_batch_wakes_the_worker_once(void **state)
 {
 	struct tkw_batch_item items[1000];
-	struct tkw_timer_stats st;
+	struct tkw_stats st;
 	struct timer_bed b;
 	unsigned before;
 	size_t i;
@@ -713,7 +713,7 @@ static size_t live_of(struct bed_memory *m)
 static bool refuse_nth(struct timer_bed *b, struct bed_memory *m, size_t n)
 {
 	const size_t at_first = live_of(m);
-	struct tkw_timer_stats st;
+	struct tkw_stats st;
 	struct tkw_ledger before;
 	struct tkw_ledger after;
 	size_t twice;
@@ -832,7 +832,6 @@ enum {
 };
 
 struct from_task {
-	struct timer_bed *b;
 	struct tkw_batch_item items[FROM_TASK];
 	uint64_t ids[FROM_TASK + 1];
 	int scheduled;
@@ -855,7 +854,7 @@ static void schedule_and_cancel(void *arg, const struct tkw_firing *firing)
 /* SPEC 3.8, 3.1, 4.6 */
 static void test_timer_batch_from_a_task(struct timer_bed *b)
 {
-	struct from_task f = { .b = b, .scheduled = 77 };
+	struct from_task f = { .scheduled = 77 };
 	const struct tkw_task task = { .fn = schedule_and_cancel, .arg = &f };
 	uint64_t i;
 
@@ -957,6 +956,7 @@ static void one_of_each(struct timer_bed *b, uint64_t running,
 /* SPEC 3.8, 5.2 */
 static void test_timer_batch_cancel_says_of_each_what_it_is(struct timer_bed *b)
 {
+	const bool by_hand = b->drive == TKW_DRIVE_MANUAL;
 	struct gate g = GATE_INIT;
 	const struct tkw_task task = { .fn = pass_gate, .arg = &g };
 	uint64_t ids[KINDS];
@@ -966,14 +966,14 @@ static void test_timer_batch_cancel_says_of_each_what_it_is(struct timer_bed *b)
 	int cancelled;
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, &running), 0);
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (by_hand)
 		assert_int_equal(pthread_create(&turner, NULL, turn_once, b),
 				 0);
 	gate_wait_inside(&g);
 	one_of_each(b, running, ids);
 	cancelled = tkw_timer_cancel_batch(b->t, ids, KINDS, results);
 	gate_open(&g);
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (by_hand)
 		assert_int_equal(pthread_join(turner, NULL), 0);
 	assert_int_equal(cancelled, 3);
 	assert_memory_equal(results, said, sizeof(said));
@@ -1108,6 +1108,7 @@ static void run_crew(struct timer_bed *b, struct crew crew[CREW],
 static void test_timer_batch_cancel_over_all_shards(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = CREW };
+	const size_t all = (size_t)CREW * EACH;
 	static struct crew crew[CREW];
 	uint64_t shards = 0;
 	size_t i;
@@ -1116,7 +1117,7 @@ static void test_timer_batch_cancel_over_all_shards(struct timer_bed *b)
 	for (i = 0; i < CREW; i++)
 		fill(b, crew[i].items, EACH, i * EACH, HOUR_NS);
 	run_crew(b, crew, schedule_a_batch);
-	for (i = 0; i < CREW * EACH; i++) {
+	for (i = 0; i < all; i++) {
 		many_ids[i] = crew[i % CREW].ids[i / CREW];
 		shards |= UINT64_C(1) << (many_ids[i] >> 56);
 		many_results[i] = 77;
@@ -1124,16 +1125,16 @@ static void test_timer_batch_cancel_over_all_shards(struct timer_bed *b)
 	/* Their numbers were different ones. */
 	assert_int_equal((shards & (shards - 1)) != 0,
 			 b->drive == TKW_DRIVE_THREAD);
-	bed_assert_ledger(b, CREW * EACH);
-	many_ids[CREW * EACH] = UINT64_C(63) << 56 | (many_ids[0] & 0xffffff);
-	assert_int_equal(tkw_timer_cancel_batch(b->t, many_ids, CREW * EACH + 1,
-						many_results),
-			 CREW * EACH);
-	for (i = 0; i < CREW * EACH; i++) {
+	bed_assert_ledger(b, all);
+	many_ids[all] = UINT64_C(63) << 56 | (many_ids[0] & 0xffffff);
+	assert_int_equal(
+		tkw_timer_cancel_batch(b->t, many_ids, all + 1, many_results),
+		all);
+	for (i = 0; i < all; i++) {
 		assert_int_equal(many_results[i], 0);
 		assert_int_equal(bed_cancelled_times(b, i), 1);
 	}
-	assert_int_equal(many_results[CREW * EACH], -ENOENT);
+	assert_int_equal(many_results[all], -ENOENT);
 	bed_assert_ledger(b, 0);
 }
 BED_TEST(test_timer_batch_cancel_over_all_shards)
@@ -1347,7 +1348,7 @@ test_timer_batch_cancels_race_fires_and_each_other(struct timer_bed *b)
 		bed_assert_ledger(b, 0);
 	}
 	assert_int_equal(ledger_of(b).accepted,
-			 RACE * RACE_ROUNDS + b->markers);
+			 (size_t)RACE * RACE_ROUNDS + b->markers);
 	pthread_barrier_destroy(&r.begin);
 }
 BED_TEST(test_timer_batch_cancels_race_fires_and_each_other)
@@ -1394,7 +1395,7 @@ test_timer_batches_of_many_threads_fill_the_limit(struct timer_bed *b)
 			fill_plain(crew[i].items, SEVEN, HOUR_NS);
 		run_crew(b, crew, schedule_sevens);
 		assert_int_equal(batches_taken, 1000 / SEVEN);
-		bed_assert_ledger(b, 1000 / SEVEN * SEVEN);
+		bed_assert_ledger(b, UINT64_C(1000) / SEVEN * SEVEN);
 	}
 }
 BED_TEST(test_timer_batches_of_many_threads_fill_the_limit)

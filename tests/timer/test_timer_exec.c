@@ -1197,6 +1197,54 @@ static void test_exec_refused_delays_no_other(struct timer_bed *b)
 }
 BED_TEST(test_exec_refused_delays_no_other)
 
+/* SPEC 4.8: in the tick in which it was refused it is not offered again. */
+static void test_exec_refused_waits_for_another_tick(struct timer_bed *b)
+{
+	open_collector(b, TKW_REFUSED_RETRY);
+	answer_with(-EAGAIN);
+	bed_schedule(b, 1, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	await_offered(1);
+	bed_schedule(b, 2, 0);
+	tick(b, 0);
+	await_offered(2);
+	assert_int_equal(offered(), 2);
+	answer_with(0);
+	tick(b, TKW_MSEC);
+	await_collected(2);
+	assert_int_equal(offered(), 4);
+	close_collector(b);
+}
+BED_TEST(test_exec_refused_waits_for_another_tick)
+
+/* SPEC 4.8, fault 39: an executor that is full is not asked by each of a
+ * crowd; and none is lost. */
+static void test_exec_refused_crowd_asks_a_few_times(struct timer_bed *b)
+{
+	enum {
+		CROWD = 2000
+	};
+	size_t i;
+
+	open_collector(b, TKW_REFUSED_RETRY);
+	answer_with(-EAGAIN);
+	for (i = 0; i < CROWD; i++)
+		bed_schedule(b, i, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	await_offered(128);
+	bed_assert_ledger(b, CROWD);
+	assert_int_equal(offered(), 128);
+	answer_with(0);
+	tick(b, TKW_MSEC);
+	await_collected(CROWD);
+	for (i = 0; i < CROWD; i++)
+		run_job(i);
+	bed_assert_ledger(b, 0);
+	assert_int_equal(b->fired_count, CROWD);
+	close_collector(b);
+}
+BED_TEST(test_exec_refused_crowd_asks_a_few_times)
+
 /* --- refused: drop ------------------------------------------------------ */
 
 /* SPEC 4.8, 5.6: counted, and reported once in a turn. */
@@ -1907,6 +1955,8 @@ int main(void)
 		BED_TESTS(test_exec_refused_is_offered_again),
 		BED_TESTS(test_exec_refused_can_be_cancelled_and_moved),
 		BED_TESTS(test_exec_refused_delays_no_other),
+		BED_TESTS(test_exec_refused_waits_for_another_tick),
+		BED_TESTS(test_exec_refused_crowd_asks_a_few_times),
 		BED_TESTS(test_exec_refused_is_dropped),
 		BED_TESTS(test_exec_drop_calls_on_the_worker),
 		BED_TESTS(test_exec_abandoned_is_offered_again),

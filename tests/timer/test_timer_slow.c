@@ -66,7 +66,7 @@ static void assert_told(struct timer_bed *b, size_t count, const char *name,
 
 static uint64_t slow_of(struct timer_bed *b)
 {
-	static struct tkw_timer_stats st;
+	static struct tkw_stats st;
 
 	assert_int_equal(tkw_timer_stats(b->t, &st), 0);
 	return st.slow;
@@ -184,7 +184,7 @@ static void test_timer_slow_limit_is_any_positive_one(struct timer_bed *b)
 	run_one(&w, slow_task_with_a_name);
 	assert_told(b, 1, "slow_task_with_a_name", "ran for 2 ns");
 	open_with(b, INT64_MAX);
-	w.takes_ns = 1000 * 3600 * TKW_SEC;
+	w.takes_ns = INT64_C(1000) * 3600 * TKW_SEC;
 	run_one(&w, slow_task_with_a_name);
 	assert_int_equal(lines_of(b), 1);
 	assert_int_equal(slow_of(b), 0);
@@ -624,7 +624,7 @@ static void test_timer_without_a_watchdog_has_one_thread(void **state)
 static void assert_cannot_start(struct timer_bed *b, unsigned fail_at)
 {
 	const struct tkw_batch_item item = { bed_task(b, 9), 0 };
-	static struct tkw_timer_stats st;
+	static struct tkw_stats st;
 	uint64_t id = 5;
 
 	makers.calls = 0;

@@ -242,14 +242,16 @@ static void test_10_1_slots_of_all_rings_at_once(void **state)
 static void test_10_1_slots_fill_one_by_one(void **state)
 {
 	struct bed *b = *state;
-	uint64_t many =
-		b->shape.slots < BED_ENTRIES ? b->shape.slots : BED_ENTRIES;
-	uint32_t i;
+	uint64_t many = BED_ENTRIES;
+	uint32_t i = 0;
 
-	for (i = 0; i < many; i++) {
+	if (many > b->shape.slots)
+		many = b->shape.slots;
+	do {
 		bed_add(b, i, i);
-		assert_int_equal(tkw_wheel_slots_used(b->w, 0), i + 1);
-	}
+		i++;
+		assert_int_equal(tkw_wheel_slots_used(b->w, 0), i);
+	} while (i < many);
 	/* More of them in a slot make no difference. */
 	for (; i < BED_ENTRIES; i++)
 		bed_add(b, i, i % many);
