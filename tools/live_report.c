@@ -157,14 +157,14 @@ enum {
 	BAR = 40 /* columns */
 };
 
-/* "     < 1 ms  ███████   63.2 %" */
+/* "     < 1 ms  #######   63.2 %" */
 static void put_bar(struct screen *s, const char *name, double share)
 {
 	unsigned length = (unsigned)(share * BAR + 0.5);
 
 	screen_putf(s, SCREEN_PLAIN, "          %8s  ", name);
 	for (unsigned i = 0; i < BAR; i++)
-		screen_put(s, SCREEN_GREEN, i < length ? "█" : " ");
+		screen_put(s, SCREEN_GREEN, i < length ? "#" : " ");
 	screen_putf(s, SCREEN_PLAIN, "%6.2f %%", 100 * share);
 	screen_end_line(s);
 }
