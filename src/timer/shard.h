@@ -29,7 +29,11 @@ struct tkw__shard {
 	 * in its order, and what comes later waits for the next. */
 	uint64_t covered;
 	struct tkw_wheel *wheel;
-	/* PENDING or OWN, not in the wheel: what this turn fires; what was
+	struct tkw_ledger ledger;
+	struct tkw__slab slab;
+	/* So far two lines, and all that a schedule or a cancel needs.
+	 *
+	 * PENDING or OWN, not in the wheel: what this turn fires; what was
 	 * scheduled for a tick that is over, for the next turn; and what the
 	 * executor has refused, for the turn of the next tick. */
 	struct tkw_link due;
@@ -37,10 +41,8 @@ struct tkw__shard {
 	struct tkw_link refused;
 	/* QUEUED: the executor has them. */
 	struct tkw_link queued;
-	struct tkw_ledger ledger;
 	uint32_t waiters;      /* for a task or an on-cancel to end */
 	struct tkw__a32 ended; /* counts up when one has, if someone waits */
-	struct tkw__slab slab;
 	size_t wheel_bytes;
 	/* For stats.h. */
 	uint64_t collected; /* from the wheel */
