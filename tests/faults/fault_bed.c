@@ -114,7 +114,7 @@ void fault_join(pthread_t thread)
 	must(pthread_join(thread, NULL) == 0);
 }
 
-static void give_way(void)
+void fault_give_way(void)
 {
 	const struct timespec moment = { 0, 50000 };
 
@@ -124,13 +124,13 @@ static void give_way(void)
 void fault_await(atomic_ulong *counter, unsigned long least)
 {
 	while (atomic_load(counter) < least)
-		give_way();
+		fault_give_way();
 }
 
 void fault_throttle(atomic_ulong *made, atomic_ulong *done, unsigned long most)
 {
 	while (atomic_load(made) > atomic_load(done) + most)
-		give_way();
+		fault_give_way();
 }
 
 /* The letter after the name in parentheses, which may hold anything. */
@@ -158,7 +158,7 @@ static char thread_state(pid_t tid)
 void fault_await_sleep(pid_t tid, atomic_bool *over)
 {
 	while (!atomic_load(over) && thread_state(tid) != 'S')
-		give_way();
+		fault_give_way();
 }
 
 /* --- memory ------------------------------------------------------------ */

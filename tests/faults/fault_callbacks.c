@@ -430,7 +430,7 @@ static void hold(void *arg, const struct tkw_firing *f)
 	fault_gate_open(&h->running);
 	for (w = h->waiters; w < h->waiters + WAITERS; w++) {
 		while (!atomic_load(&w->called))
-			usleep(50);
+			fault_give_way();
 		fault_await_sleep(atomic_load(&w->tid), &w->came_back);
 	}
 	for (w = h->waiters; w < h->waiters + WAITERS; w++)
