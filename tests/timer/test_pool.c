@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gate.h"
+
 /* clang has a way of its own to say what gcc defines. */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
@@ -217,47 +219,6 @@ static void trust_system(void)
 
 /* --- gates, and jobs that are written down ------------------------------ */
 
-/* Shut until opened; it knows how many have come to it. */
-struct gate {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	unsigned came;
-	bool open;
-};
-
-#define GATE_INIT                                                              \
-	{                                                                      \
-		.lock = PTHREAD_MUTEX_INITIALIZER,                             \
-		.changed = PTHREAD_COND_INITIALIZER                            \
-	}
-
-static void gate_pass(struct gate *g)
-{
-	pthread_mutex_lock(&g->lock);
-	g->came++;
-	pthread_cond_broadcast(&g->changed);
-	while (!g->open)
-		pthread_cond_wait(&g->changed, &g->lock);
-	pthread_mutex_unlock(&g->lock);
-}
-
-static void gate_open(struct gate *g)
-{
-	pthread_mutex_lock(&g->lock);
-	g->open = true;
-	pthread_cond_broadcast(&g->changed);
-	pthread_mutex_unlock(&g->lock);
-}
-
-/* Wait until so many have come. */
-static void gate_await(struct gate *g, unsigned least)
-{
-	pthread_mutex_lock(&g->lock);
-	while (g->came < least)
-		pthread_cond_wait(&g->changed, &g->lock);
-	pthread_mutex_unlock(&g->lock);
-}
-
 enum {
 	ROOM = 1 << 17
 };
@@ -424,30 +385,11 @@ static void join(pthread_t thread)
 	must(pthread_join(thread, NULL) == 0);
 }
 
-static bool is_asleep(pid_t tid)
-{
-	char text[512];
-	const char *state;
-	size_t n;
-	FILE *f;
-
-	snprintf(text, sizeof(text), "/proc/self/task/%d/stat", (int)tid);
-	f = fopen(text, "r");
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	/* "TID (NAME) STATE ..." */
-	state = strrchr(text, ')');
-	return state && state[1] == ' ' && state[2] == 'S';
-}
-
 static void wait_asleep(pid_t tid)
 {
 	const struct timespec moment = { 0, 50000 };
 
-	while (!is_asleep(tid))
+	while (!bed_is_asleep(tid))
 		nanosleep(&moment, NULL);
 }
 

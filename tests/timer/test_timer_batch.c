@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gate.h"
+
 #include "tickwheel/stats.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -877,46 +879,10 @@ BED_TEST(test_timer_batch_from_a_task)
 /* --- cancel -------------------------------------------------------------- */
 
 /* Where a task waits until it is let go. */
-struct gate {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool inside;
-	bool open;
-};
-
-#define GATE_INIT                                                              \
-	{                                                                      \
-		PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false,    \
-			false                                                  \
-	}
-
 static void pass_gate(void *arg, const struct tkw_firing *firing)
 {
-	struct gate *g = arg;
-
 	(void)firing;
-	pthread_mutex_lock(&g->lock);
-	g->inside = true;
-	pthread_cond_broadcast(&g->changed);
-	while (!g->open)
-		pthread_cond_wait(&g->changed, &g->lock);
-	pthread_mutex_unlock(&g->lock);
-}
-
-static void gate_wait_inside(struct gate *g)
-{
-	pthread_mutex_lock(&g->lock);
-	while (!g->inside)
-		pthread_cond_wait(&g->changed, &g->lock);
-	pthread_mutex_unlock(&g->lock);
-}
-
-static void gate_open(struct gate *g)
-{
-	pthread_mutex_lock(&g->lock);
-	g->open = true;
-	pthread_cond_broadcast(&g->changed);
-	pthread_mutex_unlock(&g->lock);
+	gate_pass(arg);
 }
 
 static void *turn_once(void *arg)
@@ -969,7 +935,7 @@ static void test_timer_batch_cancel_says_of_each_what_it_is(struct timer_bed *b)
 	if (by_hand)
 		assert_int_equal(pthread_create(&turner, NULL, turn_once, b),
 				 0);
-	gate_wait_inside(&g);
+	gate_await(&g, 1);
 	one_of_each(b, running, ids);
 	cancelled = tkw_timer_cancel_batch(b->t, ids, KINDS, results);
 	gate_open(&g);

@@ -124,25 +124,6 @@ static void run_end(struct runner *r)
 		pthread_join(r->thread, NULL);
 }
 
-static bool is_asleep(pid_t tid)
-{
-	char text[512];
-	const char *state;
-	size_t n;
-	FILE *f;
-
-	snprintf(text, sizeof(text), "/proc/self/task/%d/stat", (int)tid);
-	f = fopen(text, "r");
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	/* "TID (NAME) STATE ..." */
-	state = strrchr(text, ')');
-	return state && state[1] == ' ' && state[2] == 'S';
-}
-
 /*
  * Opens a gate when a call that should wait for it has gone to sleep. If the
  * call returns without having waited, nobody has opened the gate: over is 0.
@@ -160,7 +141,7 @@ static void *open_when_asleep(void *arg)
 	struct opener *o = arg;
 
 	sem_take(&o->go);
-	while (!atomic_load(&o->returned) && !is_asleep(o->tid))
+	while (!atomic_load(&o->returned) && !bed_is_asleep(o->tid))
 		sched_yield();
 	sem_post(&o->g->open);
 	return NULL;
@@ -528,7 +509,7 @@ static void test_timer_many_wait_for_one_task(struct timer_bed *b)
 						wait_with_others, &waiters[i]),
 				 0);
 		sem_take(&waiters[i].here);
-		while (!is_asleep(waiters[i].tid))
+		while (!bed_is_asleep(waiters[i].tid))
 			sched_yield();
 	}
 	sem_post(&g.open);

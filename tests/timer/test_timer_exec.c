@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gate.h"
+
 /* Not cmocka's: an assert of its own cannot leave a thread that is not the
  * test's, nor a task. */
 #define must(condition)                                                        \
@@ -33,47 +35,6 @@ static _Noreturn void must_fail(int line, const char *condition)
 }
 
 /* --- gates and threads -------------------------------------------------- */
-
-/* Shut until opened; it knows how many have come to it. */
-struct gate {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	unsigned came;
-	bool open;
-};
-
-#define GATE_INIT                                                              \
-	{                                                                      \
-		.lock = PTHREAD_MUTEX_INITIALIZER,                             \
-		.changed = PTHREAD_COND_INITIALIZER                            \
-	}
-
-static void gate_pass(struct gate *g)
-{
-	pthread_mutex_lock(&g->lock);
-	g->came++;
-	pthread_cond_broadcast(&g->changed);
-	while (!g->open)
-		pthread_cond_wait(&g->changed, &g->lock);
-	pthread_mutex_unlock(&g->lock);
-}
-
-static void gate_open(struct gate *g)
-{
-	pthread_mutex_lock(&g->lock);
-	g->open = true;
-	pthread_cond_broadcast(&g->changed);
-	pthread_mutex_unlock(&g->lock);
-}
-
-/* Wait until so many have come. */
-static void gate_await(struct gate *g, unsigned least)
-{
-	pthread_mutex_lock(&g->lock);
-	while (g->came < least)
-		pthread_cond_wait(&g->changed, &g->lock);
-	pthread_mutex_unlock(&g->lock);
-}
 
 static void spawn(pthread_t *thread, void *(*run)(void *), void *arg)
 {
@@ -111,10 +72,7 @@ static void wait_a_moment(void)
 
 static void wait_asleep(pid_t tid)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
-	while (state_in(path) != 'S')
+	while (!bed_is_asleep(tid))
 		wait_a_moment();
 }
 

@@ -91,28 +91,9 @@ static void drive_until(struct timer_bed *b, sem_t *s)
 		assert_true(tkw_timer_turn(b->t, NULL) >= 0);
 }
 
-static bool is_asleep(pid_t tid)
-{
-	char text[512];
-	const char *state;
-	size_t n;
-	FILE *f;
-
-	snprintf(text, sizeof(text), "/proc/self/task/%d/stat", (int)tid);
-	f = fopen(text, "r");
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	/* "TID (NAME) STATE ..." */
-	state = strrchr(text, ')');
-	return state && state[1] == ' ' && state[2] == 'S';
-}
-
 static void wait_asleep(pid_t tid)
 {
-	while (!is_asleep(tid))
+	while (!bed_is_asleep(tid))
 		sched_yield();
 }
 

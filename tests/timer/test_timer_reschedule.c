@@ -56,23 +56,8 @@ static void sem_take(sem_t *s)
 
 static void wait_asleep(pid_t tid)
 {
-	char text[512];
-	const char *state = NULL;
-	size_t n;
-	FILE *f;
-
-	while (!state || state[1] != ' ' || state[2] != 'S') {
+	while (!bed_is_asleep(tid))
 		sched_yield();
-		snprintf(text, sizeof(text), "/proc/self/task/%d/stat",
-			 (int)tid);
-		f = fopen(text, "r");
-		assert_non_null(f);
-		n = fread(text, 1, sizeof(text) - 1, f);
-		fclose(f);
-		text[n] = '\0';
-		/* "TID (NAME) STATE ..." */
-		state = strrchr(text, ')');
-	}
 }
 
 /* The tag fires once, at the edge of this deadline, not before, and says so. */

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gate.h"
+
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* What an id has in it before a call that must not write it. */
@@ -51,55 +53,19 @@ static void nothing(void *arg, const struct tkw_firing *firing)
 	(void)firing;
 }
 
-/* Where a task or another thread waits until it is let go. */
-struct gate {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool inside;
-	bool open;
-};
-
-static void gate_init(struct gate *g)
-{
-	memset(g, 0, sizeof(*g));
-	pthread_mutex_init(&g->lock, NULL);
-	pthread_cond_init(&g->changed, NULL);
-}
-
+/* Where a task waits until it is let go. */
 static void pass_gate(void *arg, const struct tkw_firing *firing)
 {
-	struct gate *g = arg;
-
 	(void)firing;
-	pthread_mutex_lock(&g->lock);
-	g->inside = true;
-	pthread_cond_broadcast(&g->changed);
-	while (!g->open)
-		pthread_cond_wait(&g->changed, &g->lock);
-	pthread_mutex_unlock(&g->lock);
+	gate_pass(arg);
 }
 
-static void gate_wait_inside(struct gate *g)
-{
-	pthread_mutex_lock(&g->lock);
-	while (!g->inside)
-		pthread_cond_wait(&g->changed, &g->lock);
-	pthread_mutex_unlock(&g->lock);
-}
-
+/* The same for another thread, which does not count. */
 static void gate_wait_open(struct gate *g)
 {
 	pthread_mutex_lock(&g->lock);
 	while (!g->open)
 		pthread_cond_wait(&g->changed, &g->lock);
-	pthread_mutex_unlock(&g->lock);
-}
-
-static void gate_open(struct gate *g)
-{
-	pthread_mutex_lock(&g->lock);
-	g->open = true;
-	pthread_cond_broadcast(&g->changed);
 	pthread_mutex_unlock(&g->lock);
 }
 
@@ -205,7 +171,7 @@ static void test_timer_schedule_waits_for_no_task(struct timer_bed *b)
 	if (b->drive == TKW_DRIVE_MANUAL)
 		assert_int_equal(pthread_create(&turner, NULL, turn_once, b),
 				 0);
-	gate_wait_inside(&g);
+	gate_await(&g, 1);
 	for (i = 0; i < 200; i++) {
 		bed_schedule(b, i, (int64_t)(i % 2) * TKW_MSEC);
 		schedule_at(b, i, BASE_NS + (int64_t)(i % 3) * TKW_MSEC);

@@ -114,25 +114,6 @@ static void run_end(struct runner *r)
 		pthread_join(r->thread, NULL);
 }
 
-static bool is_asleep(pid_t tid)
-{
-	char text[512];
-	const char *state;
-	size_t n;
-	FILE *f;
-
-	snprintf(text, sizeof(text), "/proc/self/task/%d/stat", (int)tid);
-	f = fopen(text, "r");
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	/* "TID (NAME) STATE ..." */
-	state = strrchr(text, ')');
-	return state && state[1] == ' ' && state[2] == 'S';
-}
-
 /*
  * Opens a gate when the timer is stopped, and a call that should wait for the
  * gate has gone to sleep. If the call returns without having waited, nobody has
@@ -153,7 +134,7 @@ static void *open_when_asleep(void *arg)
 
 	sem_take(&o->go);
 	while (!atomic_load(&o->returned) &&
-	       !(tkw_timer_is_stopped(o->t) && is_asleep(o->tid)))
+	       !(tkw_timer_is_stopped(o->t) && bed_is_asleep(o->tid)))
 		sched_yield();
 	sem_post(&o->g->open);
 	return NULL;
@@ -569,7 +550,7 @@ static void stop_asleep(struct tkw_timer *t, bool for_an_hour)
 	sem_destroy(&v.done);
 	if (for_an_hour)
 		assert_int_equal(tkw_timer_schedule(t, &far, HOUR_NS, NULL), 0);
-	while (!is_asleep(v.tid))
+	while (!bed_is_asleep(v.tid))
 		sched_yield();
 	assert_int_equal(tkw_timer_stop(t, NULL, NULL), 0);
 }

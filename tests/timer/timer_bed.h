@@ -22,6 +22,7 @@
 /* after those above, as it asks */
 #include <cmocka.h>
 #include <pthread.h>
+#include <sys/types.h>
 
 #include "tickwheel/timer.h"
 #include "tickwheel/wheel.h"
@@ -138,6 +139,9 @@ struct tkw_timer_hooks bed_memory_hooks(struct bed_memory *m);
 void bed_memory_refuse(struct bed_memory *m, bool refuse);
 /* The n-th call from now on; 0: none. */
 void bed_memory_refuse_at(struct bed_memory *m, size_t n);
+
+/* Does a thread of this process sleep in the kernel? */
+bool bed_is_asleep(pid_t tid);
 
 /* Two entries of a table of tests: "NAME (manual)" and "NAME (thread)". */
 typedef void bed_test_fn(struct timer_bed *b);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* gate.h - a gate for threads: shut until it is opened, and it knows how many
+ * have come to it. */
+#ifndef TKW_TESTS_GATE_H
+#define TKW_TESTS_GATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned came;
+	bool open;
+};
+
+#define GATE_INIT                                                              \
+	{                                                                      \
+		.lock = PTHREAD_MUTEX_INITIALIZER,                             \
+		.changed = PTHREAD_COND_INITIALIZER                            \
+	}
+void gate_init(struct gate *g);
+
+/* Come, and wait until it is open. */
+void gate_pass(struct gate *g);
+void gate_open(struct gate *g);
+/* Wait until so many have come. */
+void gate_await(struct gate *g, unsigned least);
+
+#endif /* TKW_TESTS_GATE_H */
