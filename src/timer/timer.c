@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer.c - schedule, cancel, reschedule.
+ * timer.c - schedule, cancel, reschedule; one, or a batch.
  *
  * Each call finds the shard, takes its lock, decides by the timeout's state,
  * and changes the ledger there and nowhere else. What takes time, or calls the

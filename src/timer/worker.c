@@ -4,7 +4,8 @@
  *
  * Turn:   read the clock; look at each shard, and tell it how far the turn goes
  *         (`covered`); then tick by tick, over all shards, bring what is due to
- *         the shard's due list, a batch at a time, and call it. What is
+ *         the shard's due list, a batch at a time, and call it, or give it to
+ *         the executor, whose threads come back through crew.c. What is
  *         scheduled meanwhile for a tick of this turn goes to a shard's late
  *         list, and waits for the next: a turn ends.
  *
