@@ -29,8 +29,20 @@ struct tkw__a64 {
 	__atomic_compare_exchange_n(&(a)->v, was, x, false, __ATOMIC_##order,  \
 				    __ATOMIC_RELAXED)
 
+/*
+ * A store before TKW__KEEP_ORDER() and a load after it stay in this order as
+ * far as the compiler goes, for free; the processor may yet swap them. When
+ * tkw__fence_all() returns true, each thread of the process has been made to
+ * end its stores, wherever it was: those who come after it with a load see what
+ * was stored before, and their own stores are seen here. A system call.
+ */
+#define TKW__KEEP_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+bool tkw__fence_all(void);
+
 /* Sleep while *a is `value`, or until unparked, or for no reason. */
 void tkw__park(struct tkw__a32 *a, uint32_t value);
+/* The same, but not for longer than about a millisecond. */
+void tkw__park_briefly(struct tkw__a32 *a, uint32_t value);
 
 /* Wake those who are parked at a; at least one, or all. */
 void tkw__unpark_one(struct tkw__a32 *a);

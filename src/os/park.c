@@ -1,33 +1,62 @@
 /* SPDX-License-Identifier: MIT */
-/* park.c - parking by futex. */
+/* park.c - parking by futex, and a fence for all threads by membarrier. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <stddef.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/sync.h"
 
-static void futex(struct tkw__a32 *a, int op, uint32_t value)
+static void futex(struct tkw__a32 *a, int op, uint32_t value,
+		  const struct timespec *most)
 {
-	/* An error is a value that has changed, a signal, or (waking) memory
-	 * that its owner has freed since: the callers look again anyway. */
-	(void)syscall(SYS_futex, &a->v, op | FUTEX_PRIVATE_FLAG, value, NULL,
+	/* An error is a value that has changed, a signal, the time, or (waking)
+	 * memory that its owner has freed since: the callers look again anyway.
+	 */
+	(void)syscall(SYS_futex, &a->v, op | FUTEX_PRIVATE_FLAG, value, most,
 		      NULL, 0);
 }
 
 void tkw__park(struct tkw__a32 *a, uint32_t value)
 {
-	futex(a, FUTEX_WAIT, value);
+	futex(a, FUTEX_WAIT, value, NULL);
+}
+
+void tkw__park_briefly(struct tkw__a32 *a, uint32_t value)
+{
+	futex(a, FUTEX_WAIT, value, &(struct timespec){ .tv_nsec = 1000000 });
 }
 
 void tkw__unpark_one(struct tkw__a32 *a)
 {
-	futex(a, FUTEX_WAKE, 1);
+	futex(a, FUTEX_WAKE, 1, NULL);
 }
 
 void tkw__unpark_all(struct tkw__a32 *a)
 {
-	futex(a, FUTEX_WAKE, INT_MAX);
+	futex(a, FUTEX_WAKE, INT_MAX, NULL);
 }
+
+#ifdef TKW__NO_FENCE_ALL
+bool tkw__fence_all(void)
+{
+	return false;
+}
+#else
+static bool membarrier(int command)
+{
+	return syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+bool tkw__fence_all(void)
+{
+	/* It works once the process has said that it will use it. */
+	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||
+	       (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
+}
+#endif

@@ -32,53 +32,89 @@ static bool spin(struct tkw__lock *l)
 /* May a waiter have the lock as it is? */
 static bool is_to_be_had(uint32_t state, bool first)
 {
-	return state == TKW__LOCK_FREE || state == TKW__LOCK_HANDED ||
-	       (first && state == TKW__LOCK_HANDED_FIRST);
-}
-
-/* Say in the state that we park, and do. Return  the state after that. */
-static uint32_t park(struct tkw__lock *l, uint32_t was, bool first)
-{
-	uint32_t parked = first ? TKW__LOCK_URGENT : TKW__LOCK_CONTENDED;
-
-	/* Urgent is contended as well; and the worker's wake-up is not ours. */
-	if (was == TKW__LOCK_URGENT || was == TKW__LOCK_HANDED_FIRST)
-		parked = was;
-	if (was == parked || TKW__CAS(&l->state, &was, parked, RELAXED))
-		tkw__park(&l->state, parked);
-	return TKW__LOAD(&l->state, RELAXED);
+	return state == TKW__LOCK_FREE ||
+	       state == (first ? TKW__LOCK_HANDED_FIRST : TKW__LOCK_HANDED);
 }
 
 /*
- * Park until the lock is ours. It is taken as contended: we may have used up a
- * wake-up that was meant for one of many, and must pass it on when we drop.
+ * Waiters park at `calls`, which changes with each call: a number, and a bit
+ * that is set while one who was called has yet to look. Until then others who
+ * drop the lock need not call.
+ */
+enum {
+	CALLED = 1,
+	ONE_CALL = 2
+};
+
+/* Look at the calls; from here on there may be new ones. */
+static uint32_t hear(struct tkw__lock *l)
+{
+	uint32_t calls = TKW__LOAD(&l->calls, RELAXED);
+
+	while ((calls & CALLED) != 0) {
+		if (TKW__CAS(&l->calls, &calls, calls & ~(uint32_t)CALLED,
+			     RELAXED))
+			return calls & ~(uint32_t)CALLED;
+	}
+	return calls;
+}
+
+/*
+ * Park until the lock is ours.
+ *
+ * Who drops it stores its state, and looks for waiters; we say that we wait,
+ * and look at its state. One of the two must see the other, which takes a fence
+ * on either side, or the one of ours that works for all. Where the system does
+ * not have that, we miss a call once in a blue moon, and look again soon.
  */
 static void park_until_taken(struct tkw__lock *l, bool first)
 {
-	uint32_t was;
-
-	TKW__ADD(&l->waiters, 1, RELAXED);
-	was = TKW__LOAD(&l->state, RELAXED);
 	for (;;) {
-		if (!is_to_be_had(was, first))
-			was = park(l, was, first);
-		else if (TKW__CAS(&l->state, &was, TKW__LOCK_CONTENDED,
-				  ACQUIRE))
-			break;
+		uint32_t calls = hear(l);
+		bool fenced = tkw__fence_all();
+		uint32_t was = TKW__LOAD(&l->state, RELAXED);
+
+		if (is_to_be_had(was, first)) {
+			if (TKW__CAS(&l->state, &was, TKW__LOCK_HELD, ACQUIRE))
+				break;
+		} else if (fenced) {
+			tkw__park(&l->calls, calls);
+		} else {
+			tkw__park_briefly(&l->calls, calls);
+		}
 	}
-	TKW__SUB(&l->waiters, 1, RELAXED);
 }
 
 void tkw__lock_wait(struct tkw__lock *l)
 {
-	if (!spin(l))
-		park_until_taken(l, false);
+	if (spin(l))
+		return;
+	TKW__ADD(&l->waiters, 1, RELAXED);
+	park_until_taken(l, false);
+	TKW__SUB(&l->waiters, 1, RELAXED);
+}
+
+/* Who is seen in waiters is seen in firsts: RELEASE pairs with the ACQUIRE of
+ * tkw__lock_let_in(). */
+static void count_in_first(struct tkw__lock *l)
+{
+	TKW__ADD(&l->firsts, 1, RELAXED);
+	TKW__ADD(&l->waiters, 1, RELEASE);
+}
+
+static void park_until_taken_first(struct tkw__lock *l)
+{
+	park_until_taken(l, true);
+	TKW__SUB(&l->waiters, 1, RELAXED);
+	TKW__SUB(&l->firsts, 1, RELAXED);
 }
 
 void tkw__lock_wait_first(struct tkw__lock *l)
 {
-	if (!spin(l))
-		park_until_taken(l, true);
+	if (spin(l))
+		return;
+	count_in_first(l);
+	park_until_taken_first(l);
 }
 
 /* Hand the lock, which we hold, over. All are woken, for one that is parked may
@@ -87,28 +123,45 @@ static void hand_over(struct tkw__lock *l, uint32_t state)
 {
 	/* RELEASE pairs with the ACQUIRE of park_until_taken(). */
 	TKW__STORE(&l->state, state, RELEASE);
-	tkw__unpark_all(&l->state);
+	TKW__ADD(&l->calls, ONE_CALL, RELAXED);
+	tkw__unpark_all(&l->calls);
 }
 
 void tkw__lock_wake(struct tkw__lock *l)
 {
-	if (TKW__LOAD(&l->state, RELAXED) == TKW__LOCK_URGENT)
+	uint32_t calls = TKW__LOAD(&l->calls, RELAXED);
+
+	while ((calls & CALLED) == 0) {
+		if (TKW__CAS(&l->calls, &calls, (calls + ONE_CALL) | CALLED,
+			     RELAXED)) {
+			tkw__unpark_one(&l->calls);
+			return;
+		}
+	}
+}
+
+void tkw__lock_hand_on(struct tkw__lock *l)
+{
+	if (TKW__LOAD(&l->firsts, RELAXED) != 0) {
 		hand_over(l, TKW__LOCK_HANDED_FIRST);
-	else if (TKW__EXCHANGE(&l->state, TKW__LOCK_FREE, RELEASE) ==
-		 TKW__LOCK_URGENT)
-		tkw__unpark_all(&l->state); /* it has parked just now */
-	else
-		tkw__unpark_one(&l->state);
+		return;
+	}
+	/* RELEASE pairs with the ACQUIRE of whoever takes the lock next. */
+	TKW__STORE(&l->state, TKW__LOCK_FREE, RELEASE);
+	TKW__KEEP_ORDER(); /* pairs with tkw__fence_all() of who parks */
+	tkw__lock_wake(l);
 }
 
 void tkw__lock_let_in(struct tkw__lock *l)
 {
-	/* A waiter leaves only with the lock, so there is one to take it. */
-	if (TKW__LOAD(&l->waiters, RELAXED) == 0)
+	uint32_t waiters = TKW__LOAD(&l->waiters, ACQUIRE);
+
+	/* Who goes first may have come in between. A waiter leaves only with
+	 * the lock, so there is one to take it. */
+	if (waiters <= TKW__LOAD(&l->firsts, RELAXED))
 		return;
+	/* Before it is handed over: who drops it then knows of us. */
+	count_in_first(l);
 	hand_over(l, TKW__LOCK_HANDED);
-	while (TKW__LOAD(&l->state, RELAXED) == TKW__LOCK_HANDED)
-		tkw__park(&l->state, TKW__LOCK_HANDED);
-	/* No spinning: a wake-up that was for another may have been used up. */
-	park_until_taken(l, true);
+	park_until_taken_first(l);
 }

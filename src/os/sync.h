@@ -17,37 +17,43 @@
  * A lock for a few nanoseconds. Who does not get it spins for a moment and then
  * parks, so that a holder that was preempted, or has a lower priority, gets to
  * run. All zero is a free lock; there is nothing to free.
+ *
+ * To drop it is a plain store, and a look whether someone waits: an atomic
+ * exchange would cost more than all that most callers do under the lock. The
+ * price is paid by those who park: see sync.c.
  */
 struct tkw__lock {
 	struct tkw__a32 state;   /* TKW__LOCK_... */
 	struct tkw__a32 waiters; /* who park, or are about to */
+	struct tkw__a32 firsts;  /* those of them who go first */
+	struct tkw__a32 calls;   /* what they park at; see sync.c */
 };
 
 enum {
 	TKW__LOCK_FREE = 0,
 	TKW__LOCK_HELD = 1,
-	TKW__LOCK_CONTENDED = 2,   /* held, and someone may be parked */
-	TKW__LOCK_URGENT = 3,      /* held, and the worker is parked */
-	TKW__LOCK_HANDED = 4,      /* to one of the waiters, and no one else */
-	TKW__LOCK_HANDED_FIRST = 5 /* to the worker */
+	TKW__LOCK_HANDED = 2,      /* to one of the waiters, and no one else */
+	TKW__LOCK_HANDED_FIRST = 3 /* to one of those who go first */
 };
 
 void tkw__lock_wait(struct tkw__lock *l);
 void tkw__lock_wait_first(struct tkw__lock *l);
+void tkw__lock_hand_on(struct tkw__lock *l);
 void tkw__lock_wake(struct tkw__lock *l);
 
 static inline void tkw__lock_take(struct tkw__lock *l)
 {
 	uint32_t was = TKW__LOCK_FREE;
 
-	/* ACQUIRE pairs with the RELEASE of tkw__lock_drop() and _let_in(). */
+	/* ACQUIRE pairs with the RELEASE of tkw__lock_drop(), _hand_on() and
+	 * _let_in(). */
 	if (!TKW__CAS(&l->state, &was, TKW__LOCK_HELD, ACQUIRE))
 		tkw__lock_wait(l);
 }
 
 /*
- * The same for the worker, who goes first: once it is parked, the next drop is
- * a hand-over to it. Otherwise threads that take and drop the lock in a tight
+ * The same for the worker, who goes first: once it waits, the next drop is a
+ * hand-over to it. Otherwise threads that take and drop the lock in a tight
  * loop win against it for seconds, each time before it has woken up.
  */
 static inline void tkw__lock_take_first(struct tkw__lock *l)
@@ -60,17 +66,21 @@ static inline void tkw__lock_take_first(struct tkw__lock *l)
 
 static inline void tkw__lock_drop(struct tkw__lock *l)
 {
-	uint32_t was = TKW__LOCK_HELD;
-
+	if (TKW__LOAD(&l->waiters, RELAXED) != 0) {
+		tkw__lock_hand_on(l);
+		return;
+	}
 	/* RELEASE pairs with the ACQUIRE of whoever takes the lock next. */
-	if (!TKW__CAS(&l->state, &was, TKW__LOCK_FREE, RELEASE))
+	TKW__STORE(&l->state, TKW__LOCK_FREE, RELEASE);
+	TKW__KEEP_ORDER(); /* pairs with tkw__fence_all() of who parks */
+	if (TKW__LOAD(&l->waiters, RELAXED) != 0)
 		tkw__lock_wake(l);
 }
 
 /*
- * If someone is parked for the lock, let them have it, and take it again after
- * them. A mere drop and take wins against a thread that has yet to wake up,
- * time after time.
+ * If someone waits for the lock and does not go first, let them have it, and
+ * take it again after them. A mere drop and take wins against a thread that has
+ * yet to wake up, time after time.
  */
 void tkw__lock_let_in(struct tkw__lock *l);
 

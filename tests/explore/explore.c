@@ -550,6 +550,16 @@ DEFINE_RMW(64)
 DEFINE_CAS(32)
 DEFINE_CAS(64)
 
+bool explore_fence_all(struct explore_spot s)
+{
+	explore_point(s);
+	for (int i = 0; i < THREADS; i++) {
+		while (threads[i].buffered > 0)
+			flush_one(i);
+	}
+	return true;
+}
+
 void explore_park(struct explore_spot s, const uint32_t *a, uint32_t value)
 {
 	explore_point(s);

@@ -101,6 +101,9 @@ bool explore_cas32(struct explore_spot s, uint32_t *a, uint32_t *was,
 bool explore_cas64(struct explore_spot s, uint64_t *a, uint64_t *was,
 		   uint64_t x);
 
+/* All that any thread has kept back becomes visible. Returns true. */
+bool explore_fence_all(struct explore_spot s);
+
 void explore_park(struct explore_spot s, const uint32_t *a, uint32_t value);
 void explore_unpark(struct explore_spot s, const uint32_t *a, bool all);
 

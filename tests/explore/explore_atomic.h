@@ -41,8 +41,12 @@ struct tkw__a64 {
 	EXPLORE_SIZED(explore_cas, a)                                          \
 	(EXPLORE_SPOT("cas", #a), &(a)->v, was, x)
 
+#define TKW__KEEP_ORDER() ((void)0) /* nothing here is compiled to another */
+#define tkw__fence_all() explore_fence_all(EXPLORE_SPOT("fence all", ""))
+
 #define tkw__park(a, value)                                                    \
 	explore_park(EXPLORE_SPOT("park at", #a), &(a)->v, value)
+#define tkw__park_briefly(a, value) tkw__park(a, value)
 #define tkw__unpark_one(a)                                                     \
 	explore_unpark(EXPLORE_SPOT("unpark one at", #a), &(a)->v, false)
 #define tkw__unpark_all(a)                                                     \

@@ -19,8 +19,7 @@ static struct {
 
 static void begin(void)
 {
-	run.lock.state.v = 0;
-	run.lock.waiters.v = 0;
+	run.lock = (struct tkw__lock){ .state = { 0 } };
 	run.held = false;
 	run.entered = 0;
 	run.before = 0;
@@ -97,6 +96,7 @@ static void end(uint32_t sum)
 	explore_check(run.sum.v == sum);
 	explore_check(run.lock.state.v == TKW__LOCK_FREE);
 	explore_check(run.lock.waiters.v == 0);
+	explore_check(run.lock.firsts.v == 0);
 }
 
 static void spawn_and_join(void *(*const *threads)(void *arg), int count)
@@ -118,6 +118,21 @@ static void two_take_turns(void)
 	spawn_and_join((void *(*const[])(void *)){ enter_twice, enter_twice },
 		       2);
 	end(4);
+}
+
+/* One drops it while the other is about to park: the store may be kept back
+ * when the one who drops looks for the other. */
+static void one_drops_and_one_parks(void)
+{
+	int one;
+
+	begin();
+	tkw__lock_take(&run.lock);
+	one = explore_spawn("one", enter_once, NULL);
+	be_inside();
+	tkw__lock_drop(&run.lock);
+	explore_join(one);
+	end(2);
 }
 
 static void three_take_turns(void)
@@ -156,7 +171,7 @@ static void the_woken_wakes_the_next(void)
 
 /* --- the one who goes first ---------------------------------------------- */
 
-/* Once it is parked, the next drop is a hand-over to it. */
+/* Once it waits, the next drop is a hand-over to it. */
 static void first_when_parked(void)
 {
 	int one, two;
@@ -165,7 +180,7 @@ static void first_when_parked(void)
 	tkw__lock_take(&run.lock);
 	one = explore_spawn("one", enter_once, NULL);
 	two = explore_spawn("first", enter_first, NULL);
-	explore_await(&run.lock.state.v, TKW__LOCK_URGENT);
+	explore_await(&run.lock.waiters.v, 2);
 	tkw__lock_drop(&run.lock);
 	take_and_drop();
 	explore_join(one);
@@ -335,6 +350,8 @@ static void one_parks_and_two_wake(void)
 
 const struct explore_scenario explore_scenarios[] = {
 	{ "lock_two", "two threads, in turns", two_take_turns },
+	{ "lock_fence", "one drops it, one is about to park",
+	  one_drops_and_one_parks },
 	{ "lock_three", "three threads, in turns", three_take_turns },
 	{ "lock_four", "four threads, once each", four_want_it },
 	{ "lock_wakes_next", "who is woken wakes the next",
