@@ -47,4 +47,41 @@ static inline uint64_t tkw__round_up_pow2(uint64_t x)
 	return x == 1 ? 1 : (uint64_t)2 << tkw__highest_bit(x - 1);
 }
 
+/*
+ * To divide by the same number again and again: a product instead of a
+ * division, which takes several times as long.
+ */
+struct tkw__divisor {
+	uint64_t d;
+	uint64_t inverse; /* 2^64 / d, rounded down */
+};
+
+/* For 1 <= d. */
+static inline struct tkw__divisor tkw__divisor_of(uint64_t d)
+{
+	assert(d > 0);
+	return (struct tkw__divisor){ d, UINT64_MAX / d };
+}
+
+/* x / d and the rest, for x < 2^63. */
+static inline uint64_t tkw__divide(uint64_t x, struct tkw__divisor by,
+				   uint64_t *rest)
+{
+#ifdef __SIZEOF_INT128__
+	uint64_t q = (uint64_t)((unsigned __int128)x * by.inverse >> 64);
+
+	/* One too small at most: the inverse lacks no more than 1, and that
+	 * times x is less than 2^64. */
+	*rest = x - q * by.d;
+	if (*rest >= by.d) {
+		*rest -= by.d;
+		q++;
+	}
+	return q;
+#else
+	*rest = x % by.d;
+	return x / by.d;
+#endif
+}
+
 #endif /* TKW_BASE_BITS_H */

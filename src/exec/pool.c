@@ -56,7 +56,7 @@ struct tkw_pool {
 
 static bool is_foreign(const struct tkw_pool *p)
 {
-	return p->forks != tkw__forks();
+	return p->forks != tkw__forks;
 }
 
 /* --- jobs ---------------------------------------------------------------- */
@@ -224,7 +224,7 @@ static int create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
 		return -ENOMEM;
 	*p = (struct tkw_pool){
 		.exec = { .submit = submit, .ctx = p },
-		.forks = tkw__forks(),
+		.forks = tkw__forks,
 		.threads = (uint32_t)cfg->threads,
 		.room = room,
 		.bytes = bytes,

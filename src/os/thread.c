@@ -70,7 +70,10 @@ void tkw__thread_restore_cancel(int was)
 struct tkw__local *tkw__thread_local(void)
 {
 	static struct tkw__a32 last;
-	static _Thread_local struct tkw__local local;
+	/* In the part of the storage that is there from the start: the general
+	 * model would call the linker each time. */
+	static _Thread_local struct tkw__local local
+		__attribute__((tls_model("initial-exec")));
 
 	if (local.number == 0)
 		local.number = TKW__ADD(&last, 1, RELAXED) + 1;
@@ -138,7 +141,7 @@ uint32_t tkw__cpus(void)
 	return limit != 0 && limit < cpus ? limit : cpus;
 }
 
-static struct tkw__a32 forks;
+uint32_t tkw__forks;
 
 static struct tkw__lock watch_lock;
 
@@ -146,7 +149,7 @@ static void forked(void)
 {
 	/* The child has one thread, and that one does not hold the lock. */
 	watch_lock = (struct tkw__lock){ .state = { 0 } };
-	TKW__ADD(&forks, 1, RELAXED);
+	tkw__forks++;
 }
 
 int tkw__forks_watch(void)
@@ -161,11 +164,6 @@ int tkw__forks_watch(void)
 	watched = err == 0;
 	tkw__lock_drop(&watch_lock);
 	return err;
-}
-
-uint32_t tkw__forks(void)
-{
-	return TKW__LOAD(&forks, RELAXED);
 }
 
 uint64_t tkw__random(void)

@@ -39,8 +39,9 @@ uint32_t tkw__cpus(void);
 
 /* Watch for forks. Return  0 or -ENOMEM. */
 int tkw__forks_watch(void);
-/* How many forks lie between the first watch and this process. */
-uint32_t tkw__forks(void);
+/* How many forks lie between the first watch and this process. Written by a
+ * child before it has a second thread. */
+extern uint32_t tkw__forks;
 
 /* Unforeseeable bits. */
 uint64_t tkw__random(void);

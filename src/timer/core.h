@@ -12,8 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "os/clock.h"
 #include "os/sync.h"
+#include "os/thread.h"
 #include "tickwheel/exec.h"
 #include "timer/crew.h"
 #include "timer/shard.h"
@@ -35,23 +37,24 @@ enum {
 };
 
 struct tkw_timer {
-	/* Set by create, and read only. */
+	/* Set by create, and read only. What each schedule needs is first. */
 	uint64_t tick_ns;
+	struct tkw__divisor by_tick;
 	uint64_t unit_ns; /* of the `before` of a timeout */
-	uint64_t slack_max_ns;
+	struct tkw__shard *shards;
 	uint32_t shard_mask;
 	uint32_t forks; /* of the process that made it */
-	bool manual;
 	bool boottime;
 	bool own_clock; /* a hook for now */
 	bool limited;
+	bool manual;
+	uint64_t slack_max_ns;
 	uint64_t max_pending;
 	struct tkw_timer_hooks hooks;
 	struct tkw_exec exec;
 	int refusal;            /* enum tkw_timer_refusal */
 	struct tkw__crew *crew; /* NULL: the worker runs the tasks */
 	char name[TKW__NAME_BYTES];
-	struct tkw__shard *shards;
 	size_t shards_bytes;
 	int64_t created_ns;
 
@@ -107,10 +110,27 @@ void tkw__frame_leave(const struct tkw__frame *f);
 bool tkw__frame_inside(const struct tkw_timer *t);
 
 /* Was the timer made by a parent of this process? */
-bool tkw__is_foreign(const struct tkw_timer *t);
+static inline bool tkw__is_foreign(const struct tkw_timer *t)
+{
+	return t->forks != tkw__forks;
+}
+
+/* A clock of the user's may go back: then the latest reading counts. */
+int64_t tkw__own_now(struct tkw_timer *t);
 
 /* The clock, never before an earlier reading. */
-int64_t tkw__now(struct tkw_timer *t);
+static inline int64_t tkw__now(struct tkw_timer *t)
+{
+	return t->own_clock ? tkw__own_now(t) : tkw__clock_now(t->boottime);
+}
+
+/* The tick that a time, which is not negative, is in. */
+static inline uint64_t tkw__tick_at(const struct tkw_timer *t, int64_t ns)
+{
+	uint64_t rest;
+
+	return tkw__divide((uint64_t)ns, t->by_tick, &rest);
+}
 
 /* The deadline of a timeout. */
 int64_t tkw__deadline_of(const struct tkw_timer *t,
@@ -144,8 +164,16 @@ void tkw__job_abandon(struct tkw_timer *t, uint64_t id);
 void tkw__finish_ending(struct tkw_timer *t, struct tkw__shard *s,
 			struct tkw__timeout *to);
 
-/* Make sure that the timer runs. Return  0, -ENOMEM or -ESHUTDOWN. */
-int tkw__ensure_started(struct tkw_timer *t);
+/* Start a timer that does not run. Return  0, -ENOMEM or -ESHUTDOWN. */
+int tkw__start(struct tkw_timer *t);
+
+/* Make sure that the timer runs. Return  the same. */
+static inline int tkw__ensure_started(struct tkw_timer *t)
+{
+	/* ACQUIRE pairs with the RELEASE of tkw__start(). */
+	return TKW__LOAD(&t->state, ACQUIRE) == TKW__STARTED ? 0
+							     : tkw__start(t);
+}
 
 /* worker.c: a thread's whole life; a turn, which returns how many it fired and
  * writes the tick at which the next one is needed. */
@@ -155,8 +183,16 @@ uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next);
 void tkw__worker_tell_dropped(struct tkw_timer *t);
 /* At which tick the worker is needed; 0: at once. Looks at each shard. */
 uint64_t tkw__worker_next(struct tkw_timer *t);
+/* A timeout needs the worker before the tick for which it is armed. */
+void tkw__worker_rearm(struct tkw_timer *t, uint64_t tick);
+
 /* A timeout needs the worker at a tick: wake it in time. */
-void tkw__worker_call(struct tkw_timer *t, uint64_t tick);
+static inline void tkw__worker_call(struct tkw_timer *t, uint64_t tick)
+{
+	if (tick < TKW__LOAD(&t->armed, RELAXED))
+		tkw__worker_rearm(t, tick);
+}
+
 /* Wake it at once. */
 void tkw__worker_wake(struct tkw_timer *t);
 

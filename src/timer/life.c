@@ -200,11 +200,12 @@ static void settle(struct tkw_timer *t, const struct tkw_timer_config *cfg)
 	const char *name = cfg->thread_name ? cfg->thread_name : "tickwheel";
 
 	t->tick_ns = cfg->tick_ns ? (uint64_t)cfg->tick_ns : TKW_MSEC;
+	t->by_tick = tkw__divisor_of(t->tick_ns);
 	/* `before` spans two ticks and the slack: 32 bits hold that many units
 	 * (nanoseconds, for ticks up to a second). */
 	t->unit_ns = 1 + (t->tick_ns >> 30);
 	t->slack_max_ns = tkw__max_u64(2 * TKW_SEC, 2 * t->tick_ns);
-	t->forks = tkw__forks();
+	t->forks = tkw__forks;
 	t->manual = cfg->drive == TKW_DRIVE_MANUAL;
 	t->boottime = cfg->clock == TKW_CLOCK_BOOTTIME;
 	t->own_clock = t->hooks.now != NULL;
@@ -230,7 +231,7 @@ static int make_shards(struct tkw_timer *t, struct tkw_wheel_config *wheel)
 	if (t->shards == NULL)
 		return -ENOMEM;
 	t->created_ns = tkw__now(t);
-	wheel->now = (uint64_t)t->created_ns / t->tick_ns;
+	wheel->now = tkw__tick_at(t, t->created_ns);
 	for (uint32_t i = 0; i < count; i++) {
 		int err = tkw__shard_init(&t->shards[i], i, &t->hooks, wheel);
 
@@ -367,11 +368,14 @@ static int make_worker(struct tkw_timer *t)
 	return err == 0 ? 0 : -ENOMEM;
 }
 
-static int start(struct tkw_timer *t)
+int tkw__start(struct tkw_timer *t)
 {
 	uint32_t state;
 	int err = 0;
 
+	/* Who stops it may be waiting for the caller. */
+	if (TKW__LOAD(&t->state, RELAXED) >= TKW__STOPPING)
+		return -ESHUTDOWN;
 	tkw__lock_take(&t->life);
 	state = TKW__LOAD(&t->state, RELAXED);
 	if (state >= TKW__STOPPING)
@@ -379,19 +383,10 @@ static int start(struct tkw_timer *t)
 	else if (state == TKW__INIT && !t->manual)
 		err = make_worker(t);
 	if (err == 0)
-		/* RELEASE pairs with the ACQUIRE of ensure_started(). */
+		/* RELEASE pairs with the ACQUIRE of tkw__ensure_started(). */
 		TKW__STORE(&t->state, TKW__STARTED, RELEASE);
 	tkw__lock_drop(&t->life);
 	return err;
-}
-
-int tkw__ensure_started(struct tkw_timer *t)
-{
-	uint32_t state = TKW__LOAD(&t->state, ACQUIRE);
-
-	if (state == TKW__STARTED)
-		return 0;
-	return state == TKW__INIT ? start(t) : -ESHUTDOWN;
 }
 
 int tkw_timer_start(struct tkw_timer *t)

@@ -48,23 +48,6 @@ void tkw__shard_fini(struct tkw__shard *s)
 	hooks->free(hooks->ctx, s->wheel, s->wheel_bytes);
 }
 
-void tkw__shard_list(struct tkw_link *list, struct tkw__timeout *to)
-{
-	tkw__links_append(list, &to->entry.link);
-}
-
-uint64_t tkw__shard_place(struct tkw__shard *s, struct tkw__timeout *to,
-			  uint64_t tick)
-{
-	if (tick < s->covered) {
-		to->entry.tick = tick;
-		tkw__shard_list(&s->late, to);
-		return 0;
-	}
-	tkw_wheel_add(s->wheel, &to->entry, tick);
-	return tick;
-}
-
 uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
 			 uint64_t tick)
 {
@@ -78,15 +61,6 @@ uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
 	}
 	tkw_wheel_extend(s->wheel, &to->entry, tick);
 	return TKW_TICK_NEVER; /* the worker comes for its old place */
-}
-
-void tkw__shard_pull(struct tkw__shard *s, struct tkw__timeout *to)
-{
-	if (tkw_entry_linked(&to->entry))
-		tkw_wheel_remove(s->wheel, &to->entry);
-	else
-		tkw__links_remove(&to->entry.link);
-	tkw__set_state(to, TKW__PENDING);
 }
 
 static void make_due(struct tkw_wheel *w, struct tkw_entry *e, void *shard)
@@ -206,8 +180,9 @@ const char *tkw__shard_check(const struct tkw__shard *s)
 			       list_length(&s->due) + list_length(&s->late) +
 			       list_length(&s->refused))
 		return "T2: a pending timeout is nowhere, or twice";
-	if (s->slab.live != pending + count_state(&s->slab, TKW__RUNNING) +
-				    count_state(&s->slab, TKW__ENDING))
+	if (tkw__slab_live(&s->slab) !=
+	    pending + count_state(&s->slab, TKW__RUNNING) +
+		    count_state(&s->slab, TKW__ENDING))
 		return "T3: a timeout in use is in no state";
 	return NULL;
 }

@@ -19,6 +19,7 @@
 #include "timer/histogram.h"
 #include "timer/slab.h"
 #include "timer/timeout.h"
+#include "wheel/engine.h"
 
 struct tkw__shard {
 	_Alignas(64) struct tkw__lock lock; /* no line of its neighbour's */
@@ -74,14 +75,31 @@ static inline uint64_t tkw__shard_id(const struct tkw__shard *s,
 					      tkw__generation(to) });
 }
 
+/* Put a PENDING timeout, which is nowhere, at the end of one of the lists, with
+ * its tick as it is. */
+static inline void tkw__shard_list(struct tkw_link *list,
+				   struct tkw__timeout *to)
+{
+	tkw__links_append(list, &to->entry.link);
+}
+
 /*
  * Put a PENDING timeout, which is nowhere, where its tick belongs. If that is
  * covered it waits for the next turn.
  *
  * Return  the tick at which the worker is needed for it; 0: at once.
  */
-uint64_t tkw__shard_place(struct tkw__shard *s, struct tkw__timeout *to,
-			  uint64_t tick);
+static inline uint64_t tkw__shard_place(struct tkw__shard *s,
+					struct tkw__timeout *to, uint64_t tick)
+{
+	if (tick < s->covered) {
+		to->entry.tick = tick;
+		tkw__shard_list(&s->late, to);
+		return 0;
+	}
+	tkw__add(s->wheel, &to->entry, tick);
+	return tick;
+}
 
 /* The same for one that is somewhere already. */
 uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
@@ -89,7 +107,15 @@ uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
 
 /* Take a PENDING, OWN or QUEUED timeout out of wherever it is; it is PENDING.
  */
-void tkw__shard_pull(struct tkw__shard *s, struct tkw__timeout *to);
+static inline void tkw__shard_pull(struct tkw__shard *s,
+				   struct tkw__timeout *to)
+{
+	if (to->entry.flags & TKW__LINKED)
+		tkw__remove(s->wheel, &to->entry);
+	else
+		tkw__links_remove(&to->entry.link);
+	tkw__set_state(to, TKW__PENDING);
+}
 
 /* Bring what the wheel has due up to a tick to the list of what is due, or move
  * it nearer, so many steps at most. Return true if there is more to do. */
@@ -100,10 +126,6 @@ void tkw__shard_collect_late(struct tkw__shard *s, bool refused);
 
 /* What is due counts as refused. */
 void tkw__shard_put_off(struct tkw__shard *s);
-
-/* Put a PENDING timeout, which is nowhere, at the end of one of the lists, with
- * its tick as it is. */
-void tkw__shard_list(struct tkw_link *list, struct tkw__timeout *to);
 
 /* At which tick the shard needs the worker; 0: at once; TKW_TICK_NEVER. */
 uint64_t tkw__shard_next(const struct tkw__shard *s);

@@ -3,13 +3,12 @@
  * slab.c - blocks of places.
  *
  * Invariants, verified by tkw__slab_check():
- * (S1) `live` is the sum of the blocks' `live`.
+ * (S1) As many places of a block are in use as its `live` says.
  * (S2) A block with memory and room is in the list `roomy`; no other is.
  * (S3) A block with memory and nothing in it is `spare`.
  */
 #include "timer/slab.h"
 
-#include <assert.h>
 #include <string.h>
 
 enum {
@@ -42,12 +41,7 @@ void tkw__slab_fini(struct tkw__slab *s)
 	s->hooks->free(s->hooks->ctx, d, d->bytes);
 }
 
-static bool has_room(const struct tkw__block *b)
-{
-	return b->free != NULL || b->fresh < TKW__BLOCK_PLACES;
-}
-
-static void list_push(struct tkw__slab *s, uint32_t n)
+void tkw__slab_list(struct tkw__slab *s, uint32_t n)
 {
 	s->directory->block[n].prev = TKW__NO_BLOCK;
 	s->directory->block[n].next = s->roomy;
@@ -56,7 +50,7 @@ static void list_push(struct tkw__slab *s, uint32_t n)
 	s->roomy = n;
 }
 
-static void list_remove(struct tkw__slab *s, uint32_t n)
+void tkw__slab_unlist(struct tkw__slab *s, uint32_t n)
 {
 	const struct tkw__block *b = &s->directory->block[n];
 
@@ -118,7 +112,7 @@ static uint32_t take_number(struct tkw__slab *s)
 	return n;
 }
 
-static bool add_block(struct tkw__slab *s)
+bool tkw__slab_add_block(struct tkw__slab *s)
 {
 	struct tkw__timeout *places;
 	uint32_t n;
@@ -134,47 +128,8 @@ static bool add_block(struct tkw__slab *s)
 	s->directory->block[n].places = places;
 	s->directory->block[n].fresh = 1;
 	s->directory->block[n].top = s->directory->block[n].generation;
-	list_push(s, n);
+	tkw__slab_list(s, n);
 	return true;
-}
-
-static struct tkw__timeout *block_of(const struct tkw__timeout *to)
-{
-	return (struct tkw__timeout *)((uintptr_t)to &
-				       ~((uintptr_t)TKW__BLOCK_BYTES - 1));
-}
-
-uint32_t tkw__slab_index(const struct tkw__timeout *to)
-{
-	const struct tkw__timeout *places = block_of(to);
-
-	return places->before << TKW__BLOCK_BITS | (uint32_t)(to - places);
-}
-
-struct tkw__timeout *tkw__slab_take(struct tkw__slab *s)
-{
-	struct tkw__block *b;
-	struct tkw__timeout *to;
-
-	if (s->roomy == TKW__NO_BLOCK && !add_block(s))
-		return NULL;
-	b = &s->directory->block[s->roomy];
-	to = b->free;
-	if (to) {
-		b->free = to->arg;
-	} else {
-		to = &b->places[b->fresh++];
-		*to = (struct tkw__timeout){
-			.mark = b->generation << TKW__GENERATION_SHIFT,
-		};
-	}
-	if (s->spare == s->roomy)
-		s->spare = TKW__NO_BLOCK;
-	if (!has_room(b))
-		list_remove(s, s->roomy);
-	b->live++;
-	s->live++;
-	return to;
 }
 
 /* Take a block of which nothing is in use out of the slab. */
@@ -183,8 +138,8 @@ static void *give_back(struct tkw__slab *s, uint32_t n)
 	struct tkw__block *b = &s->directory->block[n];
 	void *mem = b->places;
 
-	if (has_room(b))
-		list_remove(s, n);
+	if (tkw__block_has_room(b))
+		tkw__slab_unlist(s, n);
 	b->places = NULL;
 	b->free = NULL;
 	b->generation = b->top + 1;
@@ -196,57 +151,24 @@ static void *give_back(struct tkw__slab *s, uint32_t n)
 	return mem;
 }
 
-void *tkw__slab_put(struct tkw__slab *s, struct tkw__timeout *to)
+void *tkw__slab_emptied(struct tkw__slab *s, uint32_t n)
 {
-	uint32_t n = block_of(to)->before;
-	struct tkw__block *b = &s->directory->block[n];
-	uint32_t generation = tkw__generation(to) + 1;
-	bool had_room = has_room(b);
+	const struct tkw__block *b = &s->directory->block[n];
 
-	assert(tkw__state(to) != TKW__FREE && b->live > 0);
-	/* Out of generations: no id is good for it, and it is not in a list. */
-	to->mark = generation << TKW__GENERATION_SHIFT;
-	if (generation <= TKW__GENERATION_MAX) {
-		to->arg = b->free;
-		b->free = to;
-		if (!had_room)
-			list_push(s, n);
-	}
-	if (b->top < generation)
-		b->top = generation;
-	b->live--;
-	s->live--;
-	if (b->live > 0)
-		return NULL;
-	if (has_room(b) && s->spare == TKW__NO_BLOCK) {
+	if (tkw__block_has_room(b) && s->spare == TKW__NO_BLOCK) {
 		s->spare = n;
 		return NULL;
 	}
 	/* Of two, keep the one whose generations are used up more: to give a
 	 * block back costs all its places those of the most used one. */
-	if (has_room(b) && s->directory->block[s->spare].top < b->top) {
+	if (tkw__block_has_room(b) &&
+	    s->directory->block[s->spare].top < b->top) {
 		uint32_t other = s->spare;
 
 		s->spare = n;
 		n = other;
 	}
 	return give_back(s, n);
-}
-
-struct tkw__timeout *tkw__slab_find(const struct tkw__slab *s, uint32_t index,
-				    uint32_t generation)
-{
-	uint32_t n = index >> TKW__BLOCK_BITS;
-	uint32_t place = index % TKW__BLOCK_PLACES;
-	struct tkw__timeout *to;
-
-	if (n >= s->count || s->directory->block[n].places == NULL ||
-	    place == 0 || place >= s->directory->block[n].fresh)
-		return NULL;
-	to = &s->directory->block[n].places[place];
-	if (tkw__generation(to) != generation || tkw__state(to) == TKW__FREE)
-		return NULL;
-	return to;
 }
 
 const struct tkw__timeout *tkw__slab_at(const struct tkw__slab *s,
@@ -257,9 +179,27 @@ const struct tkw__timeout *tkw__slab_at(const struct tkw__slab *s,
 	return b->places && place < b->fresh ? &b->places[place] : NULL;
 }
 
-const char *tkw__slab_check(const struct tkw__slab *s)
+uint64_t tkw__slab_live(const struct tkw__slab *s)
 {
 	uint64_t live = 0;
+
+	for (uint32_t n = 0; n < s->count; n++)
+		live += s->directory->block[n].live;
+	return live;
+}
+
+/* The same of one block, by looking at each. */
+static uint32_t count_live(const struct tkw__block *b)
+{
+	uint32_t live = 0;
+
+	for (uint32_t i = 1; i < b->fresh; i++)
+		live += tkw__state(&b->places[i]) != TKW__FREE;
+	return live;
+}
+
+const char *tkw__slab_check(const struct tkw__slab *s)
+{
 	uint32_t roomy = 0;
 
 	for (uint32_t n = 0; n < s->count; n++) {
@@ -267,17 +207,23 @@ const char *tkw__slab_check(const struct tkw__slab *s)
 
 		if (b->places == NULL)
 			continue;
-		live += b->live;
-		roomy += has_room(b);
+		roomy += tkw__block_has_room(b);
 		if (b->live == 0 && n != s->spare)
 			return "S3: an empty block was not given back";
 	}
-	if (live != s->live)
-		return "S1: places in use were miscounted";
 	for (uint32_t n = s->roomy; n != TKW__NO_BLOCK;
 	     n = s->directory->block[n].next) {
-		if (roomy-- == 0 || !has_room(&s->directory->block[n]))
+		if (roomy-- == 0 ||
+		    !tkw__block_has_room(&s->directory->block[n]))
 			return "S2: a block without room is listed";
 	}
-	return roomy == 0 ? NULL : "S2: a block with room is not listed";
+	if (roomy > 0)
+		return "S2: a block with room is not listed";
+	for (uint32_t n = 0; n < s->count; n++) {
+		const struct tkw__block *b = &s->directory->block[n];
+
+		if (b->places && b->live != count_live(b))
+			return "S1: places in use were miscounted";
+	}
+	return NULL;
 }

@@ -22,6 +22,7 @@
 #ifndef TKW_TIMER_SLAB_H
 #define TKW_TIMER_SLAB_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -65,7 +66,6 @@ struct tkw__slab {
 	uint32_t roomy;                   /* the first block with room */
 	uint32_t vacant;                  /* the first number without a block */
 	uint32_t spare;                   /* the empty block that is kept */
-	uint64_t live;
 	uint64_t random;
 };
 
@@ -75,26 +75,110 @@ void tkw__slab_init(struct tkw__slab *s, const struct tkw_timer_hooks *hooks,
 /* Free all memory, whatever is in use. */
 void tkw__slab_fini(struct tkw__slab *s);
 
+/* What take() and put() need now and then: a block with room, false if there is
+ * no memory; the list `roomy`; what put() returns for a block that is empty. */
+bool tkw__slab_add_block(struct tkw__slab *s);
+void tkw__slab_list(struct tkw__slab *s, uint32_t n);
+void tkw__slab_unlist(struct tkw__slab *s, uint32_t n);
+void *tkw__slab_emptied(struct tkw__slab *s, uint32_t n);
+
+static inline bool tkw__block_has_room(const struct tkw__block *b)
+{
+	return b->free != NULL || b->fresh < TKW__BLOCK_PLACES;
+}
+
+/* Place 0 of the block that a timeout is in. */
+static inline const struct tkw__timeout *
+tkw__slab_place_0(const struct tkw__timeout *to)
+{
+	return (const struct tkw__timeout *)((uintptr_t)to &
+					     ~((uintptr_t)TKW__BLOCK_BYTES -
+					       1));
+}
+
+static inline uint32_t tkw__slab_index(const struct tkw__timeout *to)
+{
+	const struct tkw__timeout *places = tkw__slab_place_0(to);
+
+	return places->before << TKW__BLOCK_BITS | (uint32_t)(to - places);
+}
+
 /* A free place, with its generation, all else as it was; NULL: no memory. */
-struct tkw__timeout *tkw__slab_take(struct tkw__slab *s);
+static inline struct tkw__timeout *tkw__slab_take(struct tkw__slab *s)
+{
+	struct tkw__block *b;
+	struct tkw__timeout *to;
+
+	if (s->roomy == TKW__NO_BLOCK && !tkw__slab_add_block(s))
+		return NULL;
+	b = &s->directory->block[s->roomy];
+	to = b->free;
+	if (to) {
+		b->free = to->arg;
+	} else {
+		to = &b->places[b->fresh++];
+		*to = (struct tkw__timeout){
+			.mark = b->generation << TKW__GENERATION_SHIFT,
+		};
+	}
+	if (s->spare == s->roomy)
+		s->spare = TKW__NO_BLOCK;
+	if (!tkw__block_has_room(b))
+		tkw__slab_unlist(s, s->roomy);
+	b->live++;
+	return to;
+}
 
 /*
  * Free a place. Return  memory of TKW__BLOCK_BYTES that the caller gives to
  * hooks->free() when it no longer holds the lock, for that takes time; or NULL.
  */
-void *tkw__slab_put(struct tkw__slab *s, struct tkw__timeout *to);
+static inline void *tkw__slab_put(struct tkw__slab *s, struct tkw__timeout *to)
+{
+	uint32_t n = tkw__slab_place_0(to)->before;
+	struct tkw__block *b = &s->directory->block[n];
+	uint32_t generation = tkw__generation(to) + 1;
+	bool had_room = tkw__block_has_room(b);
+
+	assert(tkw__state(to) != TKW__FREE && b->live > 0);
+	/* Out of generations: no id is good for it, and it is not in a list. */
+	to->mark = generation << TKW__GENERATION_SHIFT;
+	if (generation <= TKW__GENERATION_MAX) {
+		to->arg = b->free;
+		b->free = to;
+		if (!had_room)
+			tkw__slab_list(s, n);
+	}
+	if (b->top < generation)
+		b->top = generation;
+	return --b->live > 0 ? NULL : tkw__slab_emptied(s, n);
+}
 
 /* The timeout of an index and a generation, if it is in use; else NULL. */
-struct tkw__timeout *tkw__slab_find(const struct tkw__slab *s, uint32_t index,
-				    uint32_t generation);
+static inline struct tkw__timeout *
+tkw__slab_find(const struct tkw__slab *s, uint32_t index, uint32_t generation)
+{
+	uint32_t n = index >> TKW__BLOCK_BITS;
+	uint32_t place = index % TKW__BLOCK_PLACES;
+	struct tkw__timeout *to;
 
-uint32_t tkw__slab_index(const struct tkw__timeout *to);
+	if (n >= s->count || s->directory->block[n].places == NULL ||
+	    place == 0 || place >= s->directory->block[n].fresh)
+		return NULL;
+	to = &s->directory->block[n].places[place];
+	if (tkw__generation(to) != generation || tkw__state(to) == TKW__FREE)
+		return NULL;
+	return to;
+}
 
 /* For those who walk: the i-th place of a block, NULL if there is none. */
 const struct tkw__timeout *tkw__slab_at(const struct tkw__slab *s,
 					uint32_t block, uint32_t place);
 
-/* What is broken, or NULL. In O(blocks). */
+/* How many places are in use. */
+uint64_t tkw__slab_live(const struct tkw__slab *s);
+
+/* What is broken, or NULL. In O(places). */
 const char *tkw__slab_check(const struct tkw__slab *s);
 
 #endif /* TKW_TIMER_SLAB_H */

@@ -19,13 +19,7 @@ struct due {
 	uint64_t tick;
 };
 
-bool tkw__is_foreign(const struct tkw_timer *t)
-{
-	return t->forks != tkw__forks();
-}
-
-/* A clock of the user's may go back: then the latest reading counts. */
-static int64_t own_now(struct tkw_timer *t)
+int64_t tkw__own_now(struct tkw_timer *t)
 {
 	int64_t now = t->hooks.now(t->hooks.ctx);
 	uint64_t latest = TKW__LOAD(&t->latest_ns, RELAXED);
@@ -37,25 +31,16 @@ static int64_t own_now(struct tkw_timer *t)
 	return (int64_t)latest;
 }
 
-int64_t tkw__now(struct tkw_timer *t)
+static inline struct due due_at(const struct tkw_timer *t, int64_t deadline_ns)
 {
-	return t->own_clock ? own_now(t) : tkw__clock_now(t->boottime);
-}
+	struct due d = { .deadline_ns = tkw__max_i64(deadline_ns, 0) };
+	uint64_t rest;
 
-static uint64_t tick_of(const struct tkw_timer *t, int64_t deadline_ns)
-{
-	uint64_t ns = deadline_ns > 0 ? (uint64_t)deadline_ns : 0;
-
+	d.tick = tkw__divide((uint64_t)d.deadline_ns, t->by_tick, &rest);
+	d.tick += rest != 0;
 	if (deadline_ns == TKW_NEVER_NS)
-		return TKW_TICK_NEVER;
-	return ns / t->tick_ns + (ns % t->tick_ns != 0);
-}
-
-static struct due due_at(const struct tkw_timer *t, int64_t deadline_ns)
-{
-	if (deadline_ns < 0)
-		deadline_ns = 0;
-	return (struct due){ deadline_ns, tick_of(t, deadline_ns) };
+		d.tick = TKW_TICK_NEVER;
+	return d;
 }
 
 /* now + delay, which is not negative, and not after the end of time. */
@@ -66,14 +51,14 @@ static int64_t deadline_after(int64_t now_ns, int64_t delay_ns)
 	return now_ns + delay_ns;
 }
 
-static struct due due_after(const struct tkw_timer *t, int64_t now_ns,
-			    int64_t delay_ns)
+static inline struct due due_after(const struct tkw_timer *t, int64_t now_ns,
+				   int64_t delay_ns)
 {
 	struct due d = due_at(t, deadline_after(now_ns, delay_ns));
 
 	/* What is due by now need not wait for the next tick. */
 	if (delay_ns <= 0)
-		d.tick = tkw__min_u64(d.tick, (uint64_t)now_ns / t->tick_ns);
+		d.tick = tkw__min_u64(d.tick, tkw__tick_at(t, now_ns));
 	return d;
 }
 
@@ -82,8 +67,10 @@ static struct due due_after(const struct tkw_timer *t, int64_t now_ns,
 static uint32_t before_of(const struct tkw_timer *t, int64_t deadline_ns,
 			  uint64_t tick)
 {
-	return (uint32_t)(((tick + 1) * t->tick_ns - (uint64_t)deadline_ns) /
-			  t->unit_ns);
+	uint64_t ns = (tick + 1) * t->tick_ns - (uint64_t)deadline_ns;
+
+	/* For most, a division less. */
+	return (uint32_t)(t->unit_ns == 1 ? ns : ns / t->unit_ns);
 }
 
 int64_t tkw__deadline_of(const struct tkw_timer *t,
@@ -132,30 +119,34 @@ void tkw__give_back(struct tkw_timer *t, void *block)
 		t->hooks.free(t->hooks.ctx, block, TKW__BLOCK_BYTES);
 }
 
-static uint64_t slack_ticks(const struct tkw_timer *t, int64_t slack_ns)
+/* Let a timeout have slack, which few ask for. */
+static void give_slack(const struct tkw_timer *t, struct tkw__timeout *to,
+		       int64_t slack_ns, struct due *d)
 {
-	if (slack_ns <= 0)
-		return 0;
-	return tkw__min_u64((uint64_t)slack_ns, t->slack_max_ns) / t->tick_ns;
+	uint64_t ns = tkw__min_u64((uint64_t)slack_ns, t->slack_max_ns);
+	uint64_t ticks = ns / t->tick_ns;
+
+	to->mark |= tkw__slack_bits(ticks) << TKW__SLACK_SHIFT;
+	d->tick = tkw_tick_with_slack(d->tick, ticks);
 }
 
 /* A new timeout of a shard, PENDING and nowhere yet. The lock is held. */
-static struct tkw__timeout *new_timeout(struct tkw_timer *t,
-					struct tkw__shard *s,
-					const struct tkw_task *task,
-					struct due *d)
+static inline struct tkw__timeout *new_timeout(struct tkw_timer *t,
+					       struct tkw__shard *s,
+					       const struct tkw_task *task,
+					       struct due *d)
 {
-	uint64_t slack = slack_ticks(t, task->slack_ns);
 	struct tkw__timeout *to = tkw__slab_take(&s->slab);
 
 	if (to == NULL)
 		return NULL;
-	d->tick = tkw_tick_with_slack(d->tick, slack);
+	to->mark |= TKW__PENDING;
+	if (task->slack_ns > 0)
+		give_slack(t, to, task->slack_ns, d);
 	to->fn = task->fn;
 	to->arg = task->arg;
 	to->on_cancel = task->on_cancel;
 	to->before = before_of(t, d->deadline_ns, d->tick);
-	to->mark |= tkw__slack_bits(slack) << TKW__SLACK_SHIFT | TKW__PENDING;
 	s->ledger.accepted++;
 	s->ledger.pending++;
 	return to;

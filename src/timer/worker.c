@@ -401,7 +401,7 @@ uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next)
 	t->seen_ns = t->turn_ns;
 	t->seen_coarse_ns = tkw__clock_coarse();
 	t->refused_in_a_row = 0;
-	to = (uint64_t)t->turn_ns / t->tick_ns;
+	to = tkw__tick_at(t, t->turn_ns);
 	fired = begin_turn(t, to);
 	while ((tick = least_next(t)) <= to && !is_stopping(t)) {
 		for (uint32_t i = 0; i <= t->shard_mask; i++) {
@@ -452,10 +452,8 @@ static void ring(struct tkw_timer *t)
 	tkw__alarm_set(&t->alarm, 0, true);
 }
 
-void tkw__worker_call(struct tkw_timer *t, uint64_t tick)
+void tkw__worker_rearm(struct tkw_timer *t, uint64_t tick)
 {
-	if (tick >= TKW__LOAD(&t->armed, RELAXED))
-		return;
 	tkw__lock_take(&t->alarm_lock);
 	if (tick < TKW__LOAD(&t->armed, RELAXED)) {
 		/* It is the worker's business to read another clock. */
@@ -497,8 +495,7 @@ void *tkw__worker_run(void *timer)
 		uint64_t next;
 
 		tkw__worker_turn(t, &next);
-		if (!is_stopping(t) &&
-		    next > (uint64_t)tkw__now(t) / t->tick_ns)
+		if (!is_stopping(t) && next > tkw__tick_at(t, tkw__now(t)))
 			sleep_until(t, next);
 	}
 	return NULL;

@@ -218,6 +218,22 @@ static inline void tkw__unlink(struct tkw_wheel *w, struct tkw_entry *e)
 		tkw__bitset_drop(&w->used, e->slot);
 }
 
+/* tkw_wheel_add() of an entry that is not linked. */
+static inline void tkw__add(struct tkw_wheel *w, struct tkw_entry *e,
+			    uint64_t tick)
+{
+	w->count++;
+	e->tick = tick < w->floor ? w->floor_due : tick;
+	tkw__link(w, e);
+}
+
+/* tkw_wheel_remove() of one that is. */
+static inline void tkw__remove(struct tkw_wheel *w, struct tkw_entry *e)
+{
+	tkw__unlink(w, e);
+	w->count--;
+}
+
 /* The first slot in use of the hierarchical engine. There is one. */
 static inline uint32_t tkw__hier_first(const struct tkw_wheel *w)
 {
@@ -251,8 +267,7 @@ static inline bool tkw__hier_skip(struct tkw_wheel *w, uint64_t to)
 static inline void tkw__expire(struct tkw_wheel *w, struct tkw__pass *p,
 			       struct tkw_entry *e)
 {
-	tkw__unlink(w, e);
-	w->count--;
+	tkw__remove(w, e);
 	p->fn(w, e, p->ctx);
 }
 

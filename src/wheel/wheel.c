@@ -111,21 +111,13 @@ tkw__use_slot(struct tkw_wheel *w, uint32_t slot)
 	tkw__bitset_add(&w->used, slot);
 }
 
-/* Link an entry that is not linked, for a tick of the caller's. */
-static void add(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
-{
-	e->tick = tick < w->floor ? w->floor_due : tick;
-	tkw__link(w, e);
-}
-
 int tkw_wheel_add(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
 {
 	if (w == NULL || e == NULL)
 		return -EINVAL;
 	if (e->flags & TKW__LINKED)
 		return -EEXIST;
-	w->count++;
-	add(w, e, tick);
+	tkw__add(w, e, tick);
 	return 0;
 }
 
@@ -135,8 +127,7 @@ int tkw_wheel_remove(struct tkw_wheel *w, struct tkw_entry *e)
 		return -EINVAL;
 	if (!(e->flags & TKW__LINKED))
 		return -ENOENT;
-	tkw__unlink(w, e);
-	w->count--;
+	tkw__remove(w, e);
 	return 0;
 }
 
@@ -146,8 +137,8 @@ int tkw_wheel_move(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
 		return -EINVAL;
 	if (!(e->flags & TKW__LINKED))
 		return -ENOENT;
-	tkw__unlink(w, e);
-	add(w, e, tick);
+	tkw__remove(w, e);
+	tkw__add(w, e, tick);
 	return 0;
 }
 

@@ -58,6 +58,41 @@ static void test_bits_round_up_to_a_power_of_two(void **state)
 	assert_true(tkw__round_up_pow2(UINT64_C(1) << 63) == UINT64_C(1) << 63);
 }
 
+static void expect_quotient(uint64_t x, uint64_t d)
+{
+	uint64_t rest;
+
+	assert_true(tkw__divide(x, tkw__divisor_of(d), &rest) == x / d);
+	assert_true(rest == x % d);
+}
+
+/* Around each power of two, and around each multiple of the divisor there, up
+ * to the last number that may be divided. */
+static void test_bits_divide_as_the_processor_does(void **state)
+{
+	const uint64_t last = UINT64_MAX >> 1;
+	unsigned a;
+	unsigned b;
+	int i;
+
+	(void)state;
+	for (a = 0; a < 63; a++) {
+		for (b = 0; b < 63; b++) {
+			for (i = -1; i <= 1; i++) {
+				uint64_t d = (UINT64_C(1) << a) + a % 3;
+				uint64_t x = UINT64_C(1) << b;
+
+				expect_quotient(x + (uint64_t)i, d);
+				expect_quotient(x / d * d, d);
+				expect_quotient(x / d * d + d - 1, d);
+				expect_quotient(last / d * d - 1 + d % 2, d);
+				expect_quotient(last - b, d);
+				expect_quotient(last, 1000000 + x);
+			}
+		}
+	}
+}
+
 /* The naive twin: a byte per number. */
 struct twin {
 	struct tkw__bitset set;
@@ -325,6 +360,7 @@ int main(void)
 		BED_TEST(test_bits_lowest_and_highest, BED_ONCE),
 		BED_TEST(test_bits_min_max_and_saturating_add, BED_ONCE),
 		BED_TEST(test_bits_round_up_to_a_power_of_two, BED_ONCE),
+		BED_TEST(test_bits_divide_as_the_processor_does, BED_ONCE),
 		BED_TEST(test_bitset_is_empty_at_first, BED_ONCE),
 		BED_TEST(test_bitset_with_one_member, BED_ONCE),
 		BED_TEST(test_bitset_with_many_members, BED_ONCE),
