@@ -48,21 +48,6 @@ void tkw__shard_fini(struct tkw__shard *s)
 	hooks->free(hooks->ctx, s->wheel, s->wheel_bytes);
 }
 
-uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
-			 uint64_t tick)
-{
-	if (!tkw_entry_linked(&to->entry) || tick < s->covered) {
-		tkw__shard_pull(s, to);
-		return tkw__shard_place(s, to, tick);
-	}
-	if (tick < tkw_entry_tick(&to->entry)) {
-		tkw_wheel_move(s->wheel, &to->entry, tick);
-		return tick;
-	}
-	tkw_wheel_extend(s->wheel, &to->entry, tick);
-	return TKW_TICK_NEVER; /* the worker comes for its old place */
-}
-
 static void make_due(struct tkw_wheel *w, struct tkw_entry *e, void *shard)
 {
 	struct tkw__shard *s = shard;

@@ -101,10 +101,6 @@ static inline uint64_t tkw__shard_place(struct tkw__shard *s,
 	return tick;
 }
 
-/* The same for one that is somewhere already. */
-uint64_t tkw__shard_move(struct tkw__shard *s, struct tkw__timeout *to,
-			 uint64_t tick);
-
 /* Take a PENDING, OWN or QUEUED timeout out of wherever it is; it is PENDING.
  */
 static inline void tkw__shard_pull(struct tkw__shard *s,
@@ -115,6 +111,21 @@ static inline void tkw__shard_pull(struct tkw__shard *s,
 	else
 		tkw__links_remove(&to->entry.link);
 	tkw__set_state(to, TKW__PENDING);
+}
+
+/* As tkw__shard_place() for one that is somewhere already. */
+static inline uint64_t tkw__shard_move(struct tkw__shard *s,
+				       struct tkw__timeout *to, uint64_t tick)
+{
+	struct tkw_entry *e = &to->entry;
+
+	if (!(e->flags & TKW__LINKED) || tick < e->tick || tick < s->covered) {
+		tkw__shard_pull(s, to);
+		return tkw__shard_place(s, to, tick);
+	}
+	if (tick > e->tick)
+		tkw__extend(e, tick);
+	return TKW_TICK_NEVER; /* the worker comes for its old place */
 }
 
 /* Bring what the wheel has due up to a tick to the list of what is due, or move

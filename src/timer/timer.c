@@ -393,7 +393,10 @@ int tkw_timer_cancel_wait(struct tkw_timer *t, uint64_t id)
 static uint64_t move(struct tkw_timer *t, struct tkw__shard *s,
 		     struct tkw__timeout *to, struct due d)
 {
-	d.tick = tkw_tick_with_slack(d.tick, tkw__slack(to));
+	uint64_t slack = tkw__slack(to);
+
+	if (slack > 0)
+		d.tick = tkw_tick_with_slack(d.tick, slack);
 	to->before = before_of(t, d.deadline_ns, d.tick);
 	return tkw__shard_move(s, to, d.tick);
 }

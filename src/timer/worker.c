@@ -48,24 +48,26 @@ static bool is_stopping(const struct tkw_timer *t)
 	       tkw__is_foreign(t);
 }
 
-/* A timeout that is in a list is running from now on. */
-static void begin(struct tkw_timer *t, struct tkw__shard *s,
-		  struct tkw__timeout *to, int64_t now_ns)
+/* A timeout that is in a list is running from now on. Return  its deadline. */
+static int64_t begin(struct tkw_timer *t, struct tkw__shard *s,
+		     struct tkw__timeout *to, int64_t now_ns)
 {
-	tkw__histogram_add(&s->lateness,
-			   tkw__max_i64(now_ns - tkw__deadline_of(t, to), 0));
+	int64_t deadline_ns = tkw__deadline_of(t, to);
+
+	tkw__histogram_add(&s->lateness, tkw__max_i64(now_ns - deadline_ns, 0));
 	tkw__links_remove(&to->entry.link);
 	tkw__set_state(to, TKW__RUNNING);
 	s->ledger.pending--;
 	s->ledger.fired++;
 	tkw__unreserve(t);
+	return deadline_ns;
 }
 
 /* Call the task of a RUNNING timeout, no lock held. */
 static void call(struct tkw_timer *t, uint64_t id,
-		 const struct tkw__timeout *to, int64_t now_ns)
+		 const struct tkw__timeout *to, int64_t deadline_ns,
+		 int64_t now_ns)
 {
-	int64_t deadline_ns = tkw__deadline_of(t, to);
 	struct tkw_firing firing = {
 		.timer = t,
 		.id = id,
@@ -101,13 +103,13 @@ static uint64_t run(struct tkw_timer *t, struct tkw__shard *s,
 {
 	uint64_t id = tkw__shard_id(s, to);
 	int64_t now_ns = look_at_clock(t);
+	int64_t deadline_ns = begin(t, s, to, now_ns);
 	void *block;
 
-	begin(t, s, to, now_ns);
 	tkw__lock_drop(&s->lock);
 	if (t->watch.slow_ns > 0)
 		tkw__watch_begin(t, to->fn, now_ns);
-	call(t, id, to, t->turn_ns);
+	call(t, id, to, deadline_ns, t->turn_ns);
 	if (tkw__is_foreign(t))
 		return 0;
 	if (t->watch.slow_ns > 0)
@@ -223,6 +225,7 @@ void tkw__job_run(struct tkw_timer *t, uint64_t id)
 {
 	struct tkw__shard *s = &t->shards[tkw__name_of(id).shard];
 	struct tkw__timeout *to;
+	int64_t deadline_ns = 0;
 	int64_t now_ns;
 	void *block;
 
@@ -232,11 +235,11 @@ void tkw__job_run(struct tkw_timer *t, uint64_t id)
 	tkw__lock_take(&s->lock);
 	to = find_queued(s, id);
 	if (to)
-		begin(t, s, to, now_ns);
+		deadline_ns = begin(t, s, to, now_ns);
 	tkw__lock_drop(&s->lock);
 	if (to == NULL)
 		return;
-	call(t, id, to, now_ns);
+	call(t, id, to, deadline_ns, now_ns);
 	if (tkw__is_foreign(t))
 		return;
 	tkw__lock_take(&s->lock);

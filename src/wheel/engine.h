@@ -234,6 +234,13 @@ static inline void tkw__remove(struct tkw_wheel *w, struct tkw_entry *e)
 	w->count--;
 }
 
+/* tkw_wheel_extend() of a linked entry to a tick after its own. */
+static inline void tkw__extend(struct tkw_entry *e, uint64_t tick)
+{
+	e->tick = tick;
+	e->flags |= TKW__EXTENDED;
+}
+
 /* The first slot in use of the hierarchical engine. There is one. */
 static inline uint32_t tkw__hier_first(const struct tkw_wheel *w)
 {

@@ -150,8 +150,7 @@ int tkw_wheel_extend(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
 		return -ENOENT;
 	if (tick <= e->tick)
 		return tick == e->tick ? 0 : -EINVAL;
-	e->tick = tick;
-	e->flags |= TKW__EXTENDED;
+	tkw__extend(e, tick);
 	return 0;
 }
 
