@@ -51,3 +51,8 @@ void tkw__memory_free(void *mem, size_t bytes)
 	else
 		free(mem);
 }
+
+void tkw__memory_use_all(void *mem, size_t bytes)
+{
+	(void)madvise(mem, bytes, MADV_HUGEPAGE); /* where there are any */
+}

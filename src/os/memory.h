@@ -13,4 +13,7 @@
 void *tkw__memory_take(size_t bytes, size_t align);
 void tkw__memory_free(void *mem, size_t bytes);
 
+/* All of this will be used, so the system may back it by huge pages. */
+void tkw__memory_use_all(void *mem, size_t bytes);
+
 #endif /* TKW_OS_MEMORY_H */

@@ -54,7 +54,7 @@ bool tkw__frame_inside(const struct tkw_timer *t)
 
 /* --- the system's own world ---------------------------------------------- */
 
-static void *system_alloc(void *ctx, size_t bytes, size_t align)
+void *tkw__system_alloc(void *ctx, size_t bytes, size_t align)
 {
 	(void)ctx;
 	return tkw__memory_take(bytes, align);
@@ -86,7 +86,7 @@ static struct tkw_timer_hooks hooks_of(const struct tkw_timer_config *cfg)
 	if (cfg->hooks)
 		h = *cfg->hooks;
 	if (h.alloc == NULL) {
-		h.alloc = system_alloc;
+		h.alloc = tkw__system_alloc;
 		h.free = system_free;
 	}
 	if (h.thread_create == NULL) {

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "os/memory.h"
+
 enum {
 	FIRST_BLOCKS = 4
 };
@@ -124,6 +126,10 @@ bool tkw__slab_add_block(struct tkw__slab *s)
 	if (places == NULL)
 		return false;
 	n = take_number(s);
+	/* Few timeouts shall take few pages, and a thousand faults less be the
+	 * gain of many. The user's memory is the user's business. */
+	if (s->count > 1 && s->hooks->alloc == tkw__system_alloc)
+		tkw__memory_use_all(places, TKW__BLOCK_BYTES);
 	places[0] = (struct tkw__timeout){ .before = n };
 	s->directory->block[n].places = places;
 	s->directory->block[n].fresh = 1;

@@ -75,6 +75,9 @@ void tkw__slab_init(struct tkw__slab *s, const struct tkw_timer_hooks *hooks,
 /* Free all memory, whatever is in use. */
 void tkw__slab_fini(struct tkw__slab *s);
 
+/* The hook of a user who has none. */
+void *tkw__system_alloc(void *ctx, size_t bytes, size_t align);
+
 /* What take() and put() need now and then: a block with room, false if there is
  * no memory; the list `roomy`; what put() returns for a block that is empty. */
 bool tkw__slab_add_block(struct tkw__slab *s);
