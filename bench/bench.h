@@ -74,10 +74,9 @@ struct bench_impl {
 		    const struct bench_load *load, struct bench_outcome *out);
 	const char *missing; /* why it was not built */
 	int variant;         /* for a file that has two impls */
-	int ours;
-	int fires_nothing; /* the null loop: there is nothing to verify */
-	int fixed_only;    /* applies only where all delays are the same */
-	int linear_tick;   /* a tick looks at all entries */
+	int fires_nothing;   /* the null loop: there is nothing to verify */
+	int fixed_only;      /* applies only where all delays are the same */
+	int linear_tick;     /* a tick looks at all entries */
 };
 
 /* Every impl there is, built or not; the last has no name. */

@@ -207,5 +207,5 @@ inline void op_advance(state *s, uint64_t)
 } /* namespace */
 
 extern const struct bench_impl bench_impl_asio = {
-	"asio", run_load, nullptr, 0, 0, 0, 0, 0
+	"asio", run_load, nullptr, 0, 0, 0, 0
 };

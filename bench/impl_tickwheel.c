@@ -87,12 +87,10 @@ const struct bench_impl bench_impl_tickwheel = {
 	.name = "tickwheel",
 	.run = run_load,
 	.variant = TKW_WHEEL_HIERARCHICAL,
-	.ours = 1,
 };
 
 const struct bench_impl bench_impl_tickwheel_hashed = {
 	.name = "tickwheel_hashed",
 	.run = run_load,
 	.variant = TKW_WHEEL_HASHED,
-	.ours = 1,
 };

@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "peers.h"
 
 enum {
-	SIZE_MOST = 50000000
+	SIZE_MOST = 50000000,
+	PATIENCE_S = 300,
+	PATIENCE_MOST_S = 86400
 };
 
 void bench_say(const char *fmt, ...)
@@ -37,19 +40,26 @@ void bench_options_help(void)
 {
 	(void)puts(
 		"usage: tkw_bench [OPTION...] [FILTER...]\n"
-		"Races the timing wheel against other ways to keep timers.\n"
+		"       tkw_bench --compare OLD NEW\n"
+		"Races timing wheels and timers against other ways to keep "
+		"timers.\n"
 		"\n"
 		"  FILTER         rows to run: a part of the name, or a "
 		"pattern\n"
-		"  --quick        sizes 1e3 and 1e5, few runs, half a minute\n"
-		"  --runs N       runs of each row (7; 3 from 1e7 on)\n"
-		"  --sizes LIST   numbers of entries, such as 1e3,1e5\n"
+		"  --quick        fewer entries, operations and runs\n"
+		"  --runs N       runs of each row (7; 3 where they are long)\n"
+		"  --sizes LIST   entries in a wheel, such as 1e3,1e5\n"
 		"  --impl LIST    only these, such as tickwheel,libev\n"
 		"  --seed N       for the random numbers (1)\n"
 		"  --json FILE    write JSON lines too; - for stdout, no "
 		"tables\n"
 		"  --hugepages    ask the system for huge pages, for everyone\n"
+		"  --patience N   wait so many seconds for a figure of a timer "
+		"(300)\n"
+		"  --peers DIR    ask the programs DIR/IMPL for the timers' "
+		"figures\n"
 		"  --list         name the rows and the impls, and end\n"
+		"  --compare      what has changed between two JSON files\n"
 		"  --help         this text");
 }
 
@@ -117,6 +127,12 @@ static bool impl_exists(const char *name, size_t len)
 		    memcmp(bench_impls[i]->name, name, len) == 0)
 			return true;
 	}
+	for (size_t i = 0; bench_peers_get(i); i++) {
+		const char *peer = bench_peer_name(bench_peers_get(i));
+
+		if (strlen(peer) == len && memcmp(peer, name, len) == 0)
+			return true;
+	}
 	return false;
 }
 
@@ -169,23 +185,49 @@ static int value_option(struct bench_options *o, const char *name,
 		return sizes_option(o, value);
 	if (strcmp(name, "--impl") == 0)
 		return impls_option(o, value);
-	o->json = value;
-	if (*value == '\0')
-		bench_say("--json: the name of the file is empty");
-	return *value == '\0' ? -1 : 0;
+	if (strcmp(name, "--patience") == 0) {
+		if (number_option(name, value, PATIENCE_MOST_S, &n) != 0)
+			return -1;
+		o->patience_s = (uint32_t)n;
+		return 0;
+	}
+	if (*value == '\0') {
+		bench_say("%s: the name is empty", name);
+		return -1;
+	}
+	if (strcmp(name, "--peers") == 0)
+		o->peers = value;
+	else
+		o->json = value;
+	return 0;
 }
 
 /* The option that the first letters of a word name; NULL if none. */
 static const char *find_value_option(const char *word, size_t len)
 {
 	static const char *const names[] = { "--runs", "--seed", "--sizes",
-					     "--impl", "--json" };
+					     "--impl", "--json", "--patience",
+					     "--peers" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strlen(names[i]) == len && memcmp(word, names[i], len) == 0)
 			return names[i];
 	}
 	return NULL;
+}
+
+/* --compare OLD NEW, at argv[*i]. */
+static int compare_option(struct bench_options *o, int argc, char **argv,
+			  int *i)
+{
+	if (*i + 2 >= argc) {
+		bench_say("--compare: it takes two files");
+		return -1;
+	}
+	o->old_json = argv[*i + 1];
+	o->new_json = argv[*i + 2];
+	*i += 2;
+	return 0;
 }
 
 /* One option, at argv[*i]. */
@@ -197,6 +239,8 @@ static int read_option(struct bench_options *o, int argc, char **argv, int *i)
 
 	if (flag_option(o, word))
 		return 0;
+	if (strcmp(word, "--compare") == 0)
+		return compare_option(o, argc, argv, i);
 	if (name == NULL) {
 		bench_say("unknown option '%.60s'; see --help", word);
 		return -1;
@@ -225,7 +269,7 @@ int bench_options_read(struct bench_options *o, int argc, char **argv)
 {
 	int err = 0;
 
-	*o = (struct bench_options){ .seed = 1 };
+	*o = (struct bench_options){ .seed = 1, .patience_s = PATIENCE_S };
 	for (int i = 1; i < argc && err == 0; i++) {
 		if (argv[i][0] == '-')
 			err = read_option(o, argc, argv, &i);

@@ -26,6 +26,9 @@ struct bench_options {
 	const char *impls; /* "a,b"; NULL: all */
 	const char *filters[BENCH_FILTERS_MAX];
 	size_t filter_count; /* 0: all rows */
+	uint32_t patience_s; /* for a peer's answer */
+	const char *peers; /* a folder of peers; NULL: those that were built */
+	const char *old_json, *new_json; /* compare these; NULL: do not */
 };
 
 /* Points into argv. Return 0, or -1 after one line on stderr. */

@@ -6,6 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The engine that the others are compared with, and all of ours. */
+static const char *const ours_first = "tickwheel";
+static const char *const ours_too = "tickwheel_hashed";
+
+bool bench_report_is_ours(const char *impl)
+{
+	return strcmp(impl, ours_first) == 0 || strcmp(impl, ours_too) == 0;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a;
@@ -19,18 +28,20 @@ static int by_median(const void *a, const void *b)
 	const struct bench_line *x = a;
 	const struct bench_line *y = b;
 
-	if ((x->skipped != NULL) != (y->skipped != NULL))
-		return x->skipped ? 1 : -1;
+	if ((x->left_out != NULL) != (y->left_out != NULL))
+		return x->left_out ? 1 : -1;
 	return by_value(&x->median, &y->median);
 }
 
-void bench_report_sort(struct bench_figures *f)
+/* From the samples: median, min, max; and the best first, those without
+ * figures last. */
+static void sort_lines(struct bench_figures *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		struct bench_line *l = &f->lines[i];
 		uint32_t half = l->runs / 2;
 
-		if (l->skipped)
+		if (l->left_out)
 			continue;
 		qsort(l->samples, l->runs, sizeof(double), by_value);
 		l->min = l->samples[0];
@@ -42,110 +53,145 @@ void bench_report_sort(struct bench_figures *f)
 	qsort(f->lines, f->count, sizeof(f->lines[0]), by_median);
 }
 
-/* The hierarchical wheel, or NULL if it did not run. */
+/* NULL if it did not run. */
 static const struct bench_line *find_ours(const struct bench_figures *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
-		if (!f->lines[i].skipped &&
-		    strcmp(f->lines[i].impl->name, "tickwheel") == 0)
+		if (!f->lines[i].left_out &&
+		    strcmp(f->lines[i].impl, ours_first) == 0)
 			return &f->lines[i];
 	}
 	return NULL;
 }
 
-/* The fastest that is neither ours nor the null loop, or NULL. */
+/* The best that is neither ours nor the null loop, or NULL. */
 static const struct bench_line *find_rival(const struct bench_figures *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		const struct bench_line *l = &f->lines[i];
 
-		if (!l->skipped && !l->impl->ours && !l->impl->fires_nothing)
+		if (!l->left_out && !l->ours && !l->floor)
 			return l;
 	}
 	return NULL;
 }
 
-static void print_line(FILE *to, const struct bench_line *l,
+/* There is no ratio to nothing, and none of what noise made negative. */
+static bool has_ratio(double rival, double ours)
+{
+	return ours > 0 && rival >= 0;
+}
+
+static void print_line(const struct bench_figures *f,
+		       const struct bench_line *l,
 		       const struct bench_line *ours)
 {
-	(void)fprintf(to, "%c %-17s %10.2f %10.2f %10.2f",
-		      l->impl->ours ? '*' : ' ', l->impl->name, l->median,
-		      l->min, l->max);
-	if (ours && ours->median > 0)
-		(void)fprintf(to, " %9.2f", l->median / ours->median);
+	(void)printf("%c %-17s %10.2f %10.2f %10.2f", l->ours ? '*' : ' ',
+		     l->impl, l->median, l->min, l->max);
+	if (ours && has_ratio(l->median, ours->median))
+		(void)printf(" %9.2f", l->median / ours->median);
 	else
-		(void)fprintf(to, " %9s", "-");
-	if (l->first.bytes_per_timer > 0)
-		(void)fprintf(to, " %8.1f\n", l->first.bytes_per_timer);
-	else
-		(void)fprintf(to, " %8s\n", "-");
+		(void)printf(" %9s", "-");
+	if (f->extra_key && l->extra > 0)
+		(void)printf(" %10.1f", l->extra);
+	else if (f->extra_key)
+		(void)printf(" %10s", "-");
+	(void)printf("\n");
 }
 
-void bench_report_table(FILE *to, const struct bench_figures *f)
+static void print_rival(const struct bench_line *ours,
+			const struct bench_line *rival)
+{
+	if (!ours || !rival || !has_ratio(rival->median, ours->median))
+		return;
+	(void)printf("  the best rival, %s, takes %.2f times ours", rival->impl,
+		     rival->median / ours->median);
+	if (has_ratio(rival->min, ours->min))
+		(void)printf(" (%.2f by the minima)", rival->min / ours->min);
+	(void)printf("\n");
+}
+
+static void print_table(const struct bench_figures *f)
 {
 	const struct bench_line *ours = find_ours(f);
-	const struct bench_line *rival = find_rival(f);
 
-	(void)fprintf(to, "\n%s   (ns/op, %u runs, seed %" PRIu64 ")\n",
-		      f->row->name, (unsigned)f->row->runs, f->row->load.seed);
-	(void)fprintf(to, "  %-17s %10s %10s %10s %9s %8s\n", "", "median",
-		      "min", "max", "x ours", "bytes");
+	(void)printf("\n%s   (%s, %u run%s, seed %" PRIu64 ")\n", f->bench,
+		     f->unit, (unsigned)f->runs, f->runs == 1 ? "" : "s",
+		     f->seed);
+	(void)printf("  %-17s %10s %10s %10s %9s", "", "median", "min", "max",
+		     "x ours");
+	if (f->extra_key)
+		(void)printf(" %10s", f->extra_title);
+	(void)printf("\n");
 	for (size_t i = 0; i < f->count; i++) {
-		if (!f->lines[i].skipped)
-			print_line(to, &f->lines[i], ours);
+		const struct bench_line *l = &f->lines[i];
+
+		if (l->left_out)
+			(void)printf("  %-17s %s: %s\n", l->impl,
+				     l->failed ? "failed" : "skipped",
+				     l->left_out);
+		else
+			print_line(f, l, ours);
 	}
-	for (size_t i = 0; i < f->count; i++) {
-		if (f->lines[i].skipped)
-			(void)fprintf(to, "  %-17s skipped: %s\n",
-				      f->lines[i].impl->name,
-				      f->lines[i].skipped);
-	}
-	if (ours && rival)
-		(void)fprintf(to,
-			      "  the best rival, %s, takes %.2f times ours "
-			      "(%.2f by the minima)\n",
-			      rival->impl->name, rival->median / ours->median,
-			      rival->min / ours->min);
+	print_rival(ours, find_rival(f));
 }
 
-static void json_line(FILE *to, const char *bench, const struct bench_line *l,
-		      uint64_t seed)
+static void json_line(FILE *to, const struct bench_figures *f,
+		      const struct bench_line *l)
 {
 	(void)fprintf(to,
-		      "{\"bench\":\"%s\",\"impl\":\"%s\",\"unit\":\"ns/op\","
+		      "{\"bench\":\"%s\",\"impl\":\"%s\",\"unit\":\"%s\","
 		      "\"median\":%.3f,\"min\":%.3f,\"max\":%.3f,\"runs\":%u",
-		      bench, l->impl->name, l->median, l->min, l->max,
+		      f->bench, l->impl, f->unit, l->median, l->min, l->max,
 		      (unsigned)l->runs);
-	if (l->first.bytes_per_timer > 0)
-		(void)fprintf(to, ",\"bytes_per_timer\":%.1f",
-			      l->first.bytes_per_timer);
-	if (!l->impl->fires_nothing)
+	if (f->extra_key && l->extra > 0)
+		(void)fprintf(to, ",\"%s\":%.1f", f->extra_key, l->extra);
+	if (l->verified)
 		(void)fprintf(to,
 			      ",\"fired\":%" PRIu64
 			      ",\"checksum\":\"%016" PRIx64 "\"",
-			      l->first.fired, l->first.checksum);
-	(void)fprintf(to, ",\"seed\":%" PRIu64 "}\n", seed);
+			      l->fired, l->checksum);
+	(void)fprintf(to, ",\"seed\":%" PRIu64 "}\n", f->seed);
 }
 
-void bench_report_json(FILE *to, const struct bench_figures *f)
+static void json_ratio(FILE *to, const char *key, double rival, double ours)
+{
+	if (has_ratio(rival, ours))
+		(void)fprintf(to, ",\"%s\":%.3f", key, rival / ours);
+	else
+		(void)fprintf(to, ",\"%s\":null", key);
+}
+
+static void json_summary(FILE *to, const struct bench_figures *f)
 {
 	const struct bench_line *ours = find_ours(f);
 	const struct bench_line *rival = find_rival(f);
 
-	for (size_t i = 0; i < f->count; i++) {
-		if (!f->lines[i].skipped)
-			json_line(to, f->row->name, &f->lines[i],
-				  f->row->load.seed);
-	}
-	(void)fprintf(to, "{\"bench\":\"%s\",\"impl\":\"summary\"",
-		      f->row->name);
-	if (ours && rival)
-		(void)fprintf(to,
-			      ",\"best_rival\":\"%s\",\"ratio\":%.3f,"
-			      "\"ratio_min\":%.3f}\n",
-			      rival->impl->name, rival->median / ours->median,
-			      rival->min / ours->min);
-	else
+	(void)fprintf(to, "{\"bench\":\"%s\",\"impl\":\"summary\"", f->bench);
+	if (ours && rival) {
+		(void)fprintf(to, ",\"best_rival\":\"%s\"", rival->impl);
+		json_ratio(to, "ratio", rival->median, ours->median);
+		json_ratio(to, "ratio_min", rival->min, ours->min);
+		(void)fprintf(to, "}\n");
+	} else {
 		(void)fprintf(to, ",\"best_rival\":null,\"ratio\":null,"
 				  "\"ratio_min\":null}\n");
+	}
+}
+
+void bench_report_write(FILE *json, struct bench_figures *f)
+{
+	sort_lines(f);
+	if (json != stdout) {
+		print_table(f);
+		(void)fflush(stdout);
+	}
+	if (json == NULL)
+		return;
+	for (size_t i = 0; i < f->count; i++) {
+		if (!f->lines[i].left_out)
+			json_line(json, f, &f->lines[i]);
+	}
+	json_summary(json, f);
+	(void)fflush(json);
 }

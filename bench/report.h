@@ -1,39 +1,49 @@
 /* SPDX-License-Identifier: MIT */
-/* report.h - the figures of a row, as a table and as JSON lines. */
+/* report.h - the figures of one bench, as a table and as JSON lines. */
 #ifndef TKW_REPORT_H
 #define TKW_REPORT_H
 
 #include <stdio.h>
 
-#include "rows.h"
+#include "options.h"
 
 enum {
 	BENCH_IMPLS_MAX = 16
 };
 
-/* One impl in one row. */
+/* One impl in one bench. */
 struct bench_line {
-	const struct bench_impl *impl;
-	const char *skipped; /* why it did not run; NULL: it did */
-	uint64_t ops;        /* if not 0: fewer than the row has */
+	const char *impl;
+	bool ours;
+	bool floor;           /* the null loop: it is nobody's rival */
+	bool failed;          /* left out because something was wrong */
+	const char *left_out; /* why there are no figures; NULL: there are */
 	double samples[BENCH_RUNS_MAX];
 	uint32_t runs;
 	double median, min, max;
-	struct bench_outcome first; /* of the run in which all was verified */
+	double extra;  /* 0: unknown */
+	bool verified; /* it fired these: */
+	uint64_t fired;
+	uint64_t checksum;
 };
 
 struct bench_figures {
-	const struct bench_row *row;
-	size_t number, of; /* this row, of so many */
+	const char *bench;
+	const char *unit;        /* less is better in each of them */
+	const char *extra_key;   /* in JSON; NULL: there is nothing extra */
+	const char *extra_title; /* in tables */
+	uint32_t runs;
+	uint64_t seed;
 	struct bench_line lines[BENCH_IMPLS_MAX];
 	size_t count;
 };
 
-/* From the samples: median, min, max; and the fastest first, those that were
- * skipped last. */
-void bench_report_sort(struct bench_figures *f);
+/* Is the impl the project's own? */
+bool bench_report_is_ours(const char *impl);
 
-void bench_report_table(FILE *to, const struct bench_figures *f);
-void bench_report_json(FILE *to, const struct bench_figures *f);
+/* Sort the lines, the best first; then the table to stdout, and to `json`, if
+ * it is not NULL, one line per impl and the summary. If `json` is stdout, there
+ * is no table. */
+void bench_report_write(FILE *json, struct bench_figures *f);
 
 #endif /* TKW_REPORT_H */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_bench_output.sh TKW_BENCH - a tiny run of the benchmark: what it prints,
+# test_bench_output.sh TKW_BENCH - a tiny run of the wheel's rows: what it prints,
 # what was fired, and what it refuses. No figure is judged.
 # shellcheck disable=SC2317 # check() calls the functions
 set -u
@@ -59,14 +59,14 @@ refused()
 	check "$what: nothing on stdout" [ ! -s "$out" ]
 }
 
-tiny --json "$json"
+tiny --json "$json" wheel/
 check 'tiny run: exit status 0' ended 0
 check 'tiny run: JSON lines' [ -s "$json" ]
 check 'tiny run: each line is valid JSON' all_valid
 check 'tiny run: tables' grep -q '^\* tickwheel ' "$out"
 check 'tiny run: progress' grep -q 'run 1 of 1' "$err"
 
-"$bench" --quick --sizes 1e3 --list >"$scratch/list"
+"$bench" --quick --sizes 1e3 --list wheel/ >"$scratch/list"
 rows=$(sed '/^$/,$d' "$scratch/list")
 check 'nine rows' [ "$(echo "$rows" | wc -l)" -eq 9 ]
 for row in $rows; do
@@ -96,7 +96,7 @@ done
 
 sum_of()
 {
-	tiny --impl heap --json - --seed "$1" expire
+	tiny --impl heap --json - --seed "$1" wheel/expire
 	field checksum
 }
 check 'a seed replays' [ "$(sum_of 5)" = "$(sum_of 5)" ]
@@ -124,8 +124,11 @@ refused 'crooked number' --seed 12x
 refused 'crooked size' --sizes 1e3,
 refused 'huge size' --sizes 1e9
 refused 'unknown impl' --impl libfoo
+refused 'no patience' --patience 0
+refused 'one file' --compare x
 refused 'no such row' wheel/none
 refused 'no such folder' --quick --json "$scratch/none/x" rpc
 refused 'an empty file name' --json= rpc
+refused 'an empty folder name' --peers= rpc
 
 finish

@@ -10,7 +10,7 @@ bench=$1
 # measure FAULT ROW
 measure()
 {
-	TKW_FAULT=$1 run "$bench" --quick --runs 1 --sizes 1e3 "$2"
+	TKW_FAULT=$1 run "$bench" --quick --runs 1 --sizes 1e3 "wheel/$2"
 }
 
 # sees FAULT ROW

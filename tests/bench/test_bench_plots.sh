@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# test_bench_plots.sh PLOTS_SH - draws pictures of made-up figures; whether they
+# are pretty is no test's business.
+set -u
+plots=$1
+# shellcheck source-path=SCRIPTDIR source=../tools/tool_checks.sh
+. "$(dirname "$0")/../tools/tool_checks.sh"
+json=$scratch/lines.json
+
+# row BENCH MEDIAN: of two impls.
+row()
+{
+	for impl in tickwheel netty_1ms; do
+		printf '{"bench":"%s","impl":"%s","unit":"x",' "$1" $impl
+		[ $impl = tickwheel ] || set -- "$1" "${2}0"
+		printf '"median":%s,"min":0,"max":9,"runs":7,"seed":1}\n' "$2"
+	done
+}
+
+# drawn NAME: a picture, with both impls in it.
+drawn()
+{
+	grep -qx '</svg>' "$scratch/svg/$1.svg" &&
+		grep -q tickwheel "$scratch/svg/$1.svg" &&
+		grep -q netty_1ms "$scratch/svg/$1.svg"
+}
+
+run sh "$plots"
+check 'no arguments: exit status 2' ended 2
+run sh "$plots" "$scratch/none.json" "$scratch/svg"
+check 'no file: exit status 2' ended 2
+if ! command -v gnuplot >/dev/null; then
+	unchecked 'the pictures: no gnuplot'
+	finish
+fi
+
+for n in 1e2 1e3 1e4; do
+	row timer/churn/$n 50
+done >"$json"
+run sh "$plots" "$json" "$scratch/svg"
+check 'some rows: exit status 0' ended 0
+check 'some rows: their picture' drawn churn
+check 'some rows: the others are named' [ "$(grep -c 'no rows' "$err")" -eq 3 ]
+check 'some rows: no other picture' \
+	[ "$(find "$scratch/svg" -type f | wc -l)" -eq 1 ]
+
+{
+	for t in 1 2 4 8; do
+		row timer/pair/${t}t 60
+	done
+	for q in p10 p25 p50 p75 p90 p99 p99_9 max; do
+		row timer/lateness_$q/1e3/10us 30
+		row timer/lateness_$q/1e3/1ms -3
+	done
+	row timer/idle_wakeups/1h 0
+	row timer/idle_cpu/1h 12
+} >>"$json"
+run sh "$plots" "$json" "$scratch/svg"
+check 'all rows: exit status 0' ended 0
+check 'all rows: nothing to complain about' is_empty "$err"
+for picture in churn threads lateness idle; do
+	check "all rows: $picture" drawn $picture
+done
+
+finish
