@@ -191,8 +191,8 @@ struct tkw_timer_config {
 	/* enum tkw_timer_clock; not looked at if there is a hook for now */
 	int clock;
 	/* How many parts the timer has, each with a lock of its own: rounded up
-	 * to a power of two, 64 at most. 0: as many as the process has CPUs.
-	 * The manual drive has one, whatever is said here. */
+	 * to a power of two, 64 at most. 0: two for each CPU that the process
+	 * may use. The manual drive has one, whatever is said here. */
 	int shards;
 	/* hashed: slots of a ring, rounded up to a power of two; 0: 512.
 	 * hierarchical: 0. */

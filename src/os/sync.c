@@ -2,10 +2,13 @@
 /* sync.c - the slow ways of the lock. */
 #include "os/sync.h"
 
-/* About as long as the lock is held at most; an explorer needs no patience. */
+/* Some microseconds; an explorer needs no patience. */
 #ifndef TKW__SPINS
-#define TKW__SPINS 100
+#define TKW__SPINS 6
 #endif
+enum {
+	PAUSES = 50
+};
 
 static void relax(void)
 {
@@ -16,15 +19,19 @@ static void relax(void)
 #endif
 }
 
+/* Wait a while before each look: who looks all the time takes the lock's cache
+ * line away from the holder, and with two who want it in turns all that they
+ * touch goes to and fro. */
 static bool spin(struct tkw__lock *l)
 {
 	for (int i = 0; i < TKW__SPINS; i++) {
 		uint32_t was = TKW__LOCK_FREE;
 
+		for (int k = 0; k < PAUSES; k++)
+			relax();
 		if (TKW__LOAD(&l->state, RELAXED) == TKW__LOCK_FREE &&
 		    TKW__CAS(&l->state, &was, TKW__LOCK_HELD, ACQUIRE))
 			return true;
-		relax();
 	}
 	return false;
 }

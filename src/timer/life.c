@@ -188,8 +188,10 @@ static uint32_t shards_of(const struct tkw_timer_config *cfg)
 
 	if (cfg->drive == TKW_DRIVE_MANUAL)
 		return 1;
+	/* There are often more threads than CPUs, and two that run at the same
+	 * time shall not meet. */
 	if (shards == 0)
-		shards = tkw__cpus();
+		shards = 2 * tkw__cpus();
 	shards = (uint32_t)tkw__round_up_pow2(shards);
 	return shards < TKW__SHARDS_MAX ? shards : TKW__SHARDS_MAX;
 }

@@ -30,9 +30,10 @@ struct tkw__shard {
 	 * in its order, and what comes later waits for the next. */
 	uint64_t covered;
 	struct tkw_wheel *wheel;
-	struct tkw_ledger ledger;
 	struct tkw__slab slab;
-	/* So far two lines, and all that a schedule or a cancel needs.
+	struct tkw_ledger ledger;
+	/* So far two lines, and all that a schedule or a cancel needs; what they
+	 * have to follow to other lines is in the first.
 	 *
 	 * PENDING or OWN, not in the wheel: what this turn fires; what was
 	 * scheduled for a tick that is over, for the next turn; and what the

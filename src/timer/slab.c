@@ -77,7 +77,7 @@ static bool grow(struct tkw__slab *s)
 		return true;
 	if (s->count == TKW__BLOCKS_MAX)
 		return false;
-	d = s->hooks->alloc(s->hooks->ctx, bytes, _Alignof(max_align_t));
+	d = s->hooks->alloc(s->hooks->ctx, bytes, _Alignof(*d));
 	if (d == NULL)
 		return false;
 	memset(d, 0, bytes);

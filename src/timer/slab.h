@@ -40,12 +40,13 @@ enum {
 #define TKW__NO_BLOCK UINT32_MAX
 
 struct tkw__block {
-	struct tkw__timeout *places; /* NULL: given back */
-	struct tkw__timeout *free;   /* used before, and free now */
-	uint32_t fresh;              /* from this place on, never used */
-	uint32_t live;               /* places in use */
-	uint32_t generation;         /* of fresh places */
-	uint32_t top;                /* the highest generation in this life */
+	/* NULL: given back. A block has a line of its own. */
+	_Alignas(64) struct tkw__timeout *places;
+	struct tkw__timeout *free; /* used before, and free now */
+	uint32_t fresh;            /* from this place on, never used */
+	uint32_t live;             /* places in use */
+	uint32_t generation;       /* of fresh places */
+	uint32_t top;              /* the highest generation in this life */
 	/* In the list of blocks with room; or (next) of vacant numbers. */
 	uint32_t next;
 	uint32_t prev;
@@ -60,12 +61,12 @@ struct tkw__directory {
 };
 
 struct tkw__slab {
-	const struct tkw_timer_hooks *hooks;
 	struct tkw__directory *directory; /* NULL at first */
 	uint32_t count;                   /* of numbers given out so far */
 	uint32_t roomy;                   /* the first block with room */
-	uint32_t vacant;                  /* the first number without a block */
 	uint32_t spare;                   /* the empty block that is kept */
+	uint32_t vacant;                  /* the first number without a block */
+	const struct tkw_timer_hooks *hooks;
 	uint64_t random;
 };
 

@@ -13,6 +13,10 @@
 #include "os/thread.h"
 #include "timer/core.h"
 
+/* For what a single call and a batch have in common: the compiler would rather
+ * have it once, and each call pay for that. */
+#define ALWAYS_INLINE __attribute__((always_inline)) inline
+
 /* When a timeout shall fire: the deadline, and the tick that covers it. */
 struct due {
 	int64_t deadline_ns;
@@ -131,10 +135,9 @@ static void give_slack(const struct tkw_timer *t, struct tkw__timeout *to,
 }
 
 /* A new timeout of a shard, PENDING and nowhere yet. The lock is held. */
-static inline struct tkw__timeout *new_timeout(struct tkw_timer *t,
-					       struct tkw__shard *s,
-					       const struct tkw_task *task,
-					       struct due *d)
+static ALWAYS_INLINE struct tkw__timeout *
+new_timeout(struct tkw_timer *t, struct tkw__shard *s,
+	    const struct tkw_task *task, struct due *d)
 {
 	struct tkw__timeout *to = tkw__slab_take(&s->slab);
 
@@ -187,7 +190,8 @@ static int take_in(struct tkw_timer *t, const struct tkw_task *task,
 }
 
 /* What schedule can refuse before it takes anything. */
-static int prepare(struct tkw_timer *t, const struct tkw_task *task)
+static ALWAYS_INLINE int prepare(struct tkw_timer *t,
+				 const struct tkw_task *task)
 {
 	if (t == NULL || task == NULL || task->fn == NULL)
 		return -EINVAL;
@@ -296,8 +300,8 @@ void tkw__finish_ending(struct tkw_timer *t, struct tkw__shard *s,
 
 /* Cancel a timeout that is pending, of a shard whose lock is held. If it has an
  * on-cancel it is ENDING now. Return  as tkw__slab_put(). */
-static void *cancel(struct tkw_timer *t, struct tkw__shard *s,
-		    struct tkw__timeout *to)
+static ALWAYS_INLINE void *cancel(struct tkw_timer *t, struct tkw__shard *s,
+				  struct tkw__timeout *to)
 {
 	tkw__shard_pull(s, to);
 	s->ledger.pending--;
