@@ -56,3 +56,13 @@ void tkw__memory_use_all(void *mem, size_t bytes)
 {
 	(void)madvise(mem, bytes, MADV_HUGEPAGE); /* where there are any */
 }
+
+void tkw__memory_use_soon(void *mem, size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+	(void)madvise(mem, bytes, MADV_POPULATE_WRITE); /* since Linux 5.14 */
+#else
+	(void)mem;
+	(void)bytes;
+#endif
+}

@@ -16,4 +16,8 @@ void tkw__memory_free(void *mem, size_t bytes);
 /* All of this will be used, so the system may back it by huge pages. */
 void tkw__memory_use_all(void *mem, size_t bytes);
 
+/* This will be used next: get its pages now, in one go, which takes less than a
+ * fault for each. */
+void tkw__memory_use_soon(void *mem, size_t bytes);
+
 #endif /* TKW_OS_MEMORY_H */

@@ -32,8 +32,8 @@ struct tkw__shard {
 	struct tkw_wheel *wheel;
 	struct tkw__slab slab;
 	struct tkw_ledger ledger;
-	/* So far two lines, and all that a schedule or a cancel needs; what they
-	 * have to follow to other lines is in the first.
+	/* So far two lines, and all that a schedule or a cancel needs; what
+	 * they have to follow to other lines is in the first.
 	 *
 	 * PENDING or OWN, not in the wheel: what this turn fires; what was
 	 * scheduled for a tick that is over, for the next turn; and what the

@@ -14,7 +14,9 @@
 #include "os/memory.h"
 
 enum {
-	FIRST_BLOCKS = 4
+	FIRST_BLOCKS = 4,
+	MANY_BLOCKS = 32,
+	FRESH_PLACES = 1024 /* are got ready at a time */
 };
 
 void tkw__slab_init(struct tkw__slab *s, const struct tkw_timer_hooks *hooks,
@@ -114,6 +116,32 @@ static uint32_t take_number(struct tkw__slab *s)
 	return n;
 }
 
+/* Then huge pages are worth it: one of them lies idle in part. */
+static bool is_large(const struct tkw__slab *s)
+{
+	return s->count >= MANY_BLOCKS;
+}
+
+/* Memory of the user's is the user's business. */
+static bool is_systems(const struct tkw__slab *s)
+{
+	return s->hooks->alloc == tkw__system_alloc;
+}
+
+struct tkw__timeout *tkw__slab_take_fresh(const struct tkw__slab *s,
+					  struct tkw__block *b)
+{
+	struct tkw__timeout *to = &b->places[b->fresh];
+
+	if (b->fresh % FRESH_PLACES == 0 && is_systems(s) && !is_large(s))
+		tkw__memory_use_soon(to, FRESH_PLACES * sizeof(*to));
+	b->fresh++;
+	*to = (struct tkw__timeout){
+		.mark = b->generation << TKW__GENERATION_SHIFT,
+	};
+	return to;
+}
+
 bool tkw__slab_add_block(struct tkw__slab *s)
 {
 	struct tkw__timeout *places;
@@ -126,9 +154,7 @@ bool tkw__slab_add_block(struct tkw__slab *s)
 	if (places == NULL)
 		return false;
 	n = take_number(s);
-	/* Few timeouts shall take few pages, and a thousand faults less be the
-	 * gain of many. The user's memory is the user's business. */
-	if (s->count > 1 && s->hooks->alloc == tkw__system_alloc)
+	if (is_systems(s) && is_large(s))
 		tkw__memory_use_all(places, TKW__BLOCK_BYTES);
 	places[0] = (struct tkw__timeout){ .before = n };
 	s->directory->block[n].places = places;

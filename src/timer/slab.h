@@ -80,8 +80,11 @@ void tkw__slab_fini(struct tkw__slab *s);
 void *tkw__system_alloc(void *ctx, size_t bytes, size_t align);
 
 /* What take() and put() need now and then: a block with room, false if there is
- * no memory; the list `roomy`; what put() returns for a block that is empty. */
+ * no memory; a place that was never used; the list `roomy`; what put()
+ * returns for a block that is empty. */
 bool tkw__slab_add_block(struct tkw__slab *s);
+struct tkw__timeout *tkw__slab_take_fresh(const struct tkw__slab *s,
+					  struct tkw__block *b);
 void tkw__slab_list(struct tkw__slab *s, uint32_t n);
 void tkw__slab_unlist(struct tkw__slab *s, uint32_t n);
 void *tkw__slab_emptied(struct tkw__slab *s, uint32_t n);
@@ -117,14 +120,10 @@ static inline struct tkw__timeout *tkw__slab_take(struct tkw__slab *s)
 		return NULL;
 	b = &s->directory->block[s->roomy];
 	to = b->free;
-	if (to) {
+	if (to)
 		b->free = to->arg;
-	} else {
-		to = &b->places[b->fresh++];
-		*to = (struct tkw__timeout){
-			.mark = b->generation << TKW__GENERATION_SHIFT,
-		};
-	}
+	else
+		to = tkw__slab_take_fresh(s, b);
 	if (s->spare == s->roomy)
 		s->spare = TKW__NO_BLOCK;
 	if (!tkw__block_has_room(b))

@@ -68,6 +68,19 @@ static int cancel(void)
 	return err;
 }
 
+/* Each is cancelled, and another takes its place, as an RPC client does. */
+static int pair(void)
+{
+	int err = 0;
+
+	for (int i = 0; i < TIMEOUTS; i++) {
+		err |= tkw_timer_cancel(timer, ids[i]);
+		err |= tkw_timer_schedule_at(timer, &task, now_ns + delay_of(i),
+					     &ids[i]);
+	}
+	return err;
+}
+
 static int reschedule(void)
 {
 	int err = 0;
@@ -110,6 +123,7 @@ static const struct operation {
 	{ "timer_schedule", schedule, NULL },
 	{ "timer_schedule_at", schedule_at, NULL },
 	{ "timer_cancel", cancel, schedule },
+	{ "timer_pair_at", pair, schedule },
 	{ "timer_reschedule", reschedule, schedule },
 	{ "timer_fire", fire, schedule },
 	{ "timer_turn", turn, schedule },

@@ -126,6 +126,12 @@ void tkw__memory_use_all(void *mem, size_t bytes)
 	(void)bytes;
 }
 
+void tkw__memory_use_soon(void *mem, size_t bytes)
+{
+	(void)mem;
+	(void)bytes;
+}
+
 void *tkw__memory_take(size_t bytes, size_t align)
 {
 	return explore_alloc(bytes, align);
