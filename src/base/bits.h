@@ -53,7 +53,7 @@ static inline uint64_t tkw__round_up_pow2(uint64_t x)
  */
 struct tkw__divisor {
 	uint64_t d;
-	uint64_t inverse; /* 2^64 / d, rounded down */
+	uint64_t inverse; /* (2^64 - 1) / d, rounded down */
 };
 
 /* For 1 <= d. */

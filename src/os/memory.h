@@ -13,7 +13,8 @@
 void *tkw__memory_take(size_t bytes, size_t align);
 void tkw__memory_free(void *mem, size_t bytes);
 
-/* All of this will be used, so the system may back it by huge pages. */
+/* For whole pages. All of this will be used, so the system may back it by huge
+ * ones. */
 void tkw__memory_use_all(void *mem, size_t bytes);
 
 /* This will be used next: get its pages now, in one go, which takes less than a

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <limits.h>
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -14,9 +13,9 @@
 static void futex(struct tkw__a32 *a, int op, uint32_t value,
 		  const struct timespec *most)
 {
-	/* An error is a value that has changed, a signal, the time, or (waking)
-	 * memory that its owner has freed since: the callers look again anyway.
-	 */
+	/* An error is a value that has changed, a signal, the time, or (waking,
+	 * but not for a lock) memory that its owner has freed since: the
+	 * callers look again anyway. */
 	(void)syscall(SYS_futex, &a->v, op | FUTEX_PRIVATE_FLAG, value, most,
 		      NULL, 0);
 }
@@ -41,12 +40,18 @@ void tkw__unpark_all(struct tkw__a32 *a)
 	futex(a, FUTEX_WAKE, INT_MAX, NULL);
 }
 
-#ifdef TKW__NO_FENCE_ALL
+#if defined(TKW__NO_FENCE_ALL) || !defined(SYS_membarrier)
 bool tkw__fence_all(void)
 {
 	return false;
 }
 #else
+/* Of <linux/membarrier.h>, which may be older than the system. */
+enum {
+	MEMBARRIER_CMD_PRIVATE_EXPEDITED = 1 << 3,
+	MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED = 1 << 4
+};
+
 static bool membarrier(int command)
 {
 	return syscall(SYS_membarrier, command, 0, 0) == 0;

@@ -2,7 +2,9 @@
 /* sync.c - the slow ways of the lock. */
 #include "os/sync.h"
 
-/* Some microseconds; an explorer needs no patience. */
+/* Some microseconds: a pause takes 20 ns or more. An explorer needs no
+ * patience.
+ */
 #ifndef TKW__SPINS
 #define TKW__SPINS 6
 #endif
@@ -15,7 +17,9 @@ static void relax(void)
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
-	__asm__ volatile("yield");
+	__asm__ volatile("isb"); /* yield takes no time on most */
+#else
+	__asm__ volatile("");
 #endif
 }
 
@@ -78,9 +82,13 @@ static void park_until_taken(struct tkw__lock *l, bool first)
 {
 	for (;;) {
 		uint32_t calls = hear(l);
-		bool fenced = tkw__fence_all();
 		uint32_t was = TKW__LOAD(&l->state, RELAXED);
+		bool fenced = true;
 
+		if (!is_to_be_had(was, first)) {
+			fenced = tkw__fence_all();
+			was = TKW__LOAD(&l->state, RELAXED);
+		}
 		if (is_to_be_had(was, first)) {
 			if (TKW__CAS(&l->state, &was, TKW__LOCK_HELD, ACQUIRE))
 				break;

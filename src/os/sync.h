@@ -6,7 +6,8 @@
  * to explore what stands on the lock.
  *
  * Orders are always written out, as in TKW__LOAD(&x, ACQUIRE). There are no
- * fences of their own: ThreadSanitizer does not understand them.
+ * fences of a thread: ThreadSanitizer does not understand them. The one fence
+ * is a system call, and orders nothing but the words of a lock.
  */
 #ifndef TKW_OS_SYNC_H
 #define TKW_OS_SYNC_H
@@ -16,7 +17,11 @@
 /*
  * A lock for a few nanoseconds. Who does not get it spins for a moment and then
  * parks, so that a holder that was preempted, or has a lower priority, gets to
- * run. All zero is a free lock; there is nothing to free.
+ * run. All zero is a free lock; there is nothing to free. But who drops it
+ * looks at it once more when another may have it already: the memory of a lock
+ * must outlive the last drop, not merely the last holding. (A timer joins its
+ * worker, waits for its jobs and leaves the rest to the caller before it is
+ * freed.)
  *
  * To drop it is a plain store, and a look whether someone waits: an atomic
  * exchange would cost more than all that most callers do under the lock. The
@@ -32,7 +37,7 @@ struct tkw__lock {
 enum {
 	TKW__LOCK_FREE = 0,
 	TKW__LOCK_HELD = 1,
-	TKW__LOCK_HANDED = 2,      /* to one of the waiters, and no one else */
+	TKW__LOCK_HANDED = 2,      /* to one who waits and does not go first */
 	TKW__LOCK_HANDED_FIRST = 3 /* to one of those who go first */
 };
 
@@ -45,16 +50,15 @@ static inline void tkw__lock_take(struct tkw__lock *l)
 {
 	uint32_t was = TKW__LOCK_FREE;
 
-	/* ACQUIRE pairs with the RELEASE of tkw__lock_drop(), _hand_on() and
-	 * _let_in(). */
+	/* ACQUIRE pairs with the RELEASE of tkw__lock_drop(), _hand_on(). */
 	if (!TKW__CAS(&l->state, &was, TKW__LOCK_HELD, ACQUIRE))
 		tkw__lock_wait(l);
 }
 
 /*
- * The same for the worker, who goes first: once it waits, the next drop is a
- * hand-over to it. Otherwise threads that take and drop the lock in a tight
- * loop win against it for seconds, each time before it has woken up.
+ * The same for the worker, who goes first: once it waits, the next drop that
+ * begins is a hand-over to it. Otherwise threads that take and drop the lock in
+ * a tight loop win against it for seconds, each time before it has woken up.
  */
 static inline void tkw__lock_take_first(struct tkw__lock *l)
 {

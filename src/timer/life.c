@@ -54,7 +54,7 @@ bool tkw__frame_inside(const struct tkw_timer *t)
 
 /* --- the system's own world ---------------------------------------------- */
 
-void *tkw__system_alloc(void *ctx, size_t bytes, size_t align)
+static void *system_alloc(void *ctx, size_t bytes, size_t align)
 {
 	(void)ctx;
 	return tkw__memory_take(bytes, align);
@@ -86,7 +86,7 @@ static struct tkw_timer_hooks hooks_of(const struct tkw_timer_config *cfg)
 	if (cfg->hooks)
 		h = *cfg->hooks;
 	if (h.alloc == NULL) {
-		h.alloc = tkw__system_alloc;
+		h.alloc = system_alloc;
 		h.free = system_free;
 	}
 	if (h.thread_create == NULL) {
@@ -235,7 +235,9 @@ static int make_shards(struct tkw_timer *t, struct tkw_wheel_config *wheel)
 	t->created_ns = tkw__now(t);
 	wheel->now = tkw__tick_at(t, t->created_ns);
 	for (uint32_t i = 0; i < count; i++) {
-		int err = tkw__shard_init(&t->shards[i], i, &t->hooks, wheel);
+		int err =
+			tkw__shard_init(&t->shards[i], i, &t->hooks,
+					t->hooks.alloc == system_alloc, wheel);
 
 		if (err != 0) {
 			free_shards(t, i);

@@ -19,7 +19,7 @@ enum {
 };
 
 int tkw__shard_init(struct tkw__shard *s, uint32_t number,
-		    const struct tkw_timer_hooks *hooks,
+		    const struct tkw_timer_hooks *hooks, bool systems,
 		    const struct tkw_wheel_config *cfg)
 {
 	void *mem;
@@ -30,7 +30,7 @@ int tkw__shard_init(struct tkw__shard *s, uint32_t number,
 	tkw__links_init(&s->late);
 	tkw__links_init(&s->refused);
 	tkw__links_init(&s->queued);
-	tkw__slab_init(&s->slab, hooks, tkw__random());
+	tkw__slab_init(&s->slab, hooks, (uint32_t)tkw__random(), systems);
 	err = tkw_wheel_bytes(cfg, &s->wheel_bytes);
 	if (err != 0)
 		return err;

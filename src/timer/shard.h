@@ -5,13 +5,14 @@
  * threads do not meet; an id says where its timeout lives.
  *
  * All calls but init, fini, take and drop are made with the lock held, which is
- * a matter of nanoseconds: nothing here calls a function of the user's but the
- * allocator.
+ * a matter of nanoseconds, or of microseconds when there is memory to be got:
+ * nothing here calls a function of the user's but the allocator.
  */
 #ifndef TKW_TIMER_SHARD_H
 #define TKW_TIMER_SHARD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/links.h"
@@ -55,10 +56,12 @@ struct tkw__shard {
 	uint64_t wake_ups; /* shard 0: of the worker, before its last turn */
 	struct tkw_histogram lateness;
 };
+_Static_assert(sizeof(void *) != 8 || offsetof(struct tkw__shard, due) <= 128,
+	       "what a schedule or a cancel needs is in two lines");
 
-/* Return  0 or -ENOMEM. */
+/* systems: as for the slab. Return  0 or -ENOMEM. */
 int tkw__shard_init(struct tkw__shard *s, uint32_t number,
-		    const struct tkw_timer_hooks *hooks,
+		    const struct tkw_timer_hooks *hooks, bool systems,
 		    const struct tkw_wheel_config *cfg);
 void tkw__shard_fini(struct tkw__shard *s);
 

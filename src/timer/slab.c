@@ -20,7 +20,7 @@ enum {
 };
 
 void tkw__slab_init(struct tkw__slab *s, const struct tkw_timer_hooks *hooks,
-		    uint64_t random)
+		    uint32_t random, bool systems)
 {
 	*s = (struct tkw__slab){
 		.hooks = hooks,
@@ -28,6 +28,7 @@ void tkw__slab_init(struct tkw__slab *s, const struct tkw_timer_hooks *hooks,
 		.vacant = TKW__NO_BLOCK,
 		.spare = TKW__NO_BLOCK,
 		.random = random,
+		.systems = systems,
 	};
 }
 
@@ -85,8 +86,10 @@ static bool grow(struct tkw__slab *s)
 	memset(d, 0, bytes);
 	d->bytes = bytes;
 	d->capacity = more;
-	if (old)
+	if (old) {
+		d->blocks = old->blocks;
 		memcpy(d->block, old->block, capacity * sizeof(d->block[0]));
+	}
 	s->directory = d;
 	if (old)
 		s->hooks->free(s->hooks->ctx, old, old->bytes);
@@ -96,8 +99,8 @@ static bool grow(struct tkw__slab *s)
 /* A first generation that leaves half of them. */
 static uint32_t first_generation(struct tkw__slab *s)
 {
-	s->random = s->random * 6364136223846793005u + 1442695040888963407u;
-	return 1 + (uint32_t)(s->random >> 33) % (TKW__GENERATION_MAX / 2);
+	s->random = s->random * 1664525 + 1013904223;
+	return 1 + (s->random >> 8) % (TKW__GENERATION_MAX / 2);
 }
 
 /* A number for a new block: one that was used before, or the next one. */
@@ -119,13 +122,7 @@ static uint32_t take_number(struct tkw__slab *s)
 /* Then huge pages are worth it: one of them lies idle in part. */
 static bool is_large(const struct tkw__slab *s)
 {
-	return s->count >= MANY_BLOCKS;
-}
-
-/* Memory of the user's is the user's business. */
-static bool is_systems(const struct tkw__slab *s)
-{
-	return s->hooks->alloc == tkw__system_alloc;
+	return s->directory->blocks >= MANY_BLOCKS;
 }
 
 struct tkw__timeout *tkw__slab_take_fresh(const struct tkw__slab *s,
@@ -133,7 +130,7 @@ struct tkw__timeout *tkw__slab_take_fresh(const struct tkw__slab *s,
 {
 	struct tkw__timeout *to = &b->places[b->fresh];
 
-	if (b->fresh % FRESH_PLACES == 0 && is_systems(s) && !is_large(s))
+	if (b->fresh % FRESH_PLACES == 0 && s->systems && !is_large(s))
 		tkw__memory_use_soon(to, FRESH_PLACES * sizeof(*to));
 	b->fresh++;
 	*to = (struct tkw__timeout){
@@ -154,7 +151,9 @@ bool tkw__slab_add_block(struct tkw__slab *s)
 	if (places == NULL)
 		return false;
 	n = take_number(s);
-	if (is_systems(s) && is_large(s))
+	s->directory->blocks++;
+	/* Memory of the user's is the user's business. */
+	if (s->systems && is_large(s))
 		tkw__memory_use_all(places, TKW__BLOCK_BYTES);
 	places[0] = (struct tkw__timeout){ .before = n };
 	s->directory->block[n].places = places;
@@ -172,6 +171,7 @@ static void *give_back(struct tkw__slab *s, uint32_t n)
 
 	if (tkw__block_has_room(b))
 		tkw__slab_unlist(s, n);
+	s->directory->blocks--;
 	b->places = NULL;
 	b->free = NULL;
 	b->generation = b->top + 1;

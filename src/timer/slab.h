@@ -36,6 +36,8 @@ enum {
 	TKW__BLOCK_PLACES = 1 << TKW__BLOCK_BITS,
 	TKW__BLOCK_BYTES = TKW__BLOCK_PLACES * (int)sizeof(struct tkw__timeout)
 };
+_Static_assert((TKW__BLOCK_BYTES & (TKW__BLOCK_BYTES - 1)) == 0,
+	       "a block is found by cutting off the lower bits of an address");
 #define TKW__BLOCKS_MAX (UINT32_C(1) << (32 - TKW__BLOCK_BITS))
 #define TKW__NO_BLOCK UINT32_MAX
 
@@ -57,6 +59,7 @@ struct tkw__block {
 struct tkw__directory {
 	size_t bytes;
 	uint32_t capacity;
+	uint32_t blocks;           /* that there are now */
 	struct tkw__block block[]; /* zeroed */
 };
 
@@ -67,26 +70,26 @@ struct tkw__slab {
 	uint32_t spare;                   /* the empty block that is kept */
 	uint32_t vacant;                  /* the first number without a block */
 	const struct tkw_timer_hooks *hooks;
-	uint64_t random;
+	uint32_t random;
+	bool systems; /* the blocks are the system's memory */
 };
 
+/* systems: hooks->alloc() gives whole pages of the system. */
 void tkw__slab_init(struct tkw__slab *s, const struct tkw_timer_hooks *hooks,
-		    uint64_t random);
+		    uint32_t random, bool systems);
 
 /* Free all memory, whatever is in use. */
 void tkw__slab_fini(struct tkw__slab *s);
 
-/* The hook of a user who has none. */
-void *tkw__system_alloc(void *ctx, size_t bytes, size_t align);
-
-/* What take() and put() need now and then: a block with room, false if there is
- * no memory; a place that was never used; the list `roomy`; what put()
- * returns for a block that is empty. */
+/* For take() and put(), now and then. A block with room; false: no memory. */
 bool tkw__slab_add_block(struct tkw__slab *s);
+/* A place of a block that was never used. */
 struct tkw__timeout *tkw__slab_take_fresh(const struct tkw__slab *s,
 					  struct tkw__block *b);
+/* Put a block into the list `roomy`, and take it out. */
 void tkw__slab_list(struct tkw__slab *s, uint32_t n);
 void tkw__slab_unlist(struct tkw__slab *s, uint32_t n);
+/* Of a block nothing is in use any more. Return  as tkw__slab_put(). */
 void *tkw__slab_emptied(struct tkw__slab *s, uint32_t n);
 
 static inline bool tkw__block_has_room(const struct tkw__block *b)

@@ -13,8 +13,8 @@
 #include "os/thread.h"
 #include "timer/core.h"
 
-/* For what a single call and a batch have in common: the compiler would rather
- * have it once, and each call pay for that. */
+/* For what two calls have in common: the compiler would rather have it once,
+ * and each call pay for that. */
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
 
 /* When a timeout shall fire: the deadline, and the tick that covers it. */

@@ -13,6 +13,7 @@
 enum {
 	TIMEOUTS = 30000
 };
+#define TICK_NS (100 * TKW_USEC)
 
 static struct tkw_timer *timer;
 static uint64_t ids[TIMEOUTS];
@@ -109,7 +110,7 @@ static int turn(void)
 	int err = 0;
 
 	for (int i = 0; i < TIMEOUTS; i++) {
-		now_ns += TKW_USEC;
+		now_ns += TICK_NS;
 		err |= tkw_timer_turn(timer, &next_ns);
 	}
 	return err | (fired != 0);
@@ -143,6 +144,7 @@ static int run(const struct operation *op)
 	const struct tkw_timer_config cfg = {
 		.size = sizeof(cfg),
 		.drive = TKW_DRIVE_MANUAL,
+		.tick_ns = TICK_NS,
 		.hooks = &hooks,
 	};
 	int err = tkw_timer_create(&timer, &cfg);
