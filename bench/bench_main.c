@@ -188,7 +188,10 @@ static int measure(const struct plan *plan, const struct bench_options *o)
 		return 2;
 	}
 	status = run_plan(plan, o, json);
-	return fclose(json) == 0 ? status : 1;
+	if (fclose(json) == 0)
+		return status;
+	bench_say("--json: '%.200s' could not be written", o->json);
+	return 1;
 }
 
 int main(int argc, char **argv)

@@ -7,14 +7,20 @@
 #include "json_lines.h"
 #include "report.h"
 
+enum {
+	SPREAD_RUNS = 3 /* fewer have no spread */
+};
+
 enum change {
 	SAME,
 	FASTER,
 	SLOWER,
+	UNKNOWN,
 	CHANGES
 };
 
-static const char *const change_names[CHANGES] = { "=", "faster", "slower" };
+static const char *const change_names[CHANGES] = { "=", "faster", "slower",
+						   "?" };
 
 struct tally {
 	size_t all[CHANGES];
@@ -29,6 +35,8 @@ static bool outside(double value, const struct bench_record *r)
 static enum change judge(const struct bench_record *old,
 			 const struct bench_record *new)
 {
+	if (old->runs < SPREAD_RUNS || new->runs < SPREAD_RUNS)
+		return UNKNOWN;
 	if (!outside(new->median, old) || !outside(old->median, new))
 		return SAME;
 	return new->median < old->median ? FASTER : SLOWER;
@@ -83,13 +91,23 @@ static void walk(struct tally *t, const struct bench_records *old,
 	}
 }
 
+static void print_counts(const char *whose, const size_t counts[CHANGES])
+{
+	(void)printf("%s %zu faster, %zu slower, %zu =, %zu ?", whose,
+		     counts[FASTER], counts[SLOWER], counts[SAME],
+		     counts[UNKNOWN]);
+}
+
 static void print_tally(const struct tally *t)
 {
-	(void)printf("%zu compared: %zu faster, %zu slower, %zu =; "
-		     "of tickwheel: %zu faster, %zu slower, %zu =\n",
-		     t->all[FASTER] + t->all[SLOWER] + t->all[SAME],
-		     t->all[FASTER], t->all[SLOWER], t->all[SAME],
-		     t->ours[FASTER], t->ours[SLOWER], t->ours[SAME]);
+	size_t compared = 0;
+
+	for (size_t i = 0; i < CHANGES; i++)
+		compared += t->all[i];
+	(void)printf("%zu", compared);
+	print_counts(" compared:", t->all);
+	print_counts("; of tickwheel:", t->ours);
+	(void)printf("\n");
 }
 
 int bench_compare(const char *old_file, const char *new_file)

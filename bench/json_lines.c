@@ -99,6 +99,8 @@ static bool set_member(struct bench_record *r, const struct member *m)
 		return set_number(&r->min, m);
 	if (is(&m->key, "max"))
 		return set_number(&r->max, m);
+	if (is(&m->key, "runs"))
+		return set_number(&r->runs, m);
 	return true;
 }
 
@@ -114,7 +116,8 @@ static bool is_whole(const struct bench_record *r)
 		return false;
 	if (is_summary(r))
 		return true;
-	return r->unit[0] != '\0' && r->min <= r->median && r->median <= r->max;
+	return r->unit[0] != '\0' && r->min <= r->median &&
+	       r->median <= r->max && r->runs >= 1;
 }
 
 static bool read_record(const char *line, struct bench_record *r)
@@ -122,7 +125,9 @@ static bool read_record(const char *line, struct bench_record *r)
 	const char *at = line;
 	struct member m;
 
-	*r = (struct bench_record){ .median = NAN, .min = NAN, .max = NAN };
+	*r = (struct bench_record){
+		.median = NAN, .min = NAN, .max = NAN, .runs = NAN
+	};
 	if (*at != '{')
 		return false;
 	do {

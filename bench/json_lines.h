@@ -10,6 +10,7 @@ struct bench_record {
 	char impl[32];
 	char unit[32];
 	double median, min, max;
+	double runs;
 };
 
 struct bench_records {

@@ -47,10 +47,12 @@ void bench_options_help(void)
 		"  FILTER         rows to run: a part of the name, or a "
 		"pattern\n"
 		"  --quick        fewer entries, operations and runs\n"
-		"  --runs N       runs of each row (7; 3 where they are long)\n"
+		"  --runs N       runs of each row (7; 3 or 1 where they are "
+		"long)\n"
 		"  --sizes LIST   entries in a wheel, such as 1e3,1e5\n"
 		"  --impl LIST    only these, such as tickwheel,libev\n"
-		"  --seed N       for the random numbers (1)\n"
+		"  --seed N       for the random numbers of the wheel's rows "
+		"(1)\n"
 		"  --json FILE    write JSON lines too; - for stdout, no "
 		"tables\n"
 		"  --hugepages    ask the system for huge pages, for everyone\n"
@@ -216,12 +218,12 @@ static const char *find_value_option(const char *word, size_t len)
 	return NULL;
 }
 
-/* --compare OLD NEW, at argv[*i]. */
+/* --compare OLD NEW, at argv[*i], and nothing else. */
 static int compare_option(struct bench_options *o, int argc, char **argv,
 			  int *i)
 {
-	if (*i + 2 >= argc) {
-		bench_say("--compare: it takes two files");
+	if (*i != 1 || argc != 4) {
+		bench_say("--compare: it takes two files, and nothing else");
 		return -1;
 	}
 	o->old_json = argv[*i + 1];

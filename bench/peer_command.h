@@ -21,4 +21,7 @@ void bench_peer_command(struct bench_peer_command *c, const char *impl,
 /* Why there is no such program; NULL if there is one. */
 const char *bench_peer_command_missing(const char *impl, const char *dir);
 
+/* Why it should not be started just now; NULL if it can be. */
+const char *bench_peer_command_hindered(const char *impl, const char *dir);
+
 #endif /* TKW_PEER_COMMAND_H */

@@ -25,6 +25,7 @@ struct bench_peer {
 	size_t len; /* read, and not yet looked at */
 	char buffer[512];
 	char lost[BENCH_REASON_MAX]; /* why; empty: it was not */
+	const char *hindered;        /* why it was not started; NULL: it was */
 };
 
 /* In the order of the first run. */
@@ -122,6 +123,8 @@ static void become_peer(const struct bench_peer *p, int in, int out,
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(127);
+	/* No runtime's sleeps are rounded up more than another's. */
+	(void)prctl(PR_SET_TIMERSLACK, 1UL);
 	(void)signal(SIGPIPE, SIG_DFL);
 	bench_peer_command(&c, p->name, peers_dir);
 	if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
@@ -160,13 +163,32 @@ static bool start(struct bench_peer *p)
 	return false;
 }
 
+/* Is there something to read that nobody has asked for? */
+static bool spoke_unasked(const struct bench_peer *p)
+{
+	struct pollfd fd = { .fd = p->from, .events = POLLIN };
+
+	if (p->len > 0)
+		return true;
+	return poll(&fd, 1, 0) > 0 && (fd.revents & POLLIN);
+}
+
 void bench_peer_ask(struct bench_peer *p, const char *request)
 {
 	char line[160];
 	int len = snprintf(line, sizeof(line), "%s\n", request);
 
-	if (p->pid == 0 && !start(p)) {
-		lose(p, "cannot be started");
+	if (p->pid == 0) {
+		p->hindered = bench_peer_command_hindered(p->name, peers_dir);
+		if (p->hindered)
+			return;
+		if (!start(p)) {
+			lose(p, "cannot be started");
+			return;
+		}
+	}
+	if (spoke_unasked(p)) {
+		lose(p, "it spoke unasked");
 		return;
 	}
 	/* A line is less than a pipe takes: it is written whole or not. */
@@ -305,6 +327,11 @@ void bench_peer_answer(struct bench_peer *p, struct bench_answer *a)
 
 	a->count = 0;
 	a->verdict = BENCH_LOST;
+	if (p->hindered) {
+		a->verdict = BENCH_SKIP;
+		set_reason(a->reason, p->hindered);
+		return;
+	}
 	while (more && read_line(p, line, deadline_ms))
 		more = read_answer_line(p, a, line);
 	if (bench_peer_lost(p)) {

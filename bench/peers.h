@@ -10,8 +10,9 @@
  *     done
  *     skip REASON        the impl has nothing of the kind
  *     fail REASON        its results were wrong
- * A peer that ends, says anything else or nothing for too long is lost: it is
- * killed and not asked again. At the end of the program all are killed.
+ * A peer that ends, speaks unasked, says anything else or nothing for too long
+ * is lost: it is killed and not asked again. At the end of the program all are
+ * killed.
  */
 #ifndef TKW_PEERS_H
 #define TKW_PEERS_H
@@ -54,7 +55,7 @@ const char *bench_peer_missing(const struct bench_peer *p);
 bool bench_peer_lost(const struct bench_peer *p);
 
 /* Send a request, and wait for its answer. What goes wrong while sending is in
- * the answer too. */
+ * the answer too. There it is skipped if it cannot be started just now. */
 void bench_peer_ask(struct bench_peer *p, const char *request);
 void bench_peer_answer(struct bench_peer *p, struct bench_answer *a);
 

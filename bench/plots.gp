@@ -4,6 +4,8 @@
 #   svg       the file to write
 #   data      a folder with PANEL.IMPL files of "x median"
 #   PANEL     for each panel of the picture, the impls that have such a file
+#   early_10us, early_1ms   who is left out of lateness, because it was early
+#   cpus      how many the machine has
 #
 # A card of its own colour, so that it can be read on any page. The colours are
 # told apart by the colour-blind; marks and dashes say it once more. Ours is the
@@ -69,7 +71,8 @@ if (picture eq 'churn') {
 }
 
 if (picture eq 'threads') {
-	set title 'Cancel one, schedule another, from T threads on one timer'
+	set title sprintf('Cancel one, schedule another, from T threads ' . \
+		'on one timer, on %d CPU%s', cpus, cpus == 1 ? '' : 's')
 	set xlabel 'threads'
 	set ylabel 'ns per pair (wall time)'
 	set logscale xy
@@ -83,6 +86,8 @@ if (picture eq 'threads') {
 # On a logarithmic axis nothing lies at 0 or below: it is drawn at the edge.
 least_us = 1
 at_least(x) = x < least_us ? least_us : x
+has(list, impl) = strstrt(list . ' ', ' ' . impl . ' ') > 0
+left_out(list) = list eq '' ? '' : 'left out, early:' . list
 
 if (picture eq 'lateness') {
 	set multiplot
@@ -105,8 +110,9 @@ if (picture eq 'lateness') {
 	}
 	set yrange [least_us:most * 2]
 	set tmargin at screen 0.88
-	set bmargin at screen 0.17
+	set bmargin at screen 0.22
 	set title '1000 timeouts; the tick, if it can be set: 10 µs'
+	set label 1 left_out(early_10us) at graph 0, screen 0.03 noenhanced
 	set lmargin at screen 0.08
 	set rmargin at screen 0.41
 	unset key
@@ -116,11 +122,17 @@ if (picture eq 'lateness') {
 		pointtype mark(i) pointsize size_of(i) title i
 	set title 'the same, 1 ms'
 	unset ylabel
+	set label 1 left_out(early_1ms) at graph 0, screen 0.03 noenhanced
 	set lmargin at screen 0.48
 	set rmargin at screen 0.81
 	set key outside right center vertical reverse Left invert noenhanced \
 		samplen 3 spacing 1.25 textcolor rgb '#222222'
-	plot for [i in lateness_1ms] file('lateness_1ms', i) \
+	# The legend is for both sides.
+	plot for [i in lateness_10us] NaN with linespoints \
+		linewidth width(i) linecolor rgb colour(i) dashtype dash(i) \
+		pointtype mark(i) pointsize size_of(i) \
+		title (has(lateness_1ms, i) ? '' : i), \
+		for [i in lateness_1ms] file('lateness_1ms', i) \
 		using 1:(at_least($2)) with linespoints \
 		linewidth width(i) linecolor rgb colour(i) dashtype dash(i) \
 		pointtype mark(i) pointsize size_of(i) title i
@@ -142,8 +154,10 @@ if (picture eq 'idle') {
 	set grid noytics xtics linetype 1 linecolor rgb '#dcdcd6'
 	set border 1
 	set tmargin at screen 0.86
-	set bmargin at screen 0.15
+	set bmargin at screen 0.2
 	set style fill solid noborder
+	set label 1 'go: of the whole process; the others: of the timer alone' \
+		at screen 0.5, screen 0.03 center
 	do for [panel in 'idle_wakeups idle_cpu'] {
 		list = value(panel)
 		left = panel eq 'idle_wakeups'
@@ -167,6 +181,7 @@ if (picture eq 'idle') {
 			for [i in list] file(panel, i) \
 			using (max($2, edge)):(place(list, i)):(text($2, form)) \
 			with labels left offset 0.6,0 textcolor rgb ink(i)
+		unset label 1
 	}
 	unset multiplot
 }

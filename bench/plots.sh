@@ -32,8 +32,8 @@ data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# BENCH IMPL MEDIAN, of the timer's rows.
-sed -n 's/^{"bench":"\(timer\/[^"]*\)","impl":"\([^"]*\)",.*"median":\([^,]*\),.*/\1 \2 \3/p' \
+# BENCH IMPL MEDIAN MAX, of the timer's rows.
+sed -n 's/^{"bench":"\(timer\/[^"]*\)","impl":"\([^"]*\)",.*"median":\([^,]*\),.*"max":\([^,]*\),.*/\1 \2 \3 \4/p' \
 	"$json" >"$data/all"
 
 # series PICTURE IMPL: lines "X MEDIAN" from lines "X BENCH" on stdin, in
@@ -57,6 +57,14 @@ lateness_of()
 	done
 }
 
+# early_of TICK: those that were early, in whatever run: to be early is no way to
+# be less late.
+early_of()
+{
+	awk -v bench="timer/lateness_early/1e3/$1" \
+		'$1 == bench && $4 > 0 { printf " %s", $2 }' "$data/all"
+}
+
 for impl in $impls; do
 	for n in 1e2 1e3 1e4 1e5 1e6 1e7; do
 		echo "$n timer/churn/$n"
@@ -70,12 +78,23 @@ for impl in $impls; do
 	echo "$impl timer/idle_cpu/1h" | series idle_cpu "$impl"
 done
 
+early_10us=$(early_of 10us)
+early_1ms=$(early_of 1ms)
+for impl in $early_10us; do
+	rm -f "$data/lateness_10us.$impl"
+done
+for impl in $early_1ms; do
+	rm -f "$data/lateness_1ms.$impl"
+done
+
 # draw PICTURE PANEL...: if all panels have data.
 draw()
 {
 	picture=$1
 	shift
-	settings="data = '$data'; picture = '$picture'"
+	settings="data = '$data'; picture = '$picture'; cpus = $(nproc)"
+	settings="$settings; early_10us = '$early_10us'"
+	settings="$settings; early_1ms = '$early_1ms'"
 	for panel in "$@"; do
 		found=
 		for impl in $impls; do

@@ -33,22 +33,30 @@ static int by_median(const void *a, const void *b)
 	return by_value(&x->median, &y->median);
 }
 
+/* Sorts them. */
+static double median_of(double *samples, uint32_t count)
+{
+	uint32_t half = count / 2;
+
+	qsort(samples, count, sizeof(double), by_value);
+	if (count % 2 == 0)
+		return (samples[half] + samples[half - 1]) / 2;
+	return samples[half];
+}
+
 /* From the samples: median, min, max; and the best first, those without
  * figures last. */
 static void sort_lines(struct bench_figures *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		struct bench_line *l = &f->lines[i];
-		uint32_t half = l->runs / 2;
 
 		if (l->left_out)
 			continue;
-		qsort(l->samples, l->runs, sizeof(double), by_value);
+		l->median = median_of(l->samples, l->runs);
 		l->min = l->samples[0];
 		l->max = l->samples[l->runs - 1];
-		l->median = l->samples[half];
-		if (l->runs % 2 == 0)
-			l->median = (l->median + l->samples[half - 1]) / 2;
+		l->extra = median_of(l->extras, l->runs);
 	}
 	qsort(f->lines, f->count, sizeof(f->lines[0]), by_median);
 }
@@ -70,7 +78,7 @@ static const struct bench_line *find_rival(const struct bench_figures *f)
 	for (size_t i = 0; i < f->count; i++) {
 		const struct bench_line *l = &f->lines[i];
 
-		if (!l->left_out && !l->ours && !l->floor)
+		if (!l->left_out && !l->ours && !l->no_rival)
 			return l;
 	}
 	return NULL;
@@ -115,9 +123,11 @@ static void print_table(const struct bench_figures *f)
 {
 	const struct bench_line *ours = find_ours(f);
 
-	(void)printf("\n%s   (%s, %u run%s, seed %" PRIu64 ")\n", f->bench,
-		     f->unit, (unsigned)f->runs, f->runs == 1 ? "" : "s",
-		     f->seed);
+	(void)printf("\n%s   (%s, %u run%s", f->bench, f->unit,
+		     (unsigned)f->runs, f->runs == 1 ? "" : "s");
+	if (f->seed > 0)
+		(void)printf(", seed %" PRIu64, f->seed);
+	(void)printf(")\n");
 	(void)printf("  %-17s %10s %10s %10s %9s", "", "median", "min", "max",
 		     "x ours");
 	if (f->extra_key)
@@ -151,7 +161,9 @@ static void json_line(FILE *to, const struct bench_figures *f,
 			      ",\"fired\":%" PRIu64
 			      ",\"checksum\":\"%016" PRIx64 "\"",
 			      l->fired, l->checksum);
-	(void)fprintf(to, ",\"seed\":%" PRIu64 "}\n", f->seed);
+	if (f->seed > 0)
+		(void)fprintf(to, ",\"seed\":%" PRIu64, f->seed);
+	(void)fprintf(to, "}\n");
 }
 
 static void json_ratio(FILE *to, const char *key, double rival, double ours)

@@ -15,13 +15,14 @@ enum {
 struct bench_line {
 	const char *impl;
 	bool ours;
-	bool floor;           /* the null loop: it is nobody's rival */
+	bool no_rival;        /* the null loop; one that fires early */
 	bool failed;          /* left out because something was wrong */
 	const char *left_out; /* why there are no figures; NULL: there are */
 	double samples[BENCH_RUNS_MAX];
+	double extras[BENCH_RUNS_MAX];
 	uint32_t runs;
 	double median, min, max;
-	double extra;  /* 0: unknown */
+	double extra;  /* the median; 0: unknown */
 	bool verified; /* it fired these: */
 	uint64_t fired;
 	uint64_t checksum;
@@ -33,7 +34,7 @@ struct bench_figures {
 	const char *extra_key;   /* in JSON; NULL: there is nothing extra */
 	const char *extra_title; /* in tables */
 	uint32_t runs;
-	uint64_t seed;
+	uint64_t seed; /* 0: there is none */
 	struct bench_line lines[BENCH_IMPLS_MAX];
 	size_t count;
 };

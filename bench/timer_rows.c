@@ -105,60 +105,67 @@ static const struct bench_figure stop_figures[] = {
 struct timer_case {
 	const char *where;
 	const char *args;
-	uint64_t ops; /* per thread, for some 0.3 s; 0: the kind has none */
+	uint64_t ops; /* per thread; 0: the kind has none */
 	bool slow;    /* a sample takes seconds: fewer of them */
+	bool warm_up; /* runtimes start, and compile, before it counts */
 };
 
-static const struct timer_case thread_cases[] = {
-	{ "1t", "threads=1", 1000000, false },
-	{ "2t", "threads=2", 500000, false },
-	{ "4t", "threads=4", 250000, false },
-	{ "8t", "threads=8", 125000, false },
+static const struct timer_case schedule_cases[] = {
+	{ "1t", "threads=1", 1000000, false, true },
+	{ "2t", "threads=2", 500000, false, true },
+	{ "4t", "threads=4", 250000, false, true },
+};
+
+static const struct timer_case pair_cases[] = {
+	{ "1t", "threads=1", 3000000, false, true },
+	{ "2t", "threads=2", 1500000, false, true },
+	{ "4t", "threads=4", 750000, false, true },
+	{ "8t", "threads=8", 375000, false, true },
 };
 
 static const struct timer_case cross_cancel_cases[] = {
-	{ "2t", "", 1000000, false },
+	{ "2t", "", 1000000, false, true },
 };
 
 static const struct timer_case churn_cases[] = {
-	{ "1e2", "threads=2 n=100", 500000, false },
-	{ "1e3", "threads=2 n=1000", 500000, false },
-	{ "1e4", "threads=2 n=10000", 500000, false },
-	{ "1e5", "threads=2 n=100000", 500000, false },
-	{ "1e6", "threads=2 n=1000000", 500000, false },
-	{ "1e7", "threads=2 n=10000000", 500000, true },
+	{ "1e2", "threads=2 n=100", 500000, false, true },
+	{ "1e3", "threads=2 n=1000", 500000, false, true },
+	{ "1e4", "threads=2 n=10000", 500000, false, true },
+	{ "1e5", "threads=2 n=100000", 500000, false, true },
+	{ "1e6", "threads=2 n=1000000", 500000, false, true },
+	{ "1e7", "threads=2 n=10000000", 500000, true, true },
 };
 
 static const struct timer_case fire_cases[] = {
-	{ "1e6", "n=1000000 ms=2000", 0, true },
+	{ "1e6", "n=1000000 ms=2000", 0, true, false },
 };
 
 static const struct timer_case lateness_cases[] = {
-	{ "1e3/10us", "n=1000 tick_ns=10000", 0, true },
-	{ "1e3/1ms", "n=1000 tick_ns=1000000", 0, true },
-	{ "1e5/10us", "n=100000 tick_ns=10000", 0, true },
-	{ "1e5/1ms", "n=100000 tick_ns=1000000", 0, true },
+	{ "1e3/10us", "n=1000 tick_ns=10000", 0, true, true },
+	{ "1e3/1ms", "n=1000 tick_ns=1000000", 0, true, true },
+	{ "1e5/10us", "n=100000 tick_ns=10000", 0, true, true },
+	{ "1e5/1ms", "n=100000 tick_ns=1000000", 0, true, true },
 };
 
 static const struct timer_case idle_cases[] = {
-	{ "1h", "ms=10000", 0, true },
+	{ "1h", "ms=10000", 0, true, true },
 };
 
 static const struct timer_case far_cases[] = {
-	{ "1e6", "n=1000000 ms=10000", 0, true },
+	{ "1e6", "n=1000000 ms=10000", 0, true, true },
 };
 
 static const struct timer_case herd_cases[] = {
-	{ "1e6", "n=1000000", 0, true },
-	{ "1e7", "n=10000000", 0, true },
+	{ "1e6", "n=1000000", 0, true, true },
+	{ "1e7", "n=10000000", 0, true, false },
 };
 
 static const struct timer_case memory_cases[] = {
-	{ "1e6", "n=1000000", 0, true },
+	{ "1e6", "n=1000000", 0, true, false },
 };
 
 static const struct timer_case stop_cases[] = {
-	{ "2t", "threads=2 rounds=100", 0, true },
+	{ "2t", "threads=2 rounds=100", 0, true, false },
 };
 
 struct timer_shape {
@@ -174,10 +181,10 @@ struct timer_shape {
 #define FIGURES(list) (list), sizeof(list) / sizeof((list)[0])
 
 static const struct timer_shape shapes[] = {
-	{ "schedule", "schedule", FIGURES(schedule_figures), thread_cases, 3, 3,
-	  false },
-	{ "pair", "pair", FIGURES(pair_figures), thread_cases, 4, 4, false },
-	{ "pair_at", "pair at=1", FIGURES(pair_at_figures), thread_cases, 3, 3,
+	{ "schedule", "schedule", FIGURES(schedule_figures), schedule_cases, 3,
+	  3, false },
+	{ "pair", "pair", FIGURES(pair_figures), pair_cases, 4, 4, false },
+	{ "pair_at", "pair at=1", FIGURES(pair_at_figures), pair_cases, 3, 3,
 	  false },
 	{ "cross_cancel", "cross_cancel", FIGURES(cross_cancel_figures),
 	  cross_cancel_cases, 1, 1, false },
@@ -203,10 +210,10 @@ static uint32_t runs_of(const struct timer_shape *shape,
 			const struct timer_case *c,
 			const struct bench_options *o)
 {
-	if (shape->together)
-		return 1;
 	if (o->runs > 0)
 		return o->runs;
+	if (shape->together)
+		return 1;
 	if (c->slow)
 		return o->quick ? 1 : 3;
 	return o->quick ? 3 : 7;
@@ -223,15 +230,15 @@ static void make_request(struct bench_request *q,
 				     .figures = shape->figures,
 				     .figure_count = shape->figure_count,
 				     .runs = runs_of(shape, c, o),
-				     .warm_up = c->ops > 0,
+				     .warm_up = c->warm_up,
 				     .together = shape->together };
 	(void)snprintf(q->name, sizeof(q->name), "timer/%s/%s", shape->name,
 		       c->where);
 	if (c->ops > 0)
 		(void)snprintf(ops, sizeof(ops), " ops=%" PRIu64,
 			       o->quick ? c->ops / 10 : c->ops);
-	(void)snprintf(q->text, sizeof(q->text), "%s%s%s%s seed=%" PRIu64,
-		       shape->kind, *c->args ? " " : "", c->args, ops, o->seed);
+	(void)snprintf(q->text, sizeof(q->text), "%s%s%s%s", shape->kind,
+		       *c->args ? " " : "", c->args, ops);
 }
 
 void bench_timer_rows_name(char name[BENCH_NAME_MAX],

@@ -14,6 +14,7 @@ struct entrant {
 	struct bench_peer *peer;
 	const char *left_out; /* why it is asked no more; NULL: it is */
 	bool failed;
+	bool wrong; /* a figure that should be 0 is not */
 	char reason[BENCH_REASON_MAX];
 };
 
@@ -41,11 +42,12 @@ static void choose_peers(struct timer_run *t, const struct bench_options *o)
 		e->peer = peer;
 		e->left_out = bench_peer_missing(peer);
 		e->failed = bench_peer_lost(peer);
+		e->wrong = false;
 		t->count++;
 	}
 }
 
-static void begin_figures(struct timer_run *t, const struct bench_options *o)
+static void begin_figures(struct timer_run *t)
 {
 	for (size_t k = 0; k < t->q->figure_count; k++) {
 		const struct bench_figure *figure = &t->q->figures[k];
@@ -58,7 +60,6 @@ static void begin_figures(struct timer_run *t, const struct bench_options *o)
 		f->extra_key = figure->extra;
 		f->extra_title = figure->extra;
 		f->runs = t->q->runs;
-		f->seed = o->seed;
 		f->count = t->count;
 		for (size_t i = 0; i < t->count; i++) {
 			struct bench_line *l = &f->lines[i];
@@ -103,11 +104,12 @@ static void keep_answer(struct timer_run *t, size_t i,
 
 		if (figure->extra)
 			extra = bench_answer_find(a, figure->extra);
-		if (extra && l->runs == 0)
-			l->extra = *extra;
+		l->extras[l->runs] = extra ? *extra : 0;
 		l->samples[l->runs++] = *value;
-		if (figure->zero_for_ours)
+		if (figure->zero_for_ours) {
 			judge(t, &t->figures[k], l, *value);
+			t->entrants[i].wrong |= *value != 0;
+		}
 	}
 }
 
@@ -158,6 +160,24 @@ static void one_run(struct timer_run *t, uint32_t run, bool counts)
 	}
 }
 
+static void report(struct timer_run *t, FILE *json)
+{
+	for (size_t k = 0; k < t->q->figure_count; k++) {
+		struct bench_figures *f = &t->figures[k];
+
+		for (size_t i = 0; i < t->count; i++) {
+			const struct entrant *e = &t->entrants[i];
+
+			f->lines[i].left_out = e->left_out;
+			f->lines[i].failed = e->failed;
+			/* To be early is no way to be less late. */
+			f->lines[i].no_rival =
+				e->wrong && !t->q->figures[k].zero_for_ours;
+		}
+		bench_report_write(json, f);
+	}
+}
+
 bool bench_timer_run(const struct bench_request *q,
 		     const struct bench_options *o, struct bench_progress *p,
 		     FILE *json)
@@ -171,16 +191,10 @@ bool bench_timer_run(const struct bench_request *q,
 	p->name = q->name;
 	p->runs = q->runs + warm_up;
 	choose_peers(&t, o);
-	begin_figures(&t, o);
+	begin_figures(&t);
 	for (uint32_t run = 0; run < p->runs; run++)
 		one_run(&t, run, run >= warm_up);
 	bench_progress_end();
-	for (size_t k = 0; k < q->figure_count; k++) {
-		for (size_t i = 0; i < t.count; i++) {
-			t.figures[k].lines[i].left_out = t.entrants[i].left_out;
-			t.figures[k].lines[i].failed = t.entrants[i].failed;
-		}
-		bench_report_write(json, &t.figures[k]);
-	}
+	report(&t, json);
 	return t.good;
 }

@@ -85,7 +85,7 @@ static void choose_impls(struct wheel_run *w, const struct bench_options *o)
 		memset(l, 0, sizeof(*l));
 		l->impl = impl->name;
 		l->ours = bench_report_is_ours(impl->name);
-		l->floor = impl->fires_nothing;
+		l->no_rival = impl->fires_nothing;
 		l->left_out = why_skip(impl, &w->row->load, looks_most(o));
 		if (impl->run && impl->linear_tick)
 			spare(r, l, w->row, looks_most(o));
@@ -119,11 +119,11 @@ static void take_sample(const struct runner *r, struct bench_line *line,
 	/* The next finds the heap as this one found it. */
 	(void)malloc_trim(0);
 	if (line->runs == 0) {
-		line->extra = out->bytes_per_timer;
 		line->verified = !r->impl->fires_nothing;
 		line->fired = out->fired;
 		line->checksum = out->checksum;
 	}
+	line->extras[line->runs] = out->bytes_per_timer;
 	line->samples[line->runs++] = out->ns;
 }
 

@@ -33,6 +33,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
@@ -256,20 +257,46 @@ final class SplitMix64 {
 	}
 }
 
-/** The barriers and clocks that the callers of one sample share. */
+/** What the callers of one sample begin with. */
 final class Start {
+	private static final int SPINS = 1000;
+
 	final CyclicBarrier ready;
-	final CyclicBarrier go;
-	long wallNs;
+	private final CyclicBarrier settled;
+	private final AtomicInteger arrived = new AtomicInteger();
+	private final int callers;
+	private volatile boolean gone;
 	long workerNs;
 
-	Start(Impl impl, int callers)
+	Start(int callers)
 	{
+		this.callers = callers;
 		ready = new CyclicBarrier(callers + 1);
-		go = new CyclicBarrier(callers + 1, () -> {
-			workerNs = Cpu.of(impl.worker);
-			wallNs = System.nanoTime();
-		});
+		settled = new CyclicBarrier(callers + 1);
+	}
+
+	/** A caller waits, awake: to be woken takes one longer than another. */
+	void awaitGo() throws Exception
+	{
+		ready.await();
+		settled.await();
+		arrived.incrementAndGet();
+		for (int i = 0; !gone; i++) {
+			if (i < SPINS)
+				Thread.onSpinWait();
+			else
+				Thread.yield();
+		}
+	}
+
+	/** When the timer has settled. */
+	void go(Impl impl) throws Exception
+	{
+		settled.await();
+		while (arrived.get() < callers)
+			LockSupport.parkNanos(100_000);
+		workerNs = Cpu.of(impl.worker);
+		gone = true;
 	}
 }
 
@@ -301,6 +328,7 @@ abstract class Caller extends Thread {
 	final long ops;
 	Start start;
 	long failed;
+	long beginNs;
 	long endNs;
 	long cpuNs;
 
@@ -329,12 +357,12 @@ abstract class Caller extends Thread {
 	{
 		prepare();
 		try {
-			start.ready.await();
-			start.go.await();
+			start.awaitGo();
 		} catch (Exception e) {
 			throw new IllegalStateException(e);
 		}
 		cpuNs = -Cpu.own();
+		beginNs = System.nanoTime();
 		for (long k = 0; k < ops; k += CHUNK)
 			chunk(k, Math.min(k + CHUNK, ops));
 		endNs = System.nanoTime();
@@ -531,9 +559,10 @@ final class Consumer extends Caller {
 	}
 }
 
-/** Schedules itself again, for ever. */
+/** Schedules itself again, for ever. Shared by all but those watched. */
 final class FiringTask extends Task {
 	final AtomicLong fires = new AtomicLong();
+	volatile boolean early;
 	private final SplitMix64 random = new SplitMix64(1);
 	private final Impl impl;
 
@@ -550,12 +579,42 @@ final class FiringTask extends Task {
 	@Override
 	public void run()
 	{
+		again(this, delay());
+	}
+
+	void again(Task task, long delayNs)
+	{
 		fires.lazySet(fires.get() + 1);
 		try {
-			impl.schedule(this, delay());
+			impl.schedule(task, delayNs);
 		} catch (IllegalStateException | RejectedExecutionException e) {
 			return; /* the sample is over */
 		}
+	}
+}
+
+/** One of those that fire and looks whether it is early. */
+final class WatchedTask extends Task {
+	static final int EACH = 1024;
+
+	private final FiringTask all;
+	long dueNs;
+
+	WatchedTask(FiringTask all)
+	{
+		this.all = all;
+	}
+
+	@Override
+	public void run()
+	{
+		long delayNs = all.delay();
+		long nowNs = System.nanoTime();
+
+		if (nowNs - dueNs < 0)
+			all.early = true;
+		dueNs = nowNs + delayNs;
+		all.again(this, delayNs);
 	}
 }
 
@@ -565,6 +624,7 @@ final class LateTask extends Task {
 	private final int index;
 	private final CountDownLatch pending;
 	long deadlineNs;
+	int fired;
 
 	LateTask(long[] lateness, int index, CountDownLatch pending)
 	{
@@ -577,6 +637,7 @@ final class LateTask extends Task {
 	public void run()
 	{
 		lateness[index] = System.nanoTime() - deadlineNs;
+		fired++;
 		pending.countDown();
 	}
 }
@@ -738,8 +799,25 @@ final class Switches {
 	}
 }
 
+/** How a herd went, and why there are no figures of it. */
+enum Herd {
+	SEEN(""),
+	LATE("too slow to have all taken in before the deadline"),
+	/** The probing thread was not let run between two probes. */
+	UNSEEN("no schedule was seen while the herd fired");
+
+	final String why;
+
+	Herd(String why)
+	{
+		this.why = why;
+	}
+}
+
 /** One request: its arguments, its timer, and its figures. */
 final class Sample {
+	private static final int HERD_TRIES = 5;
+	private static final long HERD_PATIENCE_NS = 150_000_000_000L;
 	static final long HOUR_NS = 3_600_000_000_000L;
 	private static final long TEN_DAYS_NS = 240 * HOUR_NS;
 
@@ -857,7 +935,7 @@ final class Sample {
 	private void race(Caller[] callers, long ops, boolean withCpu)
 		throws Exception
 	{
-		Start start = new Start(impl, callers.length);
+		Start start = new Start(callers.length);
 
 		for (Caller caller : callers) {
 			caller.start = start;
@@ -865,27 +943,28 @@ final class Sample {
 		}
 		start.ready.await();
 		impl.settle();
-		start.go.await();
+		start.go(impl);
 		for (Caller caller : callers)
 			caller.join();
 		impl.settle();
-		report(callers, start, ops, withCpu);
+		report(callers, start.workerNs, ops, withCpu);
 	}
 
-	private void report(Caller[] callers, Start start, long ops,
+	private void report(Caller[] callers, long workerNs, long ops,
 		boolean withCpu)
 	{
-		long cpuNs = Cpu.of(impl.worker) - start.workerNs;
-		long wallNs = 0;
+		long cpuNs = Cpu.of(impl.worker) - workerNs;
+		long beginNs = callers[0].beginNs;
+		long endNs = callers[0].endNs;
 
 		for (Caller caller : callers) {
 			if (caller.failed != 0)
 				throw new Fail("a cancel did not succeed");
 			cpuNs += caller.cpuNs;
-			wallNs = Math.max(wallNs,
-				caller.endNs - start.wallNs);
+			beginNs = Math.min(beginNs, caller.beginNs);
+			endNs = Math.max(endNs, caller.endNs);
 		}
-		figure("ns", (double) wallNs / ops);
+		figure("ns", (double) (endNs - beginNs) / ops);
 		if (withCpu)
 			figure("cpu_ns", (double) cpuNs / ops);
 	}
@@ -899,8 +978,12 @@ final class Sample {
 		/* The task's random numbers belong to the worker later. */
 		for (int i = 0; i < n; i++)
 			delays[i] = task.delay();
-		for (int i = 0; i < n; i++)
-			impl.schedule(task, delays[i]);
+		for (int i = 0; i < n; i++) {
+			if (i % WatchedTask.EACH == 0)
+				watched(task, delays[i]);
+			else
+				impl.schedule(task, delays[i]);
+		}
 		Thread.sleep(500);
 		long cpuNs = -Cpu.of(impl.worker);
 		long fires = -task.fires.get();
@@ -911,8 +994,18 @@ final class Sample {
 		cpuNs += Cpu.of(impl.worker);
 		if (fires == 0)
 			throw new Fail("nothing fired");
+		if (task.early)
+			throw new Fail("a timeout fired early");
 		figure("ns", (double) wallNs / fires);
 		figure("cpu_ns", (double) cpuNs / fires);
+	}
+
+	private void watched(FiringTask all, long delayNs)
+	{
+		WatchedTask task = new WatchedTask(all);
+
+		task.dueNs = System.nanoTime() + delayNs;
+		impl.schedule(task, delayNs);
 	}
 
 	private void lateness() throws Exception
@@ -920,19 +1013,25 @@ final class Sample {
 		int n = intArg("n", 1000);
 		long[] lateness = new long[n];
 		CountDownLatch pending = new CountDownLatch(n);
+		/* The peers in C and Go draw the same delays. */
 		SplitMix64 random = new SplitMix64(1);
+		int span = intArg("span_ns", 999_000_001);
 		LateTask[] tasks = new LateTask[n];
 
 		for (int i = 0; i < n; i++)
 			tasks[i] = new LateTask(lateness, i, pending);
 		for (int i = 0; i < n; i++) {
-			long delay = 1_000_000 + random.below(999_000_001);
+			long delay = 1_000_000 + random.below(span);
 
 			tasks[i].deadlineNs = System.nanoTime() + delay;
 			impl.schedule(tasks[i], delay);
 		}
 		if (!pending.await(60, TimeUnit.SECONDS))
 			throw new Fail(pending.getCount() + " did not fire");
+		for (LateTask task : tasks) {
+			if (task.fired != 1)
+				throw new Fail("one fired more than once");
+		}
 		Arrays.sort(lateness);
 		lateFigures(lateness);
 	}
@@ -984,20 +1083,25 @@ final class Sample {
 	{
 		int n = intArg("n", 100_000);
 		long leadNs = 1_000_000_000L + n * 300L + impl.intakeNs(n);
+		long beginNs = System.nanoTime();
 
-		for (int doubled = 0; doubled <= 4; doubled++) {
-			if (herd(n, leadNs << doubled))
+		for (int tries = 1;; tries++) {
+			Herd end = herd(n, leadNs);
+
+			if (end == Herd.SEEN)
 				return;
+			if (end == Herd.LATE)
+				leadNs *= 2;
+			if (tries == HERD_TRIES || System.nanoTime() - beginNs
+				+ leadNs > HERD_PATIENCE_NS)
+				throw new Skip(end.why);
 			impl.stop();
 			System.gc();
 			impl = Impl.create(implName);
 		}
-		throw new Skip("no schedule was seen while the herd fired");
 	}
 
-	/** False when the deadline came before all were taken in, or the
-	 * probing thread was not let run between two probes meanwhile. */
-	private boolean herd(int n, long leadNs) throws Exception
+	private Herd herd(int n, long leadNs) throws Exception
 	{
 		HerdTask task = new HerdTask(n);
 		long deadlineNs = System.nanoTime() + leadNs;
@@ -1007,16 +1111,16 @@ final class Sample {
 			impl.schedule(task, deadlineNs - System.nanoTime());
 		impl.settle();
 		if (System.nanoTime() - deadlineNs > -50_000_000)
-			return false;
+			return Herd.LATE;
 		probe.start();
 		probe.join();
 		if (task.lastNs == 0)
 			throw new Fail("not all fired");
 		long[] durations = probe.durations();
 		if (durations.length == 0)
-			return false;
+			return Herd.UNSEEN;
 		herdFigures(task, durations);
-		return true;
+		return Herd.SEEN;
 	}
 
 	private void herdFigures(HerdTask task, long[] durations)
@@ -1040,6 +1144,7 @@ final class Sample {
 			handles[i] = impl.schedule(task, TEN_DAYS_NS);
 		impl.settle();
 		long full = usedHeap();
+		task.expectNone();
 		for (int i = 0; i < n; i++) {
 			if (!impl.cancel(handles[i]))
 				throw new Fail("a cancel did not succeed");
@@ -1103,15 +1208,29 @@ final class Sample {
 			|| System.nanoTime() - endNs < 0; i++)
 			new Sample(implName, two).take(
 				kinds[i % kinds.length]);
+		warmUpFires(implName);
 		Impl impl = Impl.create(implName);
 		Probe probe = new Probe(impl, null, 0);
 		for (int i = 0; i < 20_000; i++)
 			probe.once();
 		impl.stop();
 	}
+
+	private static void warmUpFires(String implName) throws Exception
+	{
+		new Sample(implName, Map.of("n", 1000L, "span_ns", 49_000_000L))
+			.take("lateness");
+		try {
+			new Sample(implName, Map.of("n", 20_000L)).take("herd");
+		} catch (Skip e) {
+			return; /* all fired unseen, but they fired */
+		}
+	}
 }
 
 public final class TimerPeer {
+	private static boolean warm;
+
 	private TimerPeer()
 	{
 	}
@@ -1120,7 +1239,6 @@ public final class TimerPeer {
 	{
 		BufferedReader in =
 			new BufferedReader(new InputStreamReader(System.in));
-		boolean warm = false;
 		String line;
 
 		if (argv.length != 1) {
@@ -1133,20 +1251,21 @@ public final class TimerPeer {
 			Runtime.getRuntime().halt(1);
 		});
 		while ((line = in.readLine()) != null) {
-			System.out.print(answer(argv[0], line, !warm));
+			System.out.print(answer(argv[0], line));
 			System.out.flush();
-			warm = true;
 		}
 	}
 
-	private static String answer(String impl, String line, boolean cold)
+	private static String answer(String impl, String line)
 		throws Exception
 	{
 		String[] words = line.strip().split("\\s+");
 
 		try {
-			if (cold)
+			if (!warm) {
 				Sample.warmUp(impl);
+				warm = true;
+			}
 			return new Sample(impl, parse(words)).take(words[0])
 				+ "done\n";
 		} catch (Skip e) {

@@ -110,11 +110,6 @@ int64_t peer_cpu_ns(void);         /* of the process */
 uint64_t peer_resident(void);      /* bytes, after malloc_trim() */
 void peer_sleep_until(int64_t ns); /* of peer_now() */
 
-/* For the calling thread: let no sleep end 50 us late for the sake of fewer
- * wake-ups, as the kernel's default is. For the workers of rivals; ours takes
- * care of itself. */
-void peer_no_slack(void);
-
 /* Zeroed and touched; give it back with the same size. Never NULL. */
 void *peer_pages_get(size_t bytes);
 void peer_pages_put(void *mem, size_t bytes);

@@ -78,7 +78,6 @@ static void acquire(struct ev_loop *loop)
 
 static void *work(void *arg)
 {
-	peer_no_slack();
 	(void)pthread_mutex_lock(&timer.lock);
 	(void)ev_run(timer.loop, 0);
 	(void)pthread_mutex_unlock(&timer.lock);

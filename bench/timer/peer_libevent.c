@@ -35,7 +35,6 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
 
 static void *work(void *arg)
 {
-	peer_no_slack();
 	(void)event_base_loop(timer.base, EVLOOP_NO_EXIT_ON_EMPTY);
 	return arg;
 }
@@ -110,8 +109,8 @@ static inline bool op_schedule_at(size_t i, int64_t deadline_ns,
 	return op_schedule(i, delay_ns);
 }
 
-/* Whether it was pending would take another call, and the lock again; where all
- * must be, the number of those that fired tells. */
+/* Whether it was pending would take another call, and the lock again: the
+ * number of those that fired tells, and that of those that are left. */
 static inline bool op_cancel(size_t i)
 {
 	return event_del(&timer.events[i]) == 0;
@@ -121,6 +120,16 @@ static inline bool op_rearm(size_t i, int64_t delay_ns)
 {
 	return op_schedule(i, delay_ns);
 }
+
+/* Its own events, to wake the loop, are not among those that it counts. */
+static bool pending_is(size_t n)
+{
+	int count =
+		event_base_get_num_events(timer.base, EVENT_BASE_COUNT_ADDED);
+
+	return count >= 0 && (size_t)count == n;
+}
+#define PENDING_IS(n) pending_is(n)
 
 #include "peer_loops.h"
 

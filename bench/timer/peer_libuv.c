@@ -46,7 +46,6 @@ static void *work(void *arg)
 {
 	struct peer_sleeper *s = &timer.sleeper;
 
-	peer_no_slack();
 	(void)pthread_mutex_lock(&s->lock);
 	while (!peer_sleeper_quits(s)) {
 		(void)uv_run(&timer.loop, UV_RUN_NOWAIT);

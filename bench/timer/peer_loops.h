@@ -4,7 +4,9 @@
  * guard: it is the last include of each impl's file, which has declared
  * fired(), to be called with the slot of each timeout that is due, and defined
  *
- *   enum { HAS_DEADLINES }           whether it takes absolute deadlines
+ *   enum { HAS_DEADLINES }           whether it takes absolute deadlines; if
+ *                                    not, a delay in fired() may begin at the
+ *                                    time of its loop's turn
  *   enum { SLOTS_ARE_CALLERS }       its slots are plain handles, and no
  *                                    memory of the timeouts' own
  *   void timer_open(l)               a timer whose worker runs
@@ -22,14 +24,24 @@
  * and gets run_load(). There is one sample at a time, and so one of each. Any
  * thread calls the first three ops, each its own slots; fired() is called by
  * one thread only, the worker.
+ *
+ * One whose op_cancel() does not know whether the slot was pending defines
+ * PENDING_IS(n) as well: whether so many are.
  */
 #include <stdatomic.h>
+
+#ifndef PENDING_IS
+#define PENDING_IS(n) ((void)(n), true)
+#endif
 
 /* Ring of cross_cancel. */
 #define RING 4096
 
 /* Slots of different threads are this far apart at least: two lines of ids. */
 #define SLOTS_APART 16
+
+/* fire: one slot in so many is watched. */
+#define WATCHED_EACH 1024
 
 static struct {
 	enum peer_kind kind;
@@ -39,11 +51,17 @@ static struct {
 	_Atomic uint64_t refused; /* calls that should have succeeded */
 	_Atomic int64_t first_ns; /* herd: the first fire, 0: not yet */
 	_Atomic int64_t last_ns;  /* herd: the last one, 0: not yet */
-	int64_t *times; /* lateness: the deadline; when fired, how late */
+	/* lateness: the deadline; when fired, how late. fire: when each watched
+	 * slot is due. */
+	int64_t *times;
+	uint8_t *seen; /* lateness: how often it fired, 2: too often */
+	/* fire: of those watched; read when the worker has ended. */
+	uint64_t early;
 } tally;
 
 static uint64_t count_fired(void)
 {
+	/* pairs with fired() */
 	return atomic_load_explicit(&tally.fired, memory_order_acquire);
 }
 
@@ -60,6 +78,36 @@ static int64_t rearm_delay(void)
 	return PEER_MSEC + peer_below(&tally.rng, 99 * PEER_MSEC);
 }
 
+static bool is_watched(size_t i)
+{
+	return HAS_DEADLINES && i % WATCHED_EACH == 0;
+}
+
+/* The loops without deadlines are not watched: their turn may have begun long
+ * before the callback that re-arms, and so they are early by the clock, as they
+ * are meant to be. */
+static void fire_again(size_t i)
+{
+	int64_t delay = rearm_delay();
+
+	if (is_watched(i)) {
+		int64_t now = peer_now();
+
+		tally.early += now < tally.times[i / WATCHED_EACH];
+		tally.times[i / WATCHED_EACH] = now + delay;
+	}
+	count_refused(!op_rearm(i, delay));
+}
+
+static void note_lateness(size_t i)
+{
+	int64_t now = peer_now();
+
+	if (tally.seen[i] < 2)
+		tally.seen[i]++;
+	tally.times[i] = now - tally.times[i];
+}
+
 static void fired(size_t i)
 {
 	uint64_t before =
@@ -67,10 +115,10 @@ static void fired(size_t i)
 
 	switch (tally.kind) {
 	case PEER_FIRE:
-		count_refused(!op_rearm(i, rearm_delay()));
+		fire_again(i);
 		break;
 	case PEER_LATENESS:
-		tally.times[i] = peer_now() - tally.times[i];
+		note_lateness(i);
 		break;
 	case PEER_HERD:
 		if (before == 0)
@@ -95,10 +143,12 @@ static bool sample_open(const struct peer_load *l, size_t slots,
 	tally.kind = l->kind;
 	tally.n = l->n;
 	tally.rng = 1;
-	atomic_store(&tally.fired, 0);
-	atomic_store(&tally.refused, 0);
-	atomic_store(&tally.first_ns, 0);
-	atomic_store(&tally.last_ns, 0);
+	tally.early = 0;
+	/* There is no other thread yet. */
+	atomic_store_explicit(&tally.fired, 0, memory_order_relaxed);
+	atomic_store_explicit(&tally.refused, 0, memory_order_relaxed);
+	atomic_store_explicit(&tally.first_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&tally.last_ns, 0, memory_order_relaxed);
 	timer_open(l);
 	a->skip = slots_open(slots);
 	if (a->skip) {
@@ -108,10 +158,19 @@ static bool sample_open(const struct peer_load *l, size_t slots,
 	return a->skip == NULL;
 }
 
+/* Nothing has fired, and so many are pending. */
+static void expect_pending(size_t count, struct peer_answer *a)
+{
+	if (count_fired() > 0)
+		peer_fail(a, "a timeout fired early");
+	if (!PENDING_IS(count))
+		peer_fail(a, "not as many are pending as must be");
+}
+
 static void sample_close(struct peer_answer *a)
 {
 	/* Before the stop, which a timeout that re-arms itself may meet. */
-	if (atomic_load(&tally.refused) > 0)
+	if (atomic_load_explicit(&tally.refused, memory_order_relaxed) > 0)
 		peer_fail(a, "a schedule was refused, or a cancel");
 	timer_stop();
 	slots_close();
@@ -156,20 +215,6 @@ static void fill_share(uint32_t thread, void *ctx)
 
 	for (uint32_t k = 0; k < s->slots; k++)
 		refused += !op_schedule(first + k, far_delay(k));
-	count_refused(refused);
-}
-
-/* As fill_share(), and empty again: whoever keeps memory has it then. */
-static void warm_share(uint32_t thread, void *ctx)
-{
-	const struct share *s = ctx;
-	size_t first = first_slot(s, thread);
-	uint64_t refused = 0;
-
-	fill_share(thread, ctx);
-	/* The last comes first: that is cheap for a heap. */
-	for (uint32_t k = s->slots; k-- > 0;)
-		refused += !op_cancel(first + k);
 	count_refused(refused);
 }
 
@@ -243,8 +288,7 @@ static void run_shares(const struct peer_load *l, uint32_t slots,
 	team.threads = l->threads;
 	team.ctx = &share;
 	peer_team_run(&team, &cost);
-	if (count_fired() > 0)
-		peer_fail(a, "a timeout fired early");
+	expect_pending((size_t)slots * l->threads, a);
 	sample_close(a);
 	peer_figure(a, "ns", (double)cost.wall_ns / ops);
 	if (l->kind != PEER_CHURN)
@@ -253,7 +297,7 @@ static void run_shares(const struct peer_load *l, uint32_t slots,
 
 static void run_schedule(const struct peer_load *l, struct peer_answer *a)
 {
-	struct peer_team team = { .prepare = warm_share, .timed = fill_share };
+	struct peer_team team = { .timed = fill_share };
 
 	run_shares(l, l->ops, team, a);
 }
@@ -296,6 +340,7 @@ static void loop_produce(struct ring *r)
 				peer_pause();
 		}
 		refused += !op_schedule(k % RING, far_delay(k));
+		/* pairs with loop_consume() */
 		atomic_store_explicit(&r->put, k + 1, memory_order_release);
 	}
 	count_refused(refused);
@@ -315,6 +360,7 @@ static void loop_consume(struct ring *r)
 				peer_pause();
 		}
 		refused += !op_cancel(k % RING);
+		/* pairs with loop_produce() */
 		atomic_store_explicit(&r->got, k + 1, memory_order_release);
 	}
 	count_refused(refused);
@@ -339,10 +385,26 @@ static void run_cross_cancel(const struct peer_load *l, struct peer_answer *a)
 	if (!sample_open(l, RING, a))
 		return;
 	peer_team_run(&team, &cost);
-	if (count_fired() > 0)
-		peer_fail(a, "a timeout fired early");
+	expect_pending(0, a);
 	sample_close(a);
 	peer_figure(a, "ns", (double)cost.wall_ns / l->ops);
+}
+
+/* Each with a random delay, which counts from begin. */
+static void fire_fill(uint32_t n, int64_t begin)
+{
+	uint64_t rng = 2;
+	uint64_t refused = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t due =
+			begin + PEER_MSEC + peer_below(&rng, 99 * PEER_MSEC);
+
+		if (is_watched(i))
+			tally.times[i / WATCHED_EACH] = due;
+		refused += !op_schedule(i, due - peer_now());
+	}
+	count_refused(refused);
 }
 
 static void run_fire(const struct peer_load *l, struct peer_answer *a)
@@ -350,7 +412,7 @@ static void run_fire(const struct peer_load *l, struct peer_answer *a)
 	/* Nothing is due before all are in: the filling would have to fight
 	 * for the lock of a worker that is never done. */
 	int64_t lead = 100 * PEER_MSEC + (int64_t)l->n * 500;
-	uint64_t rng = 2;
+	size_t bytes = (l->n / WATCHED_EACH + 1) * sizeof(*tally.times);
 	uint64_t fires;
 	int64_t wall;
 	int64_t cpu;
@@ -358,11 +420,9 @@ static void run_fire(const struct peer_load *l, struct peer_answer *a)
 
 	if (!sample_open(l, l->n, a))
 		return;
+	tally.times = peer_pages_get(bytes);
 	begin = peer_now() + lead;
-	for (uint32_t i = 0; i < l->n; i++)
-		count_refused(!op_schedule(
-			i, begin - peer_now() + PEER_MSEC +
-				   peer_below(&rng, 99 * PEER_MSEC)));
+	fire_fill(l->n, begin);
 	peer_sleep_until(begin + 500 * PEER_MSEC);
 	cpu = -peer_cpu_ns();
 	wall = -peer_now();
@@ -372,6 +432,9 @@ static void run_fire(const struct peer_load *l, struct peer_answer *a)
 	wall += peer_now();
 	cpu += peer_cpu_ns();
 	sample_close(a);
+	peer_pages_put(tally.times, bytes);
+	if (tally.early > 0)
+		peer_fail(a, "a timeout fired early");
 	if (fires == 0) {
 		peer_fail(a, "nothing fired");
 		return;
@@ -402,14 +465,24 @@ static void lateness_figures(int64_t *late, size_t n, struct peer_answer *a)
 	peer_figure(a, "early", (double)early);
 }
 
+static bool all_seen_once(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (tally.seen[i] != 1)
+			return false;
+	}
+	return true;
+}
+
 static void run_lateness(const struct peer_load *l, struct peer_answer *a)
 {
 	size_t bytes = l->n * sizeof(*tally.times);
-	uint64_t rng = 3;
+	uint64_t rng = 1; /* the peers in Java and Go draw the same delays */
 
 	if (!sample_open(l, l->n, a))
 		return;
 	tally.times = peer_pages_get(bytes);
+	tally.seen = peer_pages_get(l->n);
 	for (uint32_t i = 0; i < l->n; i++) {
 		int64_t delay =
 			PEER_MSEC + peer_below(&rng, 999 * PEER_MSEC + 1);
@@ -421,8 +494,11 @@ static void run_lateness(const struct peer_load *l, struct peer_answer *a)
 	if (!await_fired(l->n, peer_now() + 10 * PEER_SEC))
 		peer_fail(a, "a timeout did not fire");
 	sample_close(a);
+	if (!all_seen_once(l->n))
+		peer_fail(a, "a timeout fired more than once");
 	if (a->fail == NULL)
 		lateness_figures(tally.times, l->n, a);
+	peer_pages_put(tally.seen, l->n);
 	peer_pages_put(tally.times, bytes);
 }
 
@@ -441,8 +517,7 @@ static void run_rest(const struct peer_load *l, uint32_t n, int64_t delay,
 	peer_usage_read(&before);
 	peer_sleep_until(peer_now() + l->ms * PEER_MSEC);
 	peer_usage_read(&after);
-	if (count_fired() > 0)
-		peer_fail(a, "a timeout fired early");
+	expect_pending(n, a);
 	sample_close(a);
 	peer_figure(a, "wakeups", (double)(after.wakeups - before.wakeups));
 	peer_figure(a, "cpu_ms",
@@ -523,8 +598,11 @@ static bool herd_fill(uint32_t n, int64_t deadline)
 
 static void herd_figures(const struct prober *p, struct peer_answer *a)
 {
-	int64_t first = atomic_load(&tally.first_ns);
-	int64_t last = atomic_load(&tally.last_ns);
+	/* The worker has ended. */
+	int64_t first =
+		atomic_load_explicit(&tally.first_ns, memory_order_relaxed);
+	int64_t last =
+		atomic_load_explicit(&tally.last_ns, memory_order_relaxed);
 	int64_t *took = peer_pages_get((p->count + 1) * sizeof(*took));
 	size_t count = 0;
 
@@ -558,6 +636,8 @@ static void herd_watch(const struct peer_load *l, int64_t deadline,
 	peer_team_run(&team, &cost);
 	if (count_fired() != l->n)
 		peer_fail(a, "a timeout did not fire");
+	if (!PENDING_IS(0))
+		peer_fail(a, "not as many are pending as must be");
 	sample_close(a);
 	if (a->fail == NULL)
 		herd_figures(&prober, a);
@@ -605,6 +685,7 @@ static void run_memory(const struct peer_load *l, struct peer_answer *a)
 	full = (double)peer_resident();
 	for (uint32_t i = 0; i < l->n; i++)
 		count_refused(!op_cancel(i));
+	expect_pending(0, a);
 	slots_close();
 	(void)slots_open(1);
 	peer_sleep_until(peer_now() + 100 * PEER_MSEC);

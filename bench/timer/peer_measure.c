@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 void peer_die(const char *what)
@@ -54,6 +53,7 @@ struct member {
 /* There may be fewer CPUs than threads: after a short spin, make way. */
 static void wait_for_go(struct start *start)
 {
+	/* pairs with peer_team_run() */
 	atomic_fetch_add_explicit(&start->arrived, 1, memory_order_release);
 	/* pairs with peer_team_run() */
 	for (int i = 0; !atomic_load_explicit(&start->go, memory_order_acquire);
@@ -98,6 +98,7 @@ void peer_team_run(const struct peer_team *team, struct peer_cost *cost)
 	       team->threads)
 		peer_sleep_until(peer_now() + PEER_MSEC / 10);
 	cost->cpu_ns = -peer_cpu_ns();
+	/* pairs with wait_for_go() */
 	atomic_store_explicit(&start.go, true, memory_order_release);
 	for (uint32_t i = 0; i < team->threads; i++) {
 		(void)pthread_join(members[i].thread, NULL);
@@ -127,11 +128,6 @@ void peer_sleep_until(int64_t ns)
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) ==
 	       EINTR)
 		;
-}
-
-void peer_no_slack(void)
-{
-	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 }
 
 /* The number behind a word of a file of a thread's; "" is the first one. */

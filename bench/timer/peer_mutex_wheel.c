@@ -44,7 +44,6 @@ static void *work(void *arg)
 {
 	struct peer_sleeper *s = &timer.sleeper;
 
-	peer_no_slack();
 	(void)pthread_mutex_lock(&s->lock);
 	while (!peer_sleeper_quits(s)) {
 		uint64_t now = (uint64_t)peer_now() / timer.tick_ns;

@@ -28,7 +28,8 @@ static inline void peer_sleeper_open(struct peer_sleeper *s,
 	pthread_condattr_t attr;
 
 	s->until_ns = INT64_MIN;
-	atomic_store(&s->quit, false);
+	/* The worker is not there yet. */
+	atomic_store_explicit(&s->quit, false, memory_order_relaxed);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -41,7 +42,8 @@ static inline void peer_sleeper_open(struct peer_sleeper *s,
 /* Ask the worker to end, and wait. */
 static inline void peer_sleeper_stop(struct peer_sleeper *s)
 {
-	atomic_store(&s->quit, true);
+	/* pairs with peer_sleeper_quits() */
+	atomic_store_explicit(&s->quit, true, memory_order_release);
 	/* Either the worker has not looked at quit yet, or it sleeps. */
 	(void)pthread_mutex_lock(&s->lock);
 	(void)pthread_cond_signal(&s->wake);
@@ -57,6 +59,7 @@ static inline void peer_sleeper_close(struct peer_sleeper *s)
 
 static inline bool peer_sleeper_quits(struct peer_sleeper *s)
 {
+	/* pairs with peer_sleeper_stop() */
 	return atomic_load_explicit(&s->quit, memory_order_acquire);
 }
 

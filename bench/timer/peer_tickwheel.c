@@ -87,7 +87,8 @@ static inline bool op_rearm(size_t i, int64_t delay_ns)
 
 #include "peer_loops.h"
 
-/* Threads that schedule until they are refused. */
+/* Threads that schedule until they are refused. The counts are read when all
+ * have been joined, so their order is nobody's concern. */
 struct stop {
 	struct tkw_timer *timer;
 	_Atomic uint64_t accepted;
@@ -100,7 +101,7 @@ static void on_stop_due(void *arg, const struct tkw_firing *firing)
 	struct stop *s = arg;
 
 	(void)firing;
-	atomic_fetch_add(&s->fired, 1);
+	atomic_fetch_add_explicit(&s->fired, 1, memory_order_relaxed);
 }
 
 static void on_handed_over(const struct tkw_timeout_info *info, void *ctx)
@@ -125,7 +126,7 @@ static void stop_or_schedule(uint32_t thread, void *ctx)
 	}
 	while (tkw_timer_schedule(s->timer, &task, PEER_HOUR, NULL) == 0)
 		accepted++;
-	atomic_fetch_add(&s->accepted, accepted);
+	atomic_fetch_add_explicit(&s->accepted, accepted, memory_order_relaxed);
 }
 
 static void run_stop(const struct peer_load *l, struct peer_answer *a)
@@ -137,6 +138,7 @@ static void run_stop(const struct peer_load *l, struct peer_answer *a)
 				  .timed = stop_or_schedule,
 				  .ctx = &stop };
 	struct peer_cost cost;
+	double accepted;
 	double kept;
 
 	for (uint32_t round = 0; round < l->rounds; round++) {
@@ -145,9 +147,12 @@ static void run_stop(const struct peer_load *l, struct peer_answer *a)
 		peer_team_run(&team, &cost);
 		(void)tkw_timer_destroy(stop.timer);
 	}
-	kept = (double)atomic_load(&stop.fired) + (double)stop.handed_over;
-	peer_figure(a, "accepted", (double)atomic_load(&stop.accepted));
-	peer_figure(a, "lost", (double)atomic_load(&stop.accepted) - kept);
+	accepted = (double)atomic_load_explicit(&stop.accepted,
+						memory_order_relaxed);
+	kept = (double)atomic_load_explicit(&stop.fired, memory_order_relaxed) +
+	       (double)stop.handed_over;
+	peer_figure(a, "accepted", accepted);
+	peer_figure(a, "lost", accepted - kept);
 }
 
 const struct peer_impl peer_impl_tickwheel = {

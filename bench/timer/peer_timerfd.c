@@ -25,7 +25,8 @@ static struct {
 	int epoll;
 	int quit;
 	int *fds;
-	size_t n;
+	size_t bytes; /* of fds */
+	size_t n;     /* that are open */
 } timer;
 
 static void fired(size_t i);
@@ -99,7 +100,7 @@ static void slots_close(void)
 {
 	for (size_t i = 0; i < timer.n; i++)
 		(void)close(timer.fds[i]);
-	peer_pages_put(timer.fds, timer.n * sizeof(*timer.fds));
+	peer_pages_put(timer.fds, timer.bytes);
 }
 
 static const char *slots_open(size_t n)
@@ -109,14 +110,16 @@ static const char *slots_open(size_t n)
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
 	if (n > limit.rlim_cur)
 		return "more timeouts than file descriptors";
-	timer.fds = peer_pages_get(n * sizeof(*timer.fds));
+	timer.bytes = n * sizeof(*timer.fds);
+	timer.fds = peer_pages_get(timer.bytes);
 	for (timer.n = 0; timer.n < n; timer.n++) {
 		int fd = timerfd_create(CLOCK_MONOTONIC,
 					TFD_NONBLOCK | TFD_CLOEXEC);
 
 		timer.fds[timer.n] = fd;
 		if (fd < 0 || watch(fd, timer.n) != 0) {
-			(void)close(fd);
+			if (fd >= 0)
+				(void)close(fd);
 			slots_close();
 			return "more timeouts than file descriptors";
 		}

@@ -109,42 +109,63 @@ type caller interface {
 	work() error
 }
 
+// lap is what one caller of a race tells.
+type lap struct {
+	begin, end time.Duration
+	err        error
+}
+
+// span is the time from the first to begin to the last to end.
+func span(laps []lap) time.Duration {
+	begin, end := laps[0].begin, laps[0].end
+	for _, l := range laps {
+		if l.begin < begin {
+			begin = l.begin
+		}
+		if l.end > end {
+			end = l.end
+		}
+	}
+	return end - begin
+}
+
 // race runs the callers together and reports figures per operation.
 func (s *sample) race(callers []caller, ops int, withCPU bool) error {
 	var ready, done sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
+	laps := make([]lap, len(callers))
 	start := make(chan struct{})
 
-	for _, c := range callers {
+	for i, c := range callers {
 		ready.Add(1)
 		done.Add(1)
-		go func(c caller) {
+		go func(c caller, l *lap) {
 			defer done.Done()
 			c.prepare()
 			ready.Done()
 			<-start
-			if err := c.work(); err != nil {
-				mu.Lock()
-				failed = err
-				mu.Unlock()
-			}
-		}(c)
+			begin := now()
+			err := c.work()
+			*l = lap{begin, now(), err}
+		}(c, &laps[i])
 	}
 	ready.Wait()
 	settle()
 	runtime.GC()
-	cpu0, wall0 := cpu(), now()
+	cpu0 := cpu()
 	close(start)
 	done.Wait()
-	wall := now() - wall0
 	settle()
 	used := cpu() - cpu0
-	s.figure("ns", float64(wall)/float64(ops))
+	s.figure("ns", float64(span(laps))/float64(ops))
 	if withCPU {
 		s.figure("cpu_ns", float64(used)/float64(ops))
 	}
-	return failed
+	for _, l := range laps {
+		if l.err != nil {
+			return l.err
+		}
+	}
+	return nil
 }
 
 func stopAll(timers []*time.Timer) {
@@ -375,23 +396,53 @@ func (f *fires) awaitRest() {
 	}
 }
 
+// One timer in so many looks whether it is early.
+const watchedEach = 1024
+
 // firing is a timer that sets itself again until over.
 type firing struct {
 	timer  *time.Timer
 	random splitmix64
 	count  *atomic.Int64
 	over   *atomic.Bool
+	watch  *watch // of few; nil: not watched
+}
+
+// watch knows when its timer is due.
+type watch struct {
+	due   time.Duration
+	early atomic.Bool
 }
 
 func (f *firing) delay() time.Duration {
 	return time.Millisecond + time.Duration(f.random.below(99000000))
 }
 
+func (f *firing) set() {
+	d := f.delay()
+	if f.watch != nil {
+		f.watch.due = now() + d
+	}
+	f.timer.Reset(d)
+}
+
 func (f *firing) fire() {
 	f.count.Add(1)
-	if !f.over.Load() {
-		f.timer.Reset(f.delay())
+	if f.watch != nil && now() < f.watch.due {
+		f.watch.early.Store(true)
 	}
+	if !f.over.Load() {
+		f.set()
+	}
+}
+
+func anyEarly(all []firing) bool {
+	for i := 0; i < len(all); i += watchedEach {
+		if all[i].watch.early.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *sample) fire() error {
@@ -404,7 +455,10 @@ func (s *sample) fire() error {
 		f.count = &count[i%len(count)].Int64
 		// Not due before the field that its callback reads is set.
 		f.timer = time.AfterFunc(hour, f.fire)
-		f.timer.Reset(f.delay())
+		if i%watchedEach == 0 {
+			f.watch = new(watch)
+		}
+		f.set()
 	}
 	time.Sleep(500 * time.Millisecond)
 	cpu0, wall0, fires0 := cpu(), now(), count.sum()
@@ -415,6 +469,9 @@ func (s *sample) fire() error {
 	count.awaitRest()
 	if n == 0 {
 		return errors.New("nothing fired")
+	}
+	if anyEarly(all) {
+		return errors.New("a timeout fired early")
 	}
 	s.figure("ns", float64(wall)/n)
 	s.figure("cpu_ns", float64(used)/n)
@@ -437,19 +494,29 @@ func sortDurations(d []time.Duration) {
 func (s *sample) lateness() error {
 	n := s.arg("n", 1000)
 	late := make([]time.Duration, n)
+	fired := make([]atomic.Int32, n)
+	// The peers in C and Java draw the same delays.
 	random := splitmix64(1)
 	var pending sync.WaitGroup
 	pending.Add(n)
 	for i := range late {
 		d := time.Millisecond + time.Duration(random.below(999000001))
-		result := &late[i]
+		result, times := &late[i], &fired[i]
 		deadline := now() + d
 		time.AfterFunc(d, func() {
-			*result = now() - deadline
-			pending.Done()
+			lateness := now() - deadline
+			if times.Add(1) == 1 {
+				*result = lateness
+				pending.Done()
+			}
 		})
 	}
 	pending.Wait()
+	for i := range fired {
+		if fired[i].Load() != 1 {
+			return errors.New("a timeout fired more than once")
+		}
+	}
 	sortDurations(late)
 	s.lateFigures(late)
 	return nil
@@ -607,19 +674,24 @@ func (s *sample) herd() error {
 	// Gives back what so many goroutines took.
 	defer debug.FreeOSMemory()
 	lead := time.Second + time.Duration(n)*300
+	var why skip
 	for attempt := 0; attempt < 5; attempt++ {
 		h := &herd{n: n}
 		durations, inTime := h.run(lead)
 		if !inTime {
+			why = "too slow to have all in before the deadline"
 			lead *= 2
-		} else if len(durations) != 0 {
+			continue
+		}
+		if len(durations) != 0 {
 			s.herdFigures(h, durations)
 			return nil
 		}
-		// Else the watching goroutine had to wait for its turn until
-		// all had fired, and no call of its own was to blame.
+		// The watching goroutine had to wait for its turn until all
+		// had fired, and no call of its own was to blame.
+		why = "no schedule was seen while the herd fired"
 	}
-	return skip("no schedule was seen while the herd fired")
+	return why
 }
 
 func (s *sample) herdFigures(h *herd, durations []time.Duration) {
@@ -647,6 +719,9 @@ func (s *sample) memory() error {
 		timers[i] = time.AfterFunc(tenDays, s.count)
 	}
 	full := heapInUse()
+	if err := s.expectNone(); err != nil {
+		return err
+	}
 	for i, t := range timers {
 		if !t.Stop() {
 			return errCancel
@@ -672,18 +747,30 @@ func (s *sample) inNewProcess(kind string) error {
 	for key, value := range s.args {
 		request += fmt.Sprintf(" %s=%d", key, value)
 	}
+	// It dies with the thread that has started it, which must last.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	child := exec.Command("/proc/self/exe", "go")
+	child.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	child.Stdin = strings.NewReader(request + "\n")
 	out, err := child.Output()
 	if err != nil {
 		return err
 	}
-	text := string(out)
-	if !strings.HasSuffix(text, "done\n") {
-		return errors.New(strings.TrimSpace(text))
+	return s.passOn(string(out))
+}
+
+// passOn makes the answer of another process this one's.
+func (s *sample) passOn(answer string) error {
+	if strings.HasSuffix(answer, "done\n") {
+		s.figures.WriteString(strings.TrimSuffix(answer, "done\n"))
+		return nil
 	}
-	s.figures.WriteString(strings.TrimSuffix(text, "done\n"))
-	return nil
+	word, why, _ := strings.Cut(strings.TrimSpace(answer), " ")
+	if word == "skip" {
+		return skip(why)
+	}
+	return errors.New(why)
 }
 
 func (s *sample) take(kind string) error {

@@ -80,7 +80,8 @@ static bool grow(struct tkw__slab *s)
 		return true;
 	if (s->count == TKW__BLOCKS_MAX)
 		return false;
-	d = s->hooks->alloc(s->hooks->ctx, bytes, _Alignof(*d));
+	d = s->hooks->alloc(s->hooks->ctx, bytes,
+			    _Alignof(struct tkw__directory));
 	if (d == NULL)
 		return false;
 	memset(d, 0, bytes);

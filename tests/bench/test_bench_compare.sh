@@ -9,11 +9,12 @@ bench=$1
 old=$scratch/old.json
 new=$scratch/new.json
 
-# line BENCH IMPL MEDIAN MIN MAX
+# line BENCH IMPL MEDIAN MIN MAX [RUNS]
 line()
 {
 	printf '{"bench":"%s","impl":"%s","unit":"ns/op",' "$1" "$2"
-	printf '"median":%s,"min":%s,"max":%s,"runs":7,"seed":1}\n' "$3" "$4" "$5"
+	printf '"median":%s,"min":%s,"max":%s,' "$3" "$4" "$5"
+	printf '"runs":%s,"seed":1}\n' "${6:-7}"
 }
 
 summary()
@@ -79,7 +80,7 @@ check 'the new median within the old spread: the same' verdict a/1 tickwheel =
 check 'from 0 to 0: the same' verdict c/1 tickwheel = -
 check 'a row that is gone' grep -q "^d/old  *go  *only in $old\$" "$out"
 check 'a row that is new' grep -q "^d/new  *go  *only in $new\$" "$out"
-check 'the last line counts' last_line '5 compared: 1 faster, 1 slower, 3 =; of tickwheel: 1 faster, 0 slower, 2 ='
+check 'the last line counts' last_line '5 compared: 1 faster, 1 slower, 3 =, 0 ?; of tickwheel: 1 faster, 0 slower, 2 =, 0 ?'
 check 'sorted' [ "$(sed '1d;$d' "$out" | cut -d ' ' -f 1 | tr '\n' ' ')" = \
 	'a/1 b/1 b/1 b/1 c/1 d/new d/old ' ]
 
@@ -87,6 +88,17 @@ line c/1 tickwheel 1.000 1.000 1.000 >"$new"
 compare
 check 'ours is slower: exit status 1' ended 1
 check 'ours is slower: said' verdict c/1 tickwheel slower -
+
+line c/1 tickwheel 1.000 1.000 1.000 2 >"$new"
+compare
+check 'two runs have no spread: exit status 0' ended 0
+check 'two runs have no spread: said' verdict c/1 tickwheel '\?' -
+check 'two runs have no spread: counted' last_line '1 compared: 0 faster, 0 slower, 0 =, 1 ?; of tickwheel: 0 faster, 0 slower, 0 =, 1 ?'
+run "$bench" --compare "$new" "$old"
+check 'two old runs: the same' verdict c/1 tickwheel '\?'
+line c/1 tickwheel 1.000 1.000 1.000 3 >"$new"
+compare
+check 'three runs have one: exit status 1' ended 1
 
 good=$(line a/2 go 1 1 1)
 malformed 'no JSON' 'hello\n'
@@ -97,6 +109,7 @@ malformed 'no number' "$(line a/2 go 1x 1 1)\\n"
 malformed 'not a number' "$(line a/2 go nan 1 1)\\n"
 malformed 'a number as text' "$(line a/2 go '"1"' 1 1)\\n"
 malformed 'no median' '{"bench":"a/2","impl":"go","unit":"ns/op"}\n'
+malformed 'no runs' "$(line a/2 go 1 1 1 0)\\n"
 malformed 'the median beyond the max' "$(line a/2 go 3 1 2)\\n"
 malformed 'something behind' "$good,\\n"
 malformed 'a zero byte' 'x\0000y\n'

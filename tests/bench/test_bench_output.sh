@@ -126,6 +126,9 @@ refused 'huge size' --sizes 1e9
 refused 'unknown impl' --impl libfoo
 refused 'no patience' --patience 0
 refused 'one file' --compare x
+refused 'three files' --compare x y z
+refused 'two files and an option' --compare x y --quick
+refused 'an option and two files' --quick --compare x y
 refused 'no such row' wheel/none
 refused 'no such folder' --quick --json "$scratch/none/x" rpc
 refused 'an empty file name' --json= rpc

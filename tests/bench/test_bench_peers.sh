@@ -82,10 +82,10 @@ ask timer/pair/2t
 check 'a good run: exit status 0' ended 0
 check 'a good run: a warm-up, and three runs' counted asked 4
 check 'a good run: the request' grep -qx \
-	'pair threads=2 ops=500000 seed=1' "$scratch/asked"
+	'pair threads=2 ops=1500000' "$scratch/asked"
 check 'a good run: ours, without the warm-up' has_line "$(
 	printf '{"bench":"timer/pair/2t","impl":"tickwheel","unit":"ns/op",'
-	printf '"median":30.000,"min":20.000,"max":40.000,"runs":3,"seed":1}'
+	printf '"median":30.000,"min":20.000,"max":40.000,"runs":3}'
 )"
 check 'a good run: the ratios' has_line "$(
 	printf '{"bench":"timer/pair/2t","impl":"summary","best_rival":"stpe",'
@@ -97,15 +97,16 @@ check 'a good run: the other figure' has_line "$(
 )"
 check 'a good run: a table for each figure' [ \
 	"$(grep -c '^timer/pair.*ns/op, 3 runs' "$out")" -eq 2 ]
+check 'a good run: no seed, there is none' [ -z "$(grep seed "$out")" ]
 check 'a good run: the missing are named' \
 	grep -q '^tkw_bench: netty_1ms skipped: ' "$err"
 check 'a good run: nothing but figures in JSON' \
 	[ "$(wc -l <"$json")" -eq 6 ]
 
 rm "$scratch/asked"
-ask --quick --impl tickwheel --seed 7 timer/pair_cpu/4t
+ask --quick --impl tickwheel timer/pair_cpu/4t
 check 'one figure: its request is run' grep -qx \
-	'pair threads=4 ops=25000 seed=7' "$scratch/asked"
+	'pair threads=4 ops=75000' "$scratch/asked"
 check 'nobody else: no rival' has_line "$(
 	printf '{"bench":"timer/pair_cpu/4t","impl":"summary",'
 	printf '"best_rival":null,"ratio":null,"ratio_min":null}'
@@ -129,6 +130,10 @@ fails "$(answers 'figure ns nan\ndone')" 'its answer makes no sense'
 fails 'head -c 2000 /dev/zero' 'its answer is a line without an end'
 fails 'yes figure ns 1' 'its answer makes no sense'
 fails 'echo fail' 'no reason given'
+fails "$(answers 'figure ns 1\nfigure cpu_ns 1\ndone\ndone')" 'it spoke unasked'
+# The first answer is all that is read at once: the second waits in the pipe.
+fails 'printf "figure ns %0480d\nfigure cpu_ns 1\ndone\ndone\n" 1' \
+	'it spoke unasked'
 
 # Ends after its second answer.
 peer go 'n=$((${n:-0} + 1)); echo "figure ns 1"; echo "figure cpu_ns 1"
@@ -158,7 +163,7 @@ check 'skip: the reason' grep -q '^  go  *skipped: it has no such thing' "$out"
 late='figure p10 1\nfigure p25 1\nfigure p50 1\nfigure p75 1\nfigure p90 1'
 late="$late"'\nfigure p99 1\nfigure p99_9 1\nfigure max 1'
 peer tickwheel "$(answers "$late"'\nfigure early 0\ndone')"
-peer stpe "$(answers "$late"'\nfigure early 2\ndone')"
+peer stpe "$(answers 'figure p50 0.5\n'"$late"'\nfigure early 2\ndone')"
 peer go "$(answers "$late"'\nfigure early 0\ndone')"
 ask timer/lateness/1e3/1ms
 check 'an early rival: exit status 0' ended 0
@@ -166,6 +171,10 @@ check 'lateness: nine figures' [ "$(grep -c '"summary"' "$json")" -eq 9 ]
 check 'ours is 0: no ratio' has_line "$(
 	printf '{"bench":"timer/lateness_early/1e3/1ms","impl":"summary",'
 	printf '"best_rival":"go","ratio":null,"ratio_min":null}'
+)"
+check 'who is early is no rival' has_line "$(
+	printf '{"bench":"timer/lateness_p50/1e3/1ms","impl":"summary",'
+	printf '"best_rival":"go","ratio":1.000,"ratio_min":1.000}'
 )"
 peer go "$(answers 'figure bytes 20\nfigure after_kb -1\ndone')"
 peer stpe "$(answers 'figure bytes 50\nfigure after_kb 4\ndone')"
@@ -189,15 +198,23 @@ ask --runs 1 --impl tickwheel timer/stop
 check 'ours lost one: exit status 1' ended 1
 check 'stop: how many were accepted' [ "$(field accepted "$json")" = 500.0 ]
 
-# Those at rest are asked together: each takes a second.
+# What stands beside a figure is a median too.
+peer tickwheel 'n=$((${n:-0} + 1))
+	printf "figure lost 0\nfigure accepted %d\ndone\n" $((n * n))'
+ask --impl tickwheel timer/stop
+check 'stop: the median of those accepted' [ "$(field accepted "$json")" = 4.0 ]
+
+# Those at rest are asked together, once to warm up: each takes a second.
 for impl in tickwheel stpe go timerfd; do
 	peer $impl "sleep 1; $(answers 'figure wakeups 0\nfigure cpu_ms 0\ndone')"
 done
 begin=$(date +%s)
-ask timer/idle
+run "$bench" --peers "$peers" --json "$json" timer/idle
 check 'idle: exit status 0' ended 0
-check 'idle: all at the same time' [ $(($(date +%s) - begin)) -le 3 ]
-check 'idle: once' grep -q '"runs":1' "$json"
+check 'idle: all at the same time' [ $(($(date +%s) - begin)) -le 5 ]
+check 'idle: one run' grep -q '"runs":1' "$json"
+ask --impl go timer/idle
+check 'idle: as often as was asked for' grep -q '"runs":3' "$json"
 
 # No peer outlives the benchmark, not even one that hangs.
 peer tickwheel 'echo $$ >'"$scratch/pid"'; exec sleep 60'

@@ -18,6 +18,19 @@ row()
 	done
 }
 
+# early TICK NUMBER: so many of netty_1ms were early, in some run.
+early()
+{
+	printf '{"bench":"timer/lateness_early/1e3/%s","impl":"netty_1ms",' "$1"
+	printf '"unit":"x","median":0,"min":0,"max":%s,"runs":7}\n' "$2"
+}
+
+# says NAME TEXT: it is written in the picture.
+says()
+{
+	grep -q "$2" "$scratch/svg/$1.svg"
+}
+
 # drawn NAME: a picture, with both impls in it.
 drawn()
 {
@@ -54,6 +67,8 @@ check 'some rows: no other picture' \
 		row timer/lateness_$q/1e3/1ms -3
 	done
 	row timer/idle_wakeups/1h 0
+	early 10us 0
+	early 1ms 0
 	row timer/idle_cpu/1h 12
 } >>"$json"
 run sh "$plots" "$json" "$scratch/svg"
@@ -62,5 +77,15 @@ check 'all rows: nothing to complain about' is_empty "$err"
 for picture in churn threads lateness idle; do
 	check "all rows: $picture" drawn $picture
 done
+check 'threads: on how many CPUs' says threads "on $(nproc) CPU"
+check 'idle: what is counted of go' says idle 'go: of the whole process'
+check 'lateness: nobody is left out' [ -z "$(says lateness early && echo x)" ]
+
+early 10us 2 >>"$json"
+run sh "$plots" "$json" "$scratch/svg"
+check 'an early one: exit status 0' ended 0
+check 'an early one: named' says lateness 'left out, early: netty_1ms'
+check 'an early one: once' [ "$(grep -c early "$scratch/svg/lateness.svg")" -eq 1 ]
+check 'an early one: the other picture has it' drawn lateness
 
 finish

@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# test_bench_kinds.sh COMMAND IMPL... - a peer of the timer's benchmark, as it is
+# started, does every kind of sample, in small: it says "done" with the figures
+# that belong to it, or "skip" with a reason; and "fail" to what it does not
+# know. The figures themselves are no test's business, but two: nothing of ours
+# is early, nothing of ours is lost.
+set -u
+command=$1
+shift
+# shellcheck source-path=SCRIPTDIR source=../tools/tool_checks.sh
+. "$(dirname "$0")/../tools/tool_checks.sh"
+
+# A request, and the figures of its answer.
+kinds()
+{
+	cat <<-'END'
+	schedule threads=2 ops=1000 : ns cpu_ns
+	pair threads=2 ops=1000 : ns cpu_ns
+	pair threads=2 ops=1000 at=1 : ns cpu_ns
+	churn threads=2 n=100 ops=1000 : ns
+	cross_cancel ops=1000 : ns
+	fire n=100 ms=200 : ns cpu_ns
+	lateness n=100 tick_ns=10000 : p10 p25 p50 p75 p90 p99 p99_9 max early
+	idle ms=200 : wakeups cpu_ms
+	far n=1000 ms=200 : wakeups cpu_ms
+	herd n=200000 : p99 max drain_ms
+	memory n=1000 : bytes after_kb
+	stop threads=2 rounds=3 : accepted lost
+	END
+}
+
+# block N: the answer to the N-th request, in $scratch/answer.
+block()
+{
+	awk -v n="$1" '
+	BEGIN { i = 1 }
+	i == n { print }
+	/^(done|skip|fail)/ { i++ }
+	' "$scratch/answers" >"$scratch/answer"
+}
+
+has_figures()
+{
+	[ "$impl" = tickwheel ] ||
+		! grep -q '^skip ..*' "$scratch/answer" || return 0
+	[ "$(tail -n 1 "$scratch/answer")" = "done" ] || return 1
+	for figure in $1; do
+		grep -qE "^figure $figure -?[0-9.]+\$" "$scratch/answer" || return 1
+	done
+}
+
+is_nothing()
+{
+	grep -qE "^figure $1 0(\\.0+)?\$" "$scratch/answer"
+}
+
+kinds >"$scratch/kinds"
+for impl in "$@"; do
+	# shellcheck disable=SC2086 # words
+	{
+		sed 's/ :.*//' "$scratch/kinds"
+		echo 'juggle n=3'
+	} | timeout 300 $command "$impl" >"$scratch/answers"
+	check "$impl: ends at the end of its input" [ $? -eq 0 ]
+	n=0
+	while IFS=: read -r request figures; do
+		n=$((n + 1))
+		block $n
+		check "$impl: $request" has_figures "$figures"
+		case $impl,$request in
+		tickwheel,lateness*)
+			check "$impl: none is early" is_nothing early
+			;;
+		tickwheel,stop*)
+			check "$impl: none is lost" is_nothing lost
+			;;
+		esac
+	done <"$scratch/kinds"
+	block $((n + 1))
+	check "$impl: an unknown kind" grep -q '^fail ' "$scratch/answer"
+done
+finish
