@@ -40,12 +40,7 @@ void tkw__unpark_all(struct tkw__a32 *a)
 	futex(a, FUTEX_WAKE, INT_MAX, NULL);
 }
 
-#if defined(TKW__NO_FENCE_ALL) || !defined(SYS_membarrier)
-bool tkw__fence_all(void)
-{
-	return false;
-}
-#else
+#if !defined(TKW__NO_FENCE_ALL) && defined(SYS_membarrier)
 /* Of <linux/membarrier.h>, which may be older than the system. */
 enum {
 	MEMBARRIER_CMD_PRIVATE_EXPEDITED = 1 << 3,
@@ -56,12 +51,17 @@ static bool membarrier(int command)
 {
 	return syscall(SYS_membarrier, command, 0, 0) == 0;
 }
+#define HAVE_MEMBARRIER
+#endif
 
 bool tkw__fence_all(void)
 {
+#ifdef HAVE_MEMBARRIER
 	/* It works once the process has said that it will use it. */
 	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||
 	       (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
 		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
-}
+#else
+	return false;
 #endif
+}

@@ -38,7 +38,7 @@ static const struct tkw_task task = { .fn = count_fired };
 /* From 20 s on, over 10 s. */
 static int64_t delay_of(int i)
 {
-	return 20 * TKW_SEC + i % 1024 * 10 * TKW_MSEC;
+	return 20 * TKW_SEC + (int64_t)(i % 1024) * 10 * TKW_MSEC;
 }
 
 static int schedule(void)
