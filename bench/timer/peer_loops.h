@@ -611,14 +611,16 @@ static void herd_figures(const struct prober *p, struct peer_answer *a)
 			took[count++] = p->probes[i].took;
 	}
 	peer_sort(took, count);
-	if (count > 0) {
+	if (count == 0) {
+		a->skip = "no call fell into the herd";
+	} else {
 		peer_figure(a, "p99",
 			    (double)peer_quantile(took, count, 0.99) /
 				    PEER_USEC);
 		peer_figure(a, "max", (double)took[count - 1] / PEER_USEC);
+		peer_figure(a, "drain_ms", (double)(last - first) / PEER_MSEC);
+		peer_figure(a, "probes", (double)count);
 	}
-	peer_figure(a, "drain_ms", (double)(last - first) / PEER_MSEC);
-	peer_figure(a, "probes", (double)count);
 	peer_pages_put(took, (p->count + 1) * sizeof(*took));
 }
 

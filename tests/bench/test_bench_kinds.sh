@@ -42,8 +42,13 @@ block()
 
 has_figures()
 {
-	[ "$impl" = tickwheel ] ||
-		! grep -q '^skip ..*' "$scratch/answer" || return 0
+	case $impl,$request in
+	# Whether a call falls into a small herd is luck.
+	tickwheel,herd*) may_skip=yes ;;
+	tickwheel,*) may_skip= ;;
+	*) may_skip=yes ;;
+	esac
+	[ -z "$may_skip" ] || ! grep -q '^skip ..*' "$scratch/answer" || return 0
 	[ "$(tail -n 1 "$scratch/answer")" = "done" ] || return 1
 	for figure in $1; do
 		grep -qE "^figure $figure -?[0-9.]+\$" "$scratch/answer" || return 1
