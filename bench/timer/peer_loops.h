@@ -218,27 +218,9 @@ static void fill_share(uint32_t thread, void *ctx)
 	count_refused(refused);
 }
 
-static void loop_pair(uint32_t thread, void *ctx)
+/* at: with the caller's own deadline. */
+static inline void pair(const struct share *s, uint32_t thread, bool at)
 {
-	const struct share *s = ctx;
-	size_t first = first_slot(s, thread);
-	uint32_t oldest = 0;
-	uint64_t refused = 0;
-
-	for (uint32_t k = 0; k < s->load->ops; k++) {
-		size_t i = first + oldest;
-
-		refused += !op_cancel(i);
-		refused += !op_schedule(i, far_delay(k));
-		if (++oldest == s->slots)
-			oldest = 0;
-	}
-	count_refused(refused);
-}
-
-static void loop_pair_at(uint32_t thread, void *ctx)
-{
-	const struct share *s = ctx;
 	size_t first = first_slot(s, thread);
 	uint32_t oldest = 0;
 	uint64_t refused = 0;
@@ -248,11 +230,22 @@ static void loop_pair_at(uint32_t thread, void *ctx)
 		int64_t delay = far_delay(k);
 
 		refused += !op_cancel(i);
-		refused += !op_schedule_at(i, s->base_ns + delay, delay);
+		refused += at ? !op_schedule_at(i, s->base_ns + delay, delay)
+			      : !op_schedule(i, delay);
 		if (++oldest == s->slots)
 			oldest = 0;
 	}
 	count_refused(refused);
+}
+
+static void loop_pair(uint32_t thread, void *ctx)
+{
+	pair(ctx, thread, false);
+}
+
+static void loop_pair_at(uint32_t thread, void *ctx)
+{
+	pair(ctx, thread, true);
 }
 
 static void loop_churn(uint32_t thread, void *ctx)

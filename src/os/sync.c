@@ -2,8 +2,7 @@
 /* sync.c - the slow ways of the lock. */
 #include "os/sync.h"
 
-/* Some microseconds: a pause takes 20 ns or more. An explorer needs no
- * patience.
+/* Some microseconds: a pause takes 20 ns or more. An explorer is not patient.
  */
 #ifndef TKW__SPINS
 #define TKW__SPINS 6

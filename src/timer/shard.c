@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shard.c - where a timeout is, and how it gets there.
+ * shard.c - a shard's begin and end, what is due in it, and its invariants;
+ * where a timeout is, and how it gets there, is in shard.h.
  *
  * Invariants, verified by tkw__shard_check() under the lock:
  * (T1) The law: accepted = fired + cancelled + dropped + handed over + pending.

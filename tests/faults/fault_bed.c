@@ -116,9 +116,7 @@ void fault_join(pthread_t thread)
 
 void fault_give_way(void)
 {
-	const struct timespec moment = { 0, 50000 };
-
-	nanosleep(&moment, NULL);
+	sched_yield();
 }
 
 void fault_await(atomic_ulong *counter, unsigned long least)

@@ -92,8 +92,8 @@ bool fault_gate_is_open(struct fault_gate *g);
 
 void fault_spawn(pthread_t *thread, void *(*run)(void *arg), void *arg);
 void fault_join(pthread_t thread);
-/* Let others run, for a moment: these tests are about real threads, and where
- * nobody can tell that something has come about it is looked for. */
+/* Let others run: these tests are about real threads, and where nobody can tell
+ * that something has come about it is looked for. */
 void fault_give_way(void);
 /* Give way until the counter is at least so high. */
 void fault_await(atomic_ulong *counter, unsigned long least);

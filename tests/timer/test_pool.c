@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -387,10 +388,8 @@ static void join(pthread_t thread)
 
 static void wait_asleep(pid_t tid)
 {
-	const struct timespec moment = { 0, 50000 };
-
 	while (!bed_is_asleep(tid))
-		nanosleep(&moment, NULL);
+		sched_yield();
 }
 
 /* A call that may wait, on a thread of its own. */
@@ -1149,7 +1148,6 @@ struct producer {
 
 static void *produce(void *arg)
 {
-	const struct timespec moment = { 0, 20000 };
 	struct producer *pr = arg;
 	unsigned i;
 	int err;
@@ -1159,7 +1157,7 @@ static void *produce(void *arg)
 			err = submit_noted(pr->pool, pr->first + i);
 			must(err == 0 || err == -EAGAIN || err == -ESHUTDOWN);
 			if (err == -EAGAIN && pr->patient)
-				nanosleep(&moment, NULL);
+				sched_yield();
 		} while (err == -EAGAIN && pr->patient);
 		if (err == 0)
 			pr->accepted[pr->count++] = pr->first + i;
