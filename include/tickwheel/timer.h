@@ -451,6 +451,10 @@ int tkw_timer_turn(struct tkw_timer *t, int64_t *next_ns);
  */
 int tkw_timer_next(struct tkw_timer *t, int64_t *next_ns);
 
+/* 1 if the calling thread is inside a task, an on-cancel callback or a visitor
+ * of this timer, where calls that wait say -EDEADLK; else 0; 0 for NULL. */
+int tkw_timer_is_inside(struct tkw_timer *t);
+
 /*
  * Stop for good: refuse what is new, let running tasks end, end the worker, and
  * hand over all that is pending, what waits in an executor's queue included.

@@ -626,6 +626,11 @@ int tkw_timer_is_stopped(struct tkw_timer *t)
 	return t && TKW__LOAD(&t->state, ACQUIRE) >= TKW__STOPPING;
 }
 
+int tkw_timer_is_inside(struct tkw_timer *t)
+{
+	return t && tkw__frame_inside(t);
+}
+
 int tkw_timer_destroy(struct tkw_timer *t)
 {
 	if (t == NULL)

@@ -317,8 +317,14 @@ static ALWAYS_INLINE void *cancel(struct tkw_timer *t, struct tkw__shard *s,
 static void cancel_and_drop(struct tkw_timer *t, struct tkw__shard *s,
 			    struct tkw__timeout *to)
 {
-	bool call = to->on_cancel != NULL;
-	void *block = cancel(t, s, to);
+	bool call;
+	void *block;
+
+	/* Its owner knows: see tkw__cancel_silently() of src/tasks. */
+	if (to->on_cancel && tkw__thread_local()->silent)
+		to->on_cancel = NULL;
+	call = to->on_cancel != NULL;
+	block = cancel(t, s, to);
 
 	tkw__lock_drop(&s->lock);
 	if (call)

@@ -233,6 +233,7 @@ struct inside {
 	int stop;
 	int destroy;
 	int stopped;
+	int inside;
 	int schedule;
 	size_t visited;
 };
@@ -252,6 +253,7 @@ static void end_from_inside(struct inside *i)
 	i->stop = tkw_timer_stop(i->b->t, count_visit, i);
 	i->destroy = tkw_timer_destroy(i->b->t);
 	i->stopped = tkw_timer_is_stopped(i->b->t);
+	i->inside = tkw_timer_is_inside(i->b->t);
 	i->schedule = tkw_timer_schedule(i->b->t, &task, 5 * TKW_MSEC, NULL);
 }
 
@@ -279,6 +281,9 @@ static void test_timer_task_cannot_stop_its_timer(struct timer_bed *b)
 	assert_int_equal(i.stop, -EDEADLK);
 	assert_int_equal(i.destroy, -EDEADLK);
 	assert_int_equal(i.stopped, 0);
+	assert_int_equal(i.inside, 1);
+	assert_int_equal(tkw_timer_is_inside(b->t), 0);
+	assert_int_equal(tkw_timer_is_inside(NULL), 0);
 	assert_int_equal(i.schedule, 0);
 	assert_int_equal(i.visited, 0);
 	bed_assert_fired(b, 1);
@@ -305,6 +310,8 @@ static void test_timer_on_cancel_cannot_stop_its_timer(struct timer_bed *b)
 	assert_int_equal(i.stop, -EDEADLK);
 	assert_int_equal(i.destroy, -EDEADLK);
 	assert_int_equal(i.stopped, 0);
+	assert_int_equal(i.inside, 1);
+	assert_int_equal(tkw_timer_is_inside(b->t), 0);
 	assert_int_equal(i.schedule, 0);
 	assert_int_equal(i.visited, 0);
 	bed_pass(b, 20 * TKW_MSEC);
@@ -334,6 +341,7 @@ static void test_timer_visitor_cannot_stop_its_timer(struct timer_bed *b)
 	assert_int_equal(visitor.stop, -EDEADLK);
 	assert_int_equal(visitor.destroy, -EDEADLK);
 	assert_int_equal(visitor.stopped, 1);
+	assert_int_equal(visitor.inside, 1);
 	assert_int_equal(visitor.schedule, -ESHUTDOWN);
 	assert_int_equal(on_cancel.stop, -EDEADLK);
 	assert_int_equal(on_cancel.destroy, -EDEADLK);
