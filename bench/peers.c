@@ -20,7 +20,8 @@
 
 struct bench_peer {
 	const char *name;
-	pid_t pid; /* 0: not running */
+	const char *group; /* of its rows; NULL: timer; "": all */
+	pid_t pid;         /* 0: not running */
 	int to, from;
 	size_t len; /* read, and not yet looked at */
 	char buffer[512];
@@ -30,11 +31,18 @@ struct bench_peer {
 
 /* In the order of the first run. */
 static struct bench_peer peers[] = {
-	{ .name = "tickwheel" },   { .name = "netty_1ms" },
-	{ .name = "netty_100ms" }, { .name = "stpe" },
-	{ .name = "go" },          { .name = "mutex_libuv" },
-	{ .name = "mutex_libev" }, { .name = "mutex_libevent" },
-	{ .name = "timerfd" },     { .name = "mutex_wheel" },
+	{ .name = "tickwheel", .group = "" },
+	{ .name = "netty_1ms" },
+	{ .name = "netty_100ms" },
+	{ .name = "stpe" },
+	{ .name = "go" },
+	{ .name = "mutex_libuv" },
+	{ .name = "mutex_libev" },
+	{ .name = "mutex_libevent" },
+	{ .name = "timerfd" },
+	{ .name = "mutex_wheel" },
+	{ .name = "mutex_hash", .group = "tasks" },
+	{ .name = "sharded_hash", .group = "tasks" },
 };
 
 enum {
@@ -57,6 +65,13 @@ const char *bench_peer_name(const struct bench_peer *p)
 bool bench_peer_lost(const struct bench_peer *p)
 {
 	return p->lost[0] != '\0';
+}
+
+bool bench_peer_is_of(const struct bench_peer *p, const char *group)
+{
+	const char *own = p->group ? p->group : "timer";
+
+	return *own == '\0' || strcmp(own, group) == 0;
 }
 
 const char *bench_peer_missing(const struct bench_peer *p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_rows.c - the rows of the timer. Delays are 20 s and more where nothing
- * shall fire.
+ * timer_rows.c - the rows of the timer, and of what stands on it. Delays are
+ * 20 s and more where nothing shall fire. Those of the timer, timer/...:
  *
  *   schedule/Tt          T threads schedule on one timer; wall time per
  *                        operation, and the processor's (schedule_cpu)
@@ -24,6 +24,12 @@
  *                        what is left when all were cancelled
  *   stop_lost/2t         the timer is stopped while two threads schedule: those
  *                        accepted that neither fired nor came back
+ *
+ * and tasks/...:
+ *
+ *   request/Tt           T threads complete the oldest of their last 1000
+ *                        requests and begin a new one, with a timeout; wall
+ *                        time per operation, and the processor's (request_cpu)
  */
 #include "timer_rows.h"
 
@@ -101,6 +107,11 @@ static const struct bench_figure stop_figures[] = {
 	  .zero_for_ours = true },
 };
 
+static const struct bench_figure request_figures[] = {
+	{ .key = "ns", .bench = "request", .unit = "ns/op" },
+	{ .key = "cpu_ns", .bench = "request_cpu", .unit = "ns/op" },
+};
+
 /* One request of a shape. */
 struct timer_case {
 	const char *where;
@@ -168,7 +179,14 @@ static const struct timer_case stop_cases[] = {
 	{ "2t", "threads=2 rounds=100", 0, true, false },
 };
 
+static const struct timer_case request_cases[] = {
+	{ "1t", "threads=1", 1500000, false, true },
+	{ "2t", "threads=2", 750000, false, true },
+	{ "4t", "threads=4", 375000, false, true },
+};
+
 struct timer_shape {
+	const char *group; /* how its name begins */
 	const char *name;
 	const char *kind; /* how the request begins */
 	const struct bench_figure *figures;
@@ -181,23 +199,31 @@ struct timer_shape {
 #define FIGURES(list) (list), sizeof(list) / sizeof((list)[0])
 
 static const struct timer_shape shapes[] = {
-	{ "schedule", "schedule", FIGURES(schedule_figures), schedule_cases, 3,
-	  3, false },
-	{ "pair", "pair", FIGURES(pair_figures), pair_cases, 4, 4, false },
-	{ "pair_at", "pair at=1", FIGURES(pair_at_figures), pair_cases, 3, 3,
+	{ "timer", "schedule", "schedule", FIGURES(schedule_figures),
+	  schedule_cases, 3, 3, false },
+	{ "timer", "pair", "pair", FIGURES(pair_figures), pair_cases, 4, 4,
 	  false },
-	{ "cross_cancel", "cross_cancel", FIGURES(cross_cancel_figures),
-	  cross_cancel_cases, 1, 1, false },
-	{ "churn", "churn", FIGURES(churn_figures), churn_cases, 6, 4, false },
-	{ "fire", "fire", FIGURES(fire_figures), fire_cases, 1, 1, false },
-	{ "lateness", "lateness", FIGURES(lateness_figures), lateness_cases, 4,
-	  4, false },
-	{ "idle", "idle", FIGURES(idle_figures), idle_cases, 1, 1, true },
-	{ "far", "far", FIGURES(far_figures), far_cases, 1, 1, true },
-	{ "herd", "herd", FIGURES(herd_figures), herd_cases, 2, 1, false },
-	{ "memory", "memory", FIGURES(memory_figures), memory_cases, 1, 1,
+	{ "timer", "pair_at", "pair at=1", FIGURES(pair_at_figures), pair_cases,
+	  3, 3, false },
+	{ "timer", "cross_cancel", "cross_cancel",
+	  FIGURES(cross_cancel_figures), cross_cancel_cases, 1, 1, false },
+	{ "timer", "churn", "churn", FIGURES(churn_figures), churn_cases, 6, 4,
 	  false },
-	{ "stop", "stop", FIGURES(stop_figures), stop_cases, 1, 1, false },
+	{ "timer", "fire", "fire", FIGURES(fire_figures), fire_cases, 1, 1,
+	  false },
+	{ "timer", "lateness", "lateness", FIGURES(lateness_figures),
+	  lateness_cases, 4, 4, false },
+	{ "timer", "idle", "idle", FIGURES(idle_figures), idle_cases, 1, 1,
+	  true },
+	{ "timer", "far", "far", FIGURES(far_figures), far_cases, 1, 1, true },
+	{ "timer", "herd", "herd", FIGURES(herd_figures), herd_cases, 2, 1,
+	  false },
+	{ "timer", "memory", "memory", FIGURES(memory_figures), memory_cases, 1,
+	  1, false },
+	{ "timer", "stop", "stop", FIGURES(stop_figures), stop_cases, 1, 1,
+	  false },
+	{ "tasks", "request", "request", FIGURES(request_figures),
+	  request_cases, 3, 3, false },
 };
 
 enum {
@@ -226,14 +252,15 @@ static void make_request(struct bench_request *q,
 {
 	char ops[32] = "";
 
-	*q = (struct bench_request){ .where = c->where,
+	*q = (struct bench_request){ .group = shape->group,
+				     .where = c->where,
 				     .figures = shape->figures,
 				     .figure_count = shape->figure_count,
 				     .runs = runs_of(shape, c, o),
 				     .warm_up = c->warm_up,
 				     .together = shape->together };
-	(void)snprintf(q->name, sizeof(q->name), "timer/%s/%s", shape->name,
-		       c->where);
+	(void)snprintf(q->name, sizeof(q->name), "%s/%s/%s", shape->group,
+		       shape->name, c->where);
 	if (c->ops > 0)
 		(void)snprintf(ops, sizeof(ops), " ops=%" PRIu64,
 			       o->quick ? c->ops / 10 : c->ops);
@@ -244,7 +271,7 @@ static void make_request(struct bench_request *q,
 void bench_timer_rows_name(char name[BENCH_NAME_MAX],
 			   const struct bench_request *q, size_t figure)
 {
-	(void)snprintf(name, BENCH_NAME_MAX, "timer/%s/%s",
+	(void)snprintf(name, BENCH_NAME_MAX, "%s/%s/%s", q->group,
 		       q->figures[figure].bench, q->where);
 }
 

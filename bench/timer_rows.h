@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_rows.h - what is measured of timers with threads of their own.
+ * timer_rows.h - what is measured of timers with threads of their own, and of
+ * what stands on them.
  *
  * A request is one line that a peer understands; its answer has several
  * figures, and each of them is a bench of its own, such as timer/pair_cpu/2t.
@@ -11,7 +12,7 @@
 #include "options.h"
 
 enum {
-	BENCH_REQUESTS_MAX = 72,
+	BENCH_REQUESTS_MAX = 80,
 	BENCH_FIGURES_MAX = 9,
 	BENCH_NAME_MAX = 48
 };
@@ -19,7 +20,7 @@ enum {
 /* A figure of an answer. */
 struct bench_figure {
 	const char *key;   /* the peer's name for it */
-	const char *bench; /* timer/BENCH/... */
+	const char *bench; /* GROUP/BENCH/... */
 	const char *unit;
 	const char *extra;  /* a key that is written beside it, or NULL */
 	bool zero_for_ours; /* anything else is a failure, if it is ours */
@@ -27,7 +28,8 @@ struct bench_figure {
 
 struct bench_request {
 	char name[BENCH_NAME_MAX]; /* of them all, such as timer/pair/2t */
-	const char *where;         /* the end of the name: 2t */
+	const char *group;         /* the begin of the name: timer, tasks */
+	const char *where;         /* the end of it: 2t */
 	char text[96];             /* for the peer */
 	const struct bench_figure *figures;
 	size_t figure_count;

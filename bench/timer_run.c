@@ -37,7 +37,8 @@ static void choose_peers(struct timer_run *t, const struct bench_options *o)
 	for (size_t i = 0; (peer = bench_peers_get(i)) != NULL; i++) {
 		struct entrant *e = &t->entrants[t->count];
 
-		if (!bench_options_want_impl(o, bench_peer_name(peer)))
+		if (!bench_options_want_impl(o, bench_peer_name(peer)) ||
+		    !bench_peer_is_of(peer, t->q->group))
 			continue;
 		e->peer = peer;
 		e->left_out = bench_peer_missing(peer);
@@ -191,6 +192,8 @@ bool bench_timer_run(const struct bench_request *q,
 	p->name = q->name;
 	p->runs = q->runs + warm_up;
 	choose_peers(&t, o);
+	if (t.count == 0)
+		return true;
 	begin_figures(&t);
 	for (uint32_t run = 0; run < p->runs; run++)
 		one_run(&t, run, run >= warm_up);

@@ -24,7 +24,12 @@ set(tkw_sources
   src/timer/life.c
   src/timer/see.c
   src/timer/stats.c
-  src/timer/watch.c)
+  src/timer/watch.c
+  src/tasks/channel.c
+  src/tasks/lease.c
+  src/tasks/repeat.c
+  src/tasks/request.c
+  src/tasks/retry.c)
 find_package(Threads REQUIRED)
 set(tkw_map ${PROJECT_SOURCE_DIR}/src/tickwheel.map)
 

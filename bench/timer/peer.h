@@ -36,7 +36,8 @@ enum peer_kind {
 	PEER_FAR,
 	PEER_HERD,
 	PEER_MEMORY,
-	PEER_STOP
+	PEER_STOP,
+	PEER_REQUEST
 };
 
 /* One sample, as asked for. */
@@ -44,7 +45,7 @@ struct peer_load {
 	enum peer_kind kind;
 	uint32_t threads;
 	uint32_t n;      /* timeouts pending */
-	uint32_t window; /* pair: of each thread */
+	uint32_t window; /* pair, request: of each thread */
 	uint32_t at;     /* pair: 1: the caller knows the time */
 	uint32_t ms;     /* fire, idle, far: how long to measure */
 	uint32_t rounds; /* stop */
@@ -69,10 +70,12 @@ void peer_fail(struct peer_answer *a, const char *reason);
 
 struct peer_impl {
 	const char *name;
-	/* NULL: not built. */
+	/* NULL: not built, or no timer. */
 	void (*run)(const struct peer_load *l, struct peer_answer *a);
 	/* NULL: has no stop that returns what is pending. */
 	void (*run_stop)(const struct peer_load *l, struct peer_answer *a);
+	/* NULL: has no requests. */
+	void (*run_requests)(const struct peer_load *l, struct peer_answer *a);
 	const char *missing; /* why it was not built */
 };
 
@@ -82,6 +85,11 @@ extern const struct peer_impl peer_impl_mutex_libev;
 extern const struct peer_impl peer_impl_mutex_libuv;
 extern const struct peer_impl peer_impl_mutex_libevent;
 extern const struct peer_impl peer_impl_timerfd;
+extern const struct peer_impl peer_impl_mutex_hash;
+extern const struct peer_impl peer_impl_sharded_hash;
+
+/* run_requests of ours. */
+void peer_run_requests(const struct peer_load *l, struct peer_answer *a);
 
 /* Threads that begin a timed part together. */
 struct peer_team {

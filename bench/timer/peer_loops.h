@@ -725,6 +725,7 @@ static void run_load(const struct peer_load *l, struct peer_answer *a)
 		run_memory(l, a);
 		break;
 	case PEER_STOP:
+	case PEER_REQUEST:
 		break; /* not here: see struct peer_impl */
 	}
 }

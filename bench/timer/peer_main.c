@@ -32,6 +32,7 @@ static const struct peer_impl *const impls[] = {
 	&peer_impl_tickwheel,      &peer_impl_mutex_wheel,
 	&peer_impl_mutex_libev,    &peer_impl_mutex_libuv,
 	&peer_impl_mutex_libevent, &peer_impl_timerfd,
+	&peer_impl_mutex_hash,     &peer_impl_sharded_hash,
 };
 
 static const struct {
@@ -43,7 +44,7 @@ static const struct {
 	{ "fire", PEER_FIRE },         { "lateness", PEER_LATENESS },
 	{ "idle", PEER_IDLE },         { "far", PEER_FAR },
 	{ "herd", PEER_HERD },         { "memory", PEER_MEMORY },
-	{ "stop", PEER_STOP },
+	{ "stop", PEER_STOP },         { "request", PEER_REQUEST },
 };
 
 static const struct {
@@ -129,8 +130,12 @@ static void run(const struct peer_impl *impl, char *line, struct peer_answer *a)
 
 	if (!parse_line(line, &load))
 		a->fail = "the line was not understood";
+	else if (load.kind == PEER_REQUEST && impl->run_requests)
+		impl->run_requests(&load, a);
+	else if (load.kind == PEER_REQUEST)
+		a->skip = "has no requests";
 	else if (impl->run == NULL)
-		a->skip = impl->missing;
+		a->skip = impl->missing ? impl->missing : "has no timer";
 	else if (load.kind != PEER_STOP)
 		impl->run(&load, a);
 	else if (impl->run_stop)

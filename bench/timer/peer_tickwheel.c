@@ -159,4 +159,5 @@ const struct peer_impl peer_impl_tickwheel = {
 	.name = "tickwheel",
 	.run = run_load,
 	.run_stop = run_stop,
+	.run_requests = peer_run_requests,
 };

@@ -28,6 +28,10 @@ kinds()
 	memory n=1000 : bytes after_kb
 	stop threads=2 rounds=3 : accepted lost
 	END
+	# Requests are for the peers in C.
+	case $command in
+	*tkw_bench_peer*) echo 'request threads=2 ops=1000 : ns cpu_ns' ;;
+	esac
 }
 
 # block N: the answer to the N-th request, in $scratch/answer.

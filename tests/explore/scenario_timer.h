@@ -109,6 +109,11 @@ void stale_cancel_of_a_worn_place(void);
 void stale_cancel_of_a_block_given_back(void);
 void cancels_at_the_limit(void);
 
+void channel_remove_against_actions(void);
+void channel_remove_of_the_next(void);
+void channel_empty_against_step(void);
+void channel_destroy_against_step(void);
+
 void schedule_against_fire(void);
 void ticks_of_two_shards(void);
 void order_of_a_thread(void);
@@ -145,6 +150,24 @@ void drop_against_stop(void);
 void abandon_against_stop(void);
 void job_outlives_its_timer(void);
 void submit_against_pool_stop(void);
+
+void release_against_renew(void);
+void lost_against_renewal_and_release(void);
+void timer_stop_against_release_and_add(void);
+
+void repeat_against_destroy(void);
+void repeat_against_starts(void);
+void repeat_against_restart(void);
+void repeat_against_drop(void);
+void repeat_against_run_once(void);
+void repeat_against_free(void);
+
+void complete_against_timeout(void);
+void complete_against_reuse(void);
+void wait_against_complete(void);
+void stop_of_a_set(void);
+void timer_stop_against_complete(void);
+void destroy_of_a_set(void);
 
 void schedule_against_stop(void);
 void stop_wakes_the_worker(void);

@@ -17,6 +17,7 @@ libc="$plain string.h stdlib.h stdio.h"
 api=include/tickwheel
 api_wheel="$api/version.h $api/error.h $api/wheel.h"
 api_exec="$api/version.h $api/error.h $api/exec.h"
+os_for_tasks='src/os/atomic.h src/os/sync.h src/os/memory.h src/os/thread.h'
 api_timer="$api_wheel $api/exec.h $api/stats.h $api/timer.h"
 
 # It judges the wheel, so it shares no code with it.
@@ -36,7 +37,7 @@ rules()
 	src/exec  | src/exec src/os src/base $api_exec         | $libc
 	src/timer | src/timer src/wheel src/os src/base $api_timer | $libc
 	src/loop  | src/loop src/wheel src/os src/base $api_timer $api/loop.h | $libc
-	src/tasks | src/tasks src/os/sync.h include            | $libc
+	src/tasks | src/tasks src/base $os_for_tasks include   | $libc
 	adapters  | adapters include                           | *
 	tools     | tools include                              | *
 	examples  | examples include                           | *

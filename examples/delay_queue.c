@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * delay_queue.c - a queue whose items can be taken when their delay is over.
+ *
+ * An item that was put is a pending timeout. When that fires the item goes to a
+ * list, from which consumers take it. To withdraw an item is to cancel its
+ * timeout; to close the queue is to stop the timer, which hands back the rest.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <tickwheel.h>
+#include <unistd.h>
+
+#define HOUR (3600 * TKW_SEC)
+
+/* --- the queue ----------------------------------------------------------- */
+
+struct queue {
+	struct tkw_timer *timer;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t changed;
+	struct item *first; /* visible ones, as they became so */
+	struct item **end;
+	bool closed;
+};
+
+/* The memory is the user's. Whoever ends an item owns it from then on. */
+struct item {
+	struct queue *queue;
+	struct item *next;
+	int64_t visible_ns; /* on the timer's clock */
+	/* What this program wants to see: how it ended, and that it did once.
+	 */
+	atomic_int taken, withdrawn, handed_back;
+};
+
+static int queue_open(struct queue *q)
+{
+	*q = (struct queue){ .lock = PTHREAD_MUTEX_INITIALIZER,
+			     .changed = PTHREAD_COND_INITIALIZER };
+	q->end = &q->first;
+	return tkw_timer_create(&q->timer, NULL);
+}
+
+/* On the timer's thread. It holds the lock for two stores, so nobody waits. */
+static void show(void *arg, const struct tkw_firing *firing)
+{
+	struct item *item = arg;
+	struct queue *q = item->queue;
+
+	(void)firing;
+	pthread_mutex_lock(&q->lock);
+	*q->end = item;
+	q->end = &item->next;
+	pthread_mutex_unlock(&q->lock);
+	pthread_cond_signal(&q->changed);
+}
+
+/* The name of what was put goes to the caller, not into the item: a consumer
+ * may have taken that, and freed it, before the call returns. */
+static int queue_put(struct queue *q, struct item *item, int64_t delay_ns,
+		     uint64_t *id)
+{
+	const struct tkw_task task = { .fn = show, .arg = item };
+
+	item->queue = q;
+	item->next = NULL;
+	item->visible_ns = tkw_timer_now(q->timer) + delay_ns;
+	return tkw_timer_schedule_at(q->timer, &task, item->visible_ns, id);
+}
+
+/* True: nobody will ever take it. False: it is visible, or was taken. */
+static bool queue_withdraw(struct queue *q, uint64_t id)
+{
+	return tkw_timer_cancel(q->timer, id) == 0;
+}
+
+/* Waits for an item; NULL: the queue is closed, and empty. */
+static struct item *queue_take(struct queue *q)
+{
+	struct item *item;
+
+	pthread_mutex_lock(&q->lock);
+	while (q->first == NULL && !q->closed)
+		pthread_cond_wait(&q->changed, &q->lock);
+	item = q->first;
+	if (item != NULL)
+		q->first = item->next;
+	if (q->first == NULL)
+		q->end = &q->first;
+	pthread_mutex_unlock(&q->lock);
+	return item;
+}
+
+/* After the stop nothing becomes visible any more: so first that, then say so.
+ * What has not become visible is given to visit. */
+static int queue_close(struct queue *q, tkw_visit_fn *visit)
+{
+	int err = tkw_timer_stop(q->timer, visit, NULL);
+
+	pthread_mutex_lock(&q->lock);
+	q->closed = true;
+	pthread_mutex_unlock(&q->lock);
+	pthread_cond_broadcast(&q->changed);
+	return err;
+}
+
+/* --- four that put, four that take --------------------------------------- */
+
+enum {
+	PRODUCERS = 4,
+	CONSUMERS = 4,
+	EACH = 1000,
+	ITEMS = PRODUCERS * EACH,
+	WITHDRAWN = ITEMS / 10,
+	LEFT = ITEMS / 20,
+	TAKEN = ITEMS - WITHDRAWN - LEFT
+};
+
+static struct queue queue;
+static struct item items[ITEMS];
+static atomic_int next_producer, refused, early;
+static sem_t taken;
+
+/* Of twenty items two are withdrawn, and one is never due while we look. */
+static bool is_withdrawn(int i)
+{
+	return i % 10 == 3;
+}
+
+static bool is_left(int i)
+{
+	return i % 20 == 7;
+}
+
+static void *produce(void *arg)
+{
+	int first = atomic_fetch_add(&next_producer, 1) * EACH;
+
+	(void)arg;
+	for (int i = first; i < first + EACH; i++) {
+		bool far = is_withdrawn(i) || is_left(i);
+		int64_t delay_ns = far ? HOUR : i % 200 * TKW_MSEC;
+		uint64_t id;
+
+		if (queue_put(&queue, &items[i], delay_ns, &id) != 0)
+			atomic_fetch_add(&refused, 1);
+		else if (is_withdrawn(i) && queue_withdraw(&queue, id))
+			atomic_fetch_add(&items[i].withdrawn, 1);
+	}
+	return NULL;
+}
+
+static void *consume(void *arg)
+{
+	struct item *item;
+
+	(void)arg;
+	while ((item = queue_take(&queue)) != NULL) {
+		if (tkw_timer_now(queue.timer) < item->visible_ns)
+			atomic_fetch_add(&early, 1);
+		atomic_fetch_add(&item->taken, 1);
+		sem_post(&taken);
+	}
+	return NULL;
+}
+
+static void hand_back(const struct tkw_timeout_info *info, void *ctx)
+{
+	struct item *item = info->task.arg;
+
+	(void)ctx;
+	atomic_fetch_add(&item->handed_back, 1);
+}
+
+/* Each item has ended once, in the way that was meant for it. */
+static bool is_sound(void)
+{
+	int sums[3] = { 0 };
+	bool sound = atomic_load(&refused) == 0 && atomic_load(&early) == 0;
+
+	for (int i = 0; i < ITEMS; i++) {
+		const int ends[3] = { atomic_load(&items[i].taken),
+				      atomic_load(&items[i].withdrawn),
+				      atomic_load(&items[i].handed_back) };
+
+		sound &= ends[1] == is_withdrawn(i) && ends[2] == is_left(i) &&
+			 ends[0] + ends[1] + ends[2] == 1;
+		for (int k = 0; k < 3; k++)
+			sums[k] += ends[k];
+	}
+	printf("put: %d\n", ITEMS);
+	printf("taken: %d, too early: %d\n", sums[0], atomic_load(&early));
+	printf("withdrawn, and never seen: %d\n", sums[1]);
+	printf("still waiting, and handed back: %d\n", sums[2]);
+	return sound;
+}
+
+int main(void)
+{
+	pthread_t threads[PRODUCERS + CONSUMERS];
+	int err;
+
+	alarm(300); /* should an item be lost, do not wait for it for ever */
+	sem_init(&taken, 0, 0);
+	if (queue_open(&queue) != 0)
+		return 1;
+	for (int i = 0; i < PRODUCERS + CONSUMERS; i++) {
+		if (pthread_create(&threads[i], NULL,
+				   i < PRODUCERS ? produce : consume,
+				   NULL) != 0)
+			return 1;
+	}
+	for (int i = 0; i < PRODUCERS; i++)
+		pthread_join(threads[i], NULL);
+	for (int n = 0; n < TAKEN;)
+		n += sem_wait(&taken) == 0;
+	err = queue_close(&queue, hand_back);
+	for (int i = PRODUCERS; i < PRODUCERS + CONSUMERS; i++)
+		pthread_join(threads[i], NULL);
+	return !is_sound() || err != 0 || tkw_timer_destroy(queue.timer) != 0;
+}

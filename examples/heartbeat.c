@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heartbeat.c - a server pings idle connections and closes dead ones; clients
+ * that were closed connect again.
+ *
+ * Two sets of channels, the server's and the clients', are on one timer, which
+ * an epoll loop drives by hand. So all is on one thread, and actions may touch
+ * what they like. The intervals are short, as this is an example.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <tickwheel.h>
+#include <unistd.h>
+
+#define PERIOD (20 * TKW_MSEC) /* each channel is looked at so often */
+
+enum {
+	CLIENTS = 50,
+	SILENT = 10, /* do not answer on their first connection */
+	PINGS = 3
+};
+
+/* One end of a connection, or the socket that listens. */
+struct end {
+	struct tkw_channel channel; /* first: actions are given this */
+	void (*on_readable)(struct end *e);
+	int fd;
+	int pings;   /* server: not answered; client: on this connection */
+	bool silent; /* client: does not answer */
+};
+
+static struct tkw_timer *timer;
+static struct tkw_channels *server, *clients;
+static struct end listener, client_ends[CLIENTS];
+static struct sockaddr_in address; /* the server's */
+static int loop, server_ends, closed_silent;
+
+static int watch(struct end *e)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = e };
+
+	return epoll_ctl(loop, EPOLL_CTL_ADD, e->fd, &event);
+}
+
+/* True: something was read. To mark it is a store: no timeout is moved. */
+static bool read_some(struct end *e)
+{
+	char bytes[64];
+
+	if (recv(e->fd, bytes, sizeof(bytes), 0) <= 0)
+		return false;
+	tkw_channel_mark_read(&e->channel, tkw_timer_now(timer));
+	return true;
+}
+
+/* --- the server ---------------------------------------------------------- */
+
+static void drop(struct end *e)
+{
+	tkw_channels_remove(server, &e->channel); /* then it may be freed */
+	close(e->fd);
+	free(e);
+	server_ends--;
+}
+
+static void on_answer(struct end *e)
+{
+	if (read_some(e))
+		e->pings = 0;
+	else
+		drop(e);
+}
+
+static void on_connection(struct end *l)
+{
+	struct end *e = calloc(1, sizeof(*e));
+
+	if (e == NULL)
+		return;
+	server_ends++;
+	e->on_readable = on_answer;
+	e->fd = accept(l->fd, NULL, NULL);
+	if (e->fd < 0 || tkw_channels_add(server, &e->channel) != 0 ||
+	    watch(e) != 0)
+		drop(e);
+	else /* what was never read is never old: its time begins here */
+		tkw_channel_mark_read(&e->channel, tkw_timer_now(timer));
+}
+
+static int ping(void *ctx, struct tkw_channel *ch)
+{
+	struct end *e = (struct end *)ch;
+
+	(void)ctx;
+	e->pings++;
+	if (send(e->fd, "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
+		return -1; /* which the set counts, no more */
+	tkw_channel_mark_write(ch, tkw_timer_now(timer));
+	return 0;
+}
+
+static const struct tkw_channel_rule idle = { ping, PERIOD, PERIOD };
+
+/* If it was this program that slept, nobody had the time to answer. So a dead
+ * one must also have been asked in vain. */
+static int close_dead(void *ctx, struct tkw_channel *ch)
+{
+	struct end *e = (struct end *)ch;
+
+	(void)ctx;
+	if (e->pings >= PINGS)
+		drop(e);
+	return 0;
+}
+
+static const struct tkw_channel_rule dead = { close_dead, 5 * PERIOD, PERIOD };
+
+/* --- the clients --------------------------------------------------------- */
+
+static void on_ping(struct end *e)
+{
+	if (read_some(e)) {
+		e->pings++;
+		if (!e->silent)
+			(void)send(e->fd, "!", 1, MSG_NOSIGNAL);
+		return;
+	}
+	/* The server has closed it. reconnect() will be called. */
+	close(e->fd);
+	e->fd = -1;
+	tkw_channel_mark_connected(&e->channel, 0);
+	closed_silent += e->silent;
+	e->silent = false;
+}
+
+/* The first time, too. If it fails, it is called again a period later. */
+static int reconnect(void *ctx, struct tkw_channel *ch)
+{
+	struct end *e = (struct end *)ch;
+
+	(void)ctx;
+	if (e->fd >= 0)
+		close(e->fd);
+	e->pings = 0;
+	e->fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (e->fd < 0 ||
+	    connect(e->fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    watch(e) != 0)
+		return -1;
+	tkw_channel_mark_connected(ch, 1);
+	tkw_channel_mark_read(ch, tkw_timer_now(timer));
+	return 0;
+}
+
+static const struct tkw_channel_rule lost = { reconnect, 500 * PERIOD, PERIOD };
+
+/* Let the timer do what is due; then wait for bytes, until more is. */
+static bool go_round(void)
+{
+	struct epoll_event event;
+	int64_t next_ns, left_ns;
+	struct end *e;
+	int wait_ms = 1000; /* at most: a turn too many does no harm */
+
+	if (tkw_timer_turn(timer, &next_ns) < 0)
+		return false;
+	left_ns = next_ns - tkw_timer_now(timer);
+	if (left_ns < TKW_SEC)
+		wait_ms = left_ns > 0 ? (int)(left_ns / TKW_MSEC) + 1 : 0;
+	if (epoll_wait(loop, &event, 1, wait_ms) == 1) {
+		e = event.data.ptr;
+		e->on_readable(e);
+	}
+	return true;
+}
+
+static bool open_all(void)
+{
+	const struct tkw_channels_config of_server = {
+		.timer = timer,
+		.rules = { [TKW_CHANNEL_HEARTBEAT] = idle,
+			   [TKW_CHANNEL_CLOSE] = dead },
+	};
+	const struct tkw_channels_config of_clients = {
+		.timer = timer,
+		.rules = { [TKW_CHANNEL_RECONNECT] = lost },
+	};
+	struct sockaddr *any = (struct sockaddr *)&address;
+	socklen_t size = sizeof(address);
+
+	address.sin_family = AF_INET;
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	loop = epoll_create1(0);
+	listener.fd = socket(AF_INET, SOCK_STREAM, 0);
+	listener.on_readable = on_connection;
+	return tkw_channels_create(&server, &of_server) == 0 &&
+	       tkw_channels_create(&clients, &of_clients) == 0 && loop >= 0 &&
+	       listener.fd >= 0 && bind(listener.fd, any, size) == 0 &&
+	       getsockname(listener.fd, any, &size) == 0 &&
+	       listen(listener.fd, SOMAXCONN) == 0 && watch(&listener) == 0;
+}
+
+static int count_answering(void)
+{
+	int n = 0;
+
+	for (const struct end *e = client_ends; e < client_ends + CLIENTS; e++)
+		n += e->fd >= 0 && !e->silent && e->pings >= PINGS;
+	return n;
+}
+
+int main(void)
+{
+	const struct tkw_timer_config by_hand = { .drive = TKW_DRIVE_MANUAL };
+	bool ok = tkw_timer_create(&timer, &by_hand) == 0 && open_all();
+
+	alarm(300); /* it takes less than a second */
+	for (int i = 0; i < CLIENTS; i++) {
+		struct end *e = &client_ends[i];
+
+		*e = (struct end){ .on_readable = on_ping, .fd = -1 };
+		e->silent = i < SILENT;
+		ok = ok && tkw_channels_add(clients, &e->channel) == 0;
+		tkw_channel_mark_connected(&e->channel, 0);
+	}
+	while (ok && count_answering() < CLIENTS)
+		ok = go_round();
+	if (!ok)
+		return 1;
+	printf("clients: %d\n", CLIENTS);
+	printf("silent, and closed by the server: %d\n", closed_silent);
+	printf("connected in the end, and answering: %d\n", count_answering());
+	/* The clients leave, and do not come again. The server sees it. */
+	tkw_channels_stop(clients);
+	for (int i = 0; i < CLIENTS; i++)
+		close(client_ends[i].fd);
+	while (ok && server_ends > 0)
+		ok = go_round();
+	close(listener.fd);
+	close(loop);
+	return !ok || tkw_channels_destroy(clients) != 0 ||
+	       tkw_channels_destroy(server) != 0 ||
+	       tkw_timer_destroy(timer) != 0 || closed_silent != SILENT;
+}

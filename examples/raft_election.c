@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * raft_election.c - three nodes elect a leader, lose it, and elect another.
+ *
+ * Raft's election, without the log. Each node has two repeats: an election
+ * timer, of random length and pushed back by each heartbeat, and a heartbeat
+ * that goes while the node leads. The network between the nodes is a UDP socket
+ * that sends to itself. Rounds, on the timer's thread, just send their node a
+ * message too; main() receives them all. So it is the only thread that looks
+ * into a node, and there is no lock.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <tickwheel.h>
+#include <unistd.h>
+
+/* Several heartbeats fit into the shortest election timeout. The spread decides
+ * how seldom two nodes stand at the same time. */
+#define HEARTBEAT_NS (20 * TKW_MSEC)
+#define ELECTION_NS (100 * TKW_MSEC)
+#define SPREAD_NS (100 * TKW_MSEC)
+
+enum {
+	NODES = 3,
+	MAJORITY = NODES / 2 + 1,
+	TERMS = 10000 /* more than there can be until the alarm */
+};
+
+enum role {
+	FOLLOWER,
+	CANDIDATE,
+	LEADER,
+	DEAD
+};
+
+enum kind {
+	ELECTION_ROUND, /* from the node itself */
+	HEARTBEAT_ROUND,
+	ASK_VOTE, /* from another one */
+	VOTE,
+	HEARTBEAT
+};
+
+struct message {
+	enum kind kind;
+	int term;
+	int from;
+	int to;
+};
+
+struct node {
+	int id;
+	struct tkw_repeat *election;
+	struct tkw_repeat *heartbeat;
+	enum role role;
+	int term; /* and in this term: */
+	int voted_for;
+	int votes;
+	int heard; /* heartbeats */
+};
+
+static struct node nodes[NODES];
+static int network;
+static bool failed;
+
+/* What is seen from outside. */
+static bool has_leader[TERMS];
+static bool two_leaders;
+static struct node *seen_leader; /* the last whom a follower has heard */
+static int seen_term;            /* three times, and in which term */
+
+/* What is lost is lost: nothing here relies on a single message. */
+static void tell(const struct node *n, int to, enum kind kind, int term)
+{
+	struct message m = { kind, term, n->id, to };
+
+	(void)send(network, &m, sizeof(m), 0);
+}
+
+static void tell_others(const struct node *n, enum kind kind)
+{
+	for (int i = 0; i < NODES; i++) {
+		if (i != n->id)
+			tell(n, i, kind, n->term);
+	}
+}
+
+/* On the timer's thread. */
+static void on_round(void *arg, struct tkw_repeat *r)
+{
+	const struct node *n = arg;
+
+	tell(n, n->id, r == n->election ? ELECTION_ROUND : HEARTBEAT_ROUND, 0);
+}
+
+/* 1 is fine: it was started, or stopped, before. */
+static void must(int err)
+{
+	failed |= err < 0;
+}
+
+static void enter_term(struct node *n, int term)
+{
+	if (n->role == LEADER) {
+		must(tkw_repeat_stop(n->heartbeat));
+		must(tkw_repeat_start(n->election));
+	}
+	n->role = FOLLOWER;
+	n->term = term;
+	n->voted_for = -1;
+	n->heard = 0;
+}
+
+static void stand(struct node *n)
+{
+	enter_term(n, n->term + 1);
+	n->role = CANDIDATE;
+	n->voted_for = n->id;
+	n->votes = 1;
+	tell_others(n, ASK_VOTE);
+}
+
+static void lead(struct node *n)
+{
+	n->role = LEADER;
+	must(tkw_repeat_stop(n->election));
+	must(tkw_repeat_start(n->heartbeat));
+	tell_others(n, HEARTBEAT);
+	two_leaders |= has_leader[n->term]; /* Raft promises: never */
+	has_leader[n->term] = true;
+}
+
+static void hear(struct node *n, const struct message *m)
+{
+	n->role = FOLLOWER; /* if it stood, it has lost */
+	/* From now on another random time, whatever was left of the last. */
+	must(tkw_repeat_restart(n->election));
+	if (++n->heard >= 3 && m->term > seen_term) {
+		seen_leader = &nodes[m->from];
+		seen_term = m->term;
+	}
+}
+
+static void receive(struct node *n, const struct message *m)
+{
+	/* A round may have come just before its repeat was stopped. */
+	if (m->kind == ELECTION_ROUND && n->role != LEADER)
+		stand(n);
+	if (m->kind == HEARTBEAT_ROUND && n->role == LEADER)
+		tell_others(n, HEARTBEAT);
+	if (m->term > n->term)
+		enter_term(n, m->term);
+	if (m->term < n->term)
+		return; /* out of date; and so are rounds, of term 0 */
+	if (m->kind == ASK_VOTE && n->voted_for == -1) {
+		n->voted_for = m->from;
+		tell(n, m->from, VOTE, n->term);
+		must(tkw_repeat_restart(n->election));
+	}
+	if (m->kind == VOTE && n->role == CANDIDATE && ++n->votes == MAJORITY)
+		lead(n);
+	if (m->kind == HEARTBEAT)
+		hear(n, m);
+}
+
+static int open_node(struct node *n, int id, struct tkw_timer *t)
+{
+	struct tkw_repeat_config cfg = { .size = sizeof(cfg), .timer = t };
+
+	n->id = id;
+	n->voted_for = -1;
+	cfg.arg = n;
+	cfg.fn = on_round;
+	cfg.interval_ns = HEARTBEAT_NS;
+	if (tkw_repeat_create(&n->heartbeat, &cfg) != 0)
+		return -1;
+	cfg.interval_ns = ELECTION_NS;
+	cfg.spread_ns = SPREAD_NS;
+	return tkw_repeat_create(&n->election, &cfg) != 0 ||
+	       tkw_repeat_start(n->election) != 0;
+}
+
+/* A round that runs now ends in its own time; what it says is not heard. */
+static void kill_node(struct node *n)
+{
+	n->role = DEAD;
+	tkw_repeat_free(n->election);
+	tkw_repeat_free(n->heartbeat);
+}
+
+static int open_network(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	struct sockaddr *any = (struct sockaddr *)&addr;
+	socklen_t size = sizeof(addr);
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	network = socket(AF_INET, SOCK_DGRAM, 0);
+	if (network < 0 || bind(network, any, size) != 0 ||
+	    getsockname(network, any, &size) != 0)
+		return -1;
+	return connect(network, any, size);
+}
+
+/* Another one than before, and in a later term: see hear(). */
+static bool await_leader(const struct node *before)
+{
+	struct message m;
+
+	while (!failed && seen_leader == before) {
+		if (recv(network, &m, sizeof(m), 0) == sizeof(m) &&
+		    nodes[m.to].role != DEAD)
+			receive(&nodes[m.to], &m);
+	}
+	return !failed;
+}
+
+int main(void)
+{
+	struct tkw_timer *t;
+	struct node *first;
+
+	alarm(300); /* it takes less than a second */
+	if (open_network() != 0 || tkw_timer_create(&t, NULL) != 0)
+		return 1;
+	for (int i = 0; i < NODES; i++) {
+		if (open_node(&nodes[i], i, t) != 0)
+			return 1;
+	}
+	if (!await_leader(NULL))
+		return 1;
+	puts("a leader was elected");
+	first = seen_leader;
+	kill_node(first);
+	puts("it was killed");
+	if (!await_leader(first))
+		return 1;
+	puts("another one was elected, in a later term");
+	for (int i = 0; i < NODES; i++) {
+		if (nodes[i].role != DEAD)
+			kill_node(&nodes[i]);
+	}
+	printf("two leaders in one term: %s\n", two_leaders ? "seen" : "never");
+	/* First the timer, whose rounds may be sending. */
+	return tkw_timer_destroy(t) != 0 || close(network) != 0 || two_leaders;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redis_lock.c - locks in Redis that are kept while they are held.
+ *
+ *     redis_lock PORT KEY COUNT LEASE_MS RENEW_MS
+ *
+ * takes the locks KEY:0 ... KEY:COUNT-1, waiting for each, and keeps them until
+ * its input ends; a line with a number gives that one back. It prints what
+ * happens, with the time in nanoseconds: acquired, renewed, lost, released.
+ *
+ * A lock is a key with a token that only its holder knows, and a time to live.
+ * Renewal and release ask for the token first, in a script, in one step.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <hiredis/hiredis.h>
+#include <tickwheel.h>
+
+#define RENEW                                                                  \
+	"if redis.call('get', KEYS[1]) == ARGV[1] then "                       \
+	"return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end"
+#define RELEASE                                                                \
+	"if redis.call('get', KEYS[1]) == ARGV[1] then "                       \
+	"return redis.call('del', KEYS[1]) else return 0 end"
+
+enum {
+	LOCKS_MAX = 100
+};
+
+struct lock {
+	char key[64];
+	uint64_t id;
+	int held;
+};
+
+static struct {
+	int port;
+	int lease_ms;
+	char token[64];
+	struct tkw_timer *timer;
+	struct tkw_leases *leases;
+	redisContext *main;  /* of the main thread, which may wait */
+	redisContext *renew; /* of the pool's thread, which may not for long */
+	int renewals;
+} app;
+
+static void say(const char *what, const char *about)
+{
+	printf("%s %s %" PRId64 "\n", what, about, tkw_timer_now(app.timer));
+	fflush(stdout);
+}
+
+/* --- what the keeper calls ----------------------------------------------- */
+
+/* On the pool's thread: one connection, all commands at once. */
+static int connect_for_renew(void)
+{
+	struct timeval patience = {
+		.tv_sec = app.lease_ms / 10 / 1000,
+		.tv_usec = app.lease_ms / 10 % 1000 * 1000L,
+	};
+
+	if (app.renew && app.renew->err == 0)
+		return 0;
+	if (app.renew)
+		redisFree(app.renew);
+	app.renew = redisConnectWithTimeout("127.0.0.1", app.port, patience);
+	if (app.renew == NULL || app.renew->err != 0)
+		return -EIO;
+	return redisSetTimeout(app.renew, patience) == REDIS_OK ? 0 : -EIO;
+}
+
+static int read_renewal(void)
+{
+	redisReply *reply = NULL;
+	int result = -EIO;
+
+	/* After a failure the connection is used no more. */
+	if (app.renew->err != 0 ||
+	    redisGetReply(app.renew, (void **)&reply) != REDIS_OK)
+		return -EIO;
+	if (reply->type == REDIS_REPLY_INTEGER)
+		result = reply->integer == 1 ? 0 : -ESTALE;
+	freeReplyObject(reply);
+	return result;
+}
+
+static void renew(void *ctx, struct tkw_lease *leases, size_t count)
+{
+	const struct lock *l;
+	char text[32];
+
+	(void)ctx;
+	if (connect_for_renew() != 0)
+		return; /* each result says -EIO: try again */
+	for (size_t i = 0; i < count; i++) {
+		l = leases[i].arg;
+		redisAppendCommand(app.renew, "EVAL %s 1 %s %s %d", RENEW,
+				   l->key, app.token, app.lease_ms);
+	}
+	for (size_t i = 0; i < count; i++)
+		leases[i].result = read_renewal();
+	snprintf(text, sizeof(text), "%d", ++app.renewals);
+	if (app.renew->err == 0)
+		say("renewed", text);
+}
+
+/* Told while the lock is still ours: put down what it protects. */
+static void lost(void *ctx, const struct tkw_lease *lease, int why,
+		 int renewing)
+{
+	const struct lock *l = lease->arg;
+
+	(void)ctx;
+	(void)renewing;
+	say(why == -ESTALE ? "lost:stale" : "lost", l->key);
+}
+
+/* --- take and give back -------------------------------------------------- */
+
+static redisReply *must_reply(void *reply)
+{
+	if (reply == NULL) {
+		fprintf(stderr, "redis_lock: %s\n", app.main->errstr);
+		exit(1);
+	}
+	return reply;
+}
+
+static void delete_if_ours(const struct lock *l)
+{
+	freeReplyObject(must_reply(redisCommand(app.main, "EVAL %s 1 %s %s",
+						RELEASE, l->key, app.token)));
+}
+
+static int try_to_acquire(struct lock *l)
+{
+	/* Before the asking: the answer may take its time. */
+	int64_t asked_ns = tkw_timer_now(app.timer);
+	redisReply *reply =
+		must_reply(redisCommand(app.main, "SET %s %s NX PX %d", l->key,
+					app.token, app.lease_ms));
+	int granted = reply->type == REDIS_REPLY_STATUS;
+	int err;
+
+	freeReplyObject(reply);
+	if (!granted)
+		return 0;
+	l->held = 1;
+	err = tkw_leases_add(app.leases, l, asked_ns, &l->id);
+	if (err == 0)
+		return 1;
+	/* So late that nobody could keep it: give it back, and ask again. */
+	l->held = 0;
+	delete_if_ours(l);
+	if (err != -ETIMEDOUT)
+		exit(1);
+	return 0;
+}
+
+static void acquire(struct lock *l)
+{
+	while (!try_to_acquire(l))
+		usleep(5000);
+	say("acquired", l->key);
+}
+
+/* First nobody renews it any more, then it is deleted. */
+static void release(struct lock *l)
+{
+	int err;
+
+	if (!l->held)
+		return;
+	l->held = 0;
+	err = tkw_leases_release(app.leases, l->id);
+	delete_if_ours(l);
+	say(err == 0 ? "released" : "gone", l->key);
+}
+
+/* --- the program --------------------------------------------------------- */
+
+static struct tkw_pool *open_all(int renew_ms)
+{
+	const struct tkw_pool_config thread = { .threads = 1 };
+	struct tkw_leases_config cfg = {
+		.size = sizeof(cfg),
+		.lease_ns = app.lease_ms * TKW_MSEC,
+		.renew_after_ns = renew_ms * TKW_MSEC,
+		.renew = renew,
+		.on_lost = lost,
+	};
+	struct tkw_pool *pool;
+
+	app.main = redisConnect("127.0.0.1", app.port);
+	if (app.main == NULL || app.main->err != 0)
+		return NULL;
+	if (tkw_timer_create(&app.timer, NULL) != 0 ||
+	    tkw_pool_create(&pool, &thread) != 0)
+		return NULL;
+	cfg.timer = app.timer;
+	cfg.exec = tkw_pool_exec(pool);
+	if (tkw_leases_create(&app.leases, &cfg) != 0)
+		return NULL;
+	snprintf(app.token, sizeof(app.token), "%d-%" PRId64, (int)getpid(),
+		 tkw_timer_now(app.timer));
+	return pool;
+}
+
+static void close_all(struct tkw_pool *pool)
+{
+	tkw_leases_destroy(app.leases);
+	tkw_timer_destroy(app.timer);
+	tkw_pool_destroy(pool);
+	if (app.renew)
+		redisFree(app.renew);
+	redisFree(app.main);
+}
+
+int main(int argc, char **argv)
+{
+	static struct lock locks[LOCKS_MAX];
+	struct tkw_pool *pool;
+	char line[32];
+	long count;
+	long n;
+
+	count = argc == 6 ? strtol(argv[3], NULL, 10) : 0;
+	if (count < 1 || count > LOCKS_MAX) {
+		fprintf(stderr, "usage: redis_lock PORT KEY COUNT LEASE_MS "
+				"RENEW_MS\n");
+		return 2;
+	}
+	app.port = (int)strtol(argv[1], NULL, 10);
+	app.lease_ms = (int)strtol(argv[4], NULL, 10);
+	pool = open_all((int)strtol(argv[5], NULL, 10));
+	if (pool == NULL) {
+		fprintf(stderr, "redis_lock: no Redis, or no memory\n");
+		return 1;
+	}
+	for (n = 0; n < count; n++) {
+		snprintf(locks[n].key, sizeof(locks[n].key), "%s:%ld", argv[2],
+			 n);
+		acquire(&locks[n]);
+	}
+	while (fgets(line, sizeof(line), stdin)) {
+		n = strtol(line, NULL, 10);
+		if (n >= 0 && n < count)
+			release(&locks[n]);
+	}
+	for (n = 0; n < count; n++)
+		release(&locks[n]);
+	close_all(pool);
+	return 0;
+}

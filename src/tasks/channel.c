@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * channel.c - sets of channels, which sweeps look at.
+ *
+ * A set is a list of channels, new ones at the tail, and a sweep for each kind
+ * of action. A sweep goes through the list from head to tail once in a period:
+ * a pass. A pass is cut into steps, a step is a task of the timer and looks at
+ * STEP channels at most. Step i of a pass is due at
+ *     start + i * (period / spread)
+ * where spread is the number of steps, or that of an earlier pass that had
+ * more: so a channel, which only ever moves towards the head, is not looked at
+ * later in a pass than in the one before, and from look to look there is a
+ * period at most.
+ *
+ * A sweep: RESTING   nothing on the timer: no channels, or refused
+ *          ARMED     its next step is on the timer, or has begun and not yet
+ *                    taken the lock
+ *          and besides, running or not: `runner` is in a step of it.
+ *
+ * Invariants: (I1) a sweep has one timeout at most that has not taken the lock
+ *                  since it was scheduled; then it is armed, and `id` is it.
+ *             (I2) cursor is NULL or in the list.
+ *             (I3) current is not NULL while an action runs for a channel that
+ *                  this action has not removed. It is compared and not looked
+ *                  into: the channel may be out of the list.
+ *
+ * Threads: all is under the lock, but for the marks, which are relaxed stores
+ * into the channel, and `inside`. What the timer calls counts itself inside
+ * while it holds the lock, and leaves after it has dropped it. Thus destroy,
+ * which waits for the timeout of (I1) by its id and for the others by
+ * `inside`, frees no lock that somebody looks at. Who removes a channel takes
+ * it out first and waits then: one of two who remove it gets it.
+ */
+#include "tickwheel/channel.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "os/memory.h"
+#include "os/sync.h"
+#include "os/thread.h"
+#include "tasks/inner.h"
+
+enum {
+	STEP = 256
+};
+#define LEAST_PERIOD_NS TKW_SEC
+#define LEAST_RECONNECT_NS (60 * TKW_SEC)
+#define CLOSED (UINT32_C(1) << 31) /* in `inside`: destroy waits */
+
+struct sweep {
+	/* Set by create, and read only. */
+	struct tkw_channels *set;
+	struct tkw_channel_rule rule; /* without fn: not done */
+	int kind;
+
+	uint64_t id; /* of what was scheduled last */
+	bool armed;
+	int64_t due_ns;   /* when the next step is */
+	int64_t start_ns; /* of the pass to which it belongs */
+	uint64_t index;   /* its own in there */
+	uint64_t steps;   /* of this pass */
+	uint64_t spread;
+	struct tkw_channel *cursor;  /* who is next in this pass */
+	struct tkw_channel *current; /* whose action runs */
+	uint32_t runner;             /* the thread of the step; 0: none */
+
+	uint64_t looks;
+	uint64_t calls;
+	uint64_t failed;
+	uint64_t done; /* steps */
+	uint64_t refused;
+};
+
+struct tkw_channels {
+	/* Set by create, and read only. */
+	struct tkw_timer *timer;
+	void *ctx;
+	uint32_t forks; /* of the process that made it */
+
+	struct tkw__lock lock;
+	bool stopped;
+	struct tkw_channel *head;
+	struct tkw_channel *tail;
+	uint64_t count;
+	uint64_t most;
+	struct sweep sweeps[TKW_CHANNEL_KINDS];
+	uint32_t waiters;       /* for the end of an action */
+	struct tkw__a32 bell;   /* counts up when they are to look */
+	struct tkw__a32 inside; /* calls of the timer's, and CLOSED */
+};
+
+static bool is_over(struct tkw_channels *set)
+{
+	return set->stopped || tkw_timer_is_stopped(set->timer);
+}
+
+/* Of two times that are not negative. */
+static int64_t sum(int64_t a, int64_t b)
+{
+	return a > TKW_NEVER_NS - b ? TKW_NEVER_NS : a + b;
+}
+
+/* What the timer calls begins and ends with these. */
+static void enter(struct tkw_channels *set)
+{
+	tkw__lock_take(&set->lock);
+	TKW__ADD(&set->inside, 1, RELAXED);
+}
+
+static void leave(struct tkw_channels *set)
+{
+	tkw__lock_drop(&set->lock);
+	/* RELEASE pairs with the ACQUIRE of await_all(). */
+	if (TKW__SUB(&set->inside, 1, RELEASE) == CLOSED + 1)
+		tkw__unpark_all(&set->inside);
+}
+
+/* --- marks --------------------------------------------------------------- */
+
+/* The fields are plain in the header, which C++ reads too. */
+static struct tkw__a64 *stamp_of(int64_t *ns)
+{
+	return (struct tkw__a64 *)(void *)ns;
+}
+
+static struct tkw__a32 *flag_of(uint32_t *flag)
+{
+	return (struct tkw__a32 *)(void *)flag;
+}
+
+static void mark(int64_t *stamp, int64_t now_ns)
+{
+	TKW__STORE(stamp_of(stamp), (uint64_t)now_ns, RELAXED);
+}
+
+void tkw_channel_mark_read(struct tkw_channel *ch, int64_t now_ns)
+{
+	if (ch)
+		mark(&ch->read_ns, now_ns);
+}
+
+void tkw_channel_mark_write(struct tkw_channel *ch, int64_t now_ns)
+{
+	if (ch)
+		mark(&ch->write_ns, now_ns);
+}
+
+void tkw_channel_mark_connected(struct tkw_channel *ch, int connected)
+{
+	if (ch)
+		TKW__STORE(flag_of(&ch->connected), connected != 0, RELAXED);
+}
+
+static bool is_old(int64_t *stamp, int64_t now_ns, int64_t interval_ns)
+{
+	int64_t at = (int64_t)TKW__LOAD(stamp_of(stamp), RELAXED);
+
+	/* What is negative does not get into the subtraction. */
+	return at > 0 && at < now_ns && now_ns - at > interval_ns;
+}
+
+static bool is_due(const struct sweep *s, struct tkw_channel *ch,
+		   int64_t now_ns)
+{
+	int64_t interval_ns = s->rule.interval_ns;
+
+	if (is_old(&ch->read_ns, now_ns, interval_ns))
+		return true;
+	if (s->kind == TKW_CHANNEL_RECONNECT)
+		return TKW__LOAD(flag_of(&ch->connected), RELAXED) == 0;
+	return is_old(&ch->write_ns, now_ns, interval_ns);
+}
+
+/* --- on the timer -------------------------------------------------------- */
+
+static void step(void *arg, const struct tkw_firing *firing);
+static void on_cancel(void *arg);
+
+static struct tkw_task task_of(struct sweep *s)
+{
+	return (struct tkw_task){ .fn = step,
+				  .arg = s,
+				  .on_cancel = on_cancel };
+}
+
+/* From step to step. */
+static int64_t spacing_ns(const struct sweep *s)
+{
+	uint64_t spread = s->spread > 0 ? s->spread : 1;
+
+	return (int64_t)((uint64_t)s->rule.period_ns / spread);
+}
+
+/* Put the next step on the timer, if it is wanted and not there. */
+static void arm(struct sweep *s)
+{
+	const struct tkw_task task = task_of(s);
+	struct tkw_channels *set = s->set;
+
+	if (s->armed || s->rule.fn == NULL || set->count == 0 || is_over(set))
+		return;
+	if (tkw_timer_schedule_at(set->timer, &task, s->due_ns, &s->id) == 0)
+		s->armed = true;
+	else
+		s->refused++;
+}
+
+/* One that was refused is tried again whenever the set changes, and after each
+ * step of another kind. */
+static void arm_each(struct tkw_channels *set)
+{
+	for (int i = 0; i < TKW_CHANNEL_KINDS; i++)
+		arm(&set->sweeps[i]);
+}
+
+/* The same for an add: all that are wanted, or none. */
+static int arm_all(struct tkw_channels *set)
+{
+	struct tkw_batch_item items[TKW_CHANNEL_KINDS] = { 0 };
+	struct sweep *whose[TKW_CHANNEL_KINDS] = { 0 };
+	uint64_t ids[TKW_CHANNEL_KINDS] = { 0 };
+	size_t n = 0;
+	int err;
+
+	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
+		struct sweep *s = &set->sweeps[i];
+
+		if (s->armed || s->rule.fn == NULL)
+			continue;
+		items[n].task = task_of(s);
+		items[n].when_ns = s->due_ns;
+		whose[n++] = s;
+	}
+	if (n == 0)
+		return 0;
+	err = tkw_timer_schedule_batch_at(set->timer, items, n, ids);
+	for (size_t i = 0; i < n && err == 0; i++) {
+		whose[i]->id = ids[i];
+		whose[i]->armed = true;
+	}
+	return err;
+}
+
+/* A step that has begun is not to be had: it stays armed until it has taken the
+ * lock (I1), and so does one that is being dropped. */
+static void disarm(struct tkw_channels *set)
+{
+	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
+		struct sweep *s = &set->sweeps[i];
+
+		if (s->armed && tkw__cancel_silently(set->timer, s->id) == 0)
+			s->armed = false;
+	}
+}
+
+/*
+ * The timer is stopped, or its executor has refused the step and the timer has
+ * dropped it. Then it comes again when the one after it should have: to come at
+ * once would keep the worker busy as long as the executor is.
+ */
+static void on_cancel(void *arg)
+{
+	struct sweep *s = arg;
+	struct tkw_channels *set = s->set;
+	int64_t now_ns = tkw_timer_now(set->timer);
+
+	enter(set);
+	s->armed = false;
+	s->due_ns = sum(now_ns, spacing_ns(s));
+	arm(s);
+	leave(set);
+}
+
+/* --- a step -------------------------------------------------------------- */
+
+/* Call the action. The channel may be gone afterwards. Return  false: this is a
+ * child that the action has forked, where the lock may be held for ever. */
+static bool call(struct sweep *s, struct tkw_channel *ch)
+{
+	struct tkw_channels *set = s->set;
+	int err;
+
+	s->current = ch;
+	s->calls++;
+	tkw__lock_drop(&set->lock);
+	err = s->rule.fn(set->ctx, ch);
+	if (tkw__is_child(set->forks))
+		return false;
+	tkw__lock_take(&set->lock);
+	s->failed += err != 0;
+	s->current = NULL;
+	if (set->waiters > 0) {
+		TKW__ADD(&set->bell, 1, RELAXED);
+		tkw__unpark_all(&set->bell);
+	}
+	return true;
+}
+
+/* Look at the next channels. Return  as call(). */
+static bool walk(struct sweep *s, int64_t now_ns)
+{
+	struct tkw_channels *set = s->set;
+	uint64_t looks = 0;
+
+	while (looks < STEP && s->cursor && !is_over(set)) {
+		struct tkw_channel *ch = s->cursor;
+
+		s->cursor = ch->next;
+		s->looks++;
+		if (++looks > set->most)
+			set->most = looks;
+		if (is_due(s, ch, now_ns) && !call(s, ch))
+			return false;
+	}
+	return true;
+}
+
+/* Begin a pass, if none is under way, and say when the next step is due. */
+static void plan(struct sweep *s, int64_t now_ns)
+{
+	if (s->index == 0) {
+		s->cursor = s->set->head;
+		s->steps = (s->set->count + STEP - 1) / STEP;
+		if (s->spread < s->steps)
+			s->spread = s->steps;
+		/* What was missed is not made up for. */
+		if (now_ns - s->start_ns >= s->rule.period_ns)
+			s->start_ns = now_ns;
+	}
+	if (++s->index >= s->steps) {
+		s->index = 0;
+		s->start_ns = sum(s->start_ns, s->rule.period_ns);
+	}
+	/* The index is below spread. */
+	s->due_ns = sum(s->start_ns, (int64_t)s->index * spacing_ns(s));
+}
+
+/*
+ * The next step is armed first, when the place of this one under the timer's
+ * limit has just become free. On an executor it may then come while this one
+ * runs: it only says that it has been there, and is armed again in the end.
+ */
+static void step(void *arg, const struct tkw_firing *firing)
+{
+	struct sweep *s = arg;
+	struct tkw_channels *set = s->set;
+	int64_t now_ns = tkw_timer_now(set->timer);
+
+	(void)firing;
+	enter(set);
+	s->armed = false;
+	if (s->runner == 0 && set->count > 0 && !is_over(set)) {
+		s->runner = tkw__thread_local()->number;
+		s->done++;
+		plan(s, now_ns);
+		arm(s);
+		if (!walk(s, now_ns))
+			return;
+		s->runner = 0;
+		arm_each(set);
+	}
+	leave(set);
+}
+
+/* --- create -------------------------------------------------------------- */
+
+static bool is_sound_rule(const struct tkw_channel_rule *r)
+{
+	if (r->fn == NULL)
+		return r->interval_ns == 0 && r->period_ns == 0;
+	return r->interval_ns > 0 && r->period_ns >= 0;
+}
+
+static bool is_sound(const struct tkw_channels_config *cfg)
+{
+	bool some = false;
+
+	if ((cfg->size != 0 && cfg->size != sizeof(*cfg)) || cfg->timer == NULL)
+		return false;
+	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
+		if (!is_sound_rule(&cfg->rules[i]))
+			return false;
+		some = some || cfg->rules[i].fn;
+	}
+	return some;
+}
+
+static int64_t default_period_ns(int kind, int64_t interval_ns)
+{
+	int64_t least_ns = kind == TKW_CHANNEL_RECONNECT ? LEAST_RECONNECT_NS
+							 : LEAST_PERIOD_NS;
+
+	return interval_ns / 3 > least_ns ? interval_ns / 3 : least_ns;
+}
+
+static void init_sweep(struct tkw_channels *set, int kind,
+		       const struct tkw_channel_rule *rule)
+{
+	struct sweep *s = &set->sweeps[kind];
+
+	s->set = set;
+	s->kind = kind;
+	s->rule = *rule;
+	if (rule->period_ns == 0)
+		s->rule.period_ns = default_period_ns(kind, rule->interval_ns);
+}
+
+int tkw_channels_create(struct tkw_channels **out,
+			const struct tkw_channels_config *cfg)
+{
+	struct tkw_channels *set;
+
+	if (out == NULL || cfg == NULL || !is_sound(cfg))
+		return -EINVAL;
+	if (tkw__is_childs(cfg->timer))
+		return -EPERM;
+	if (tkw__forks_watch() != 0)
+		return -ENOMEM;
+	set = tkw__memory_take(sizeof(*set), _Alignof(max_align_t));
+	if (set == NULL)
+		return -ENOMEM;
+	*set = (struct tkw_channels){
+		.timer = cfg->timer,
+		.ctx = cfg->ctx,
+		.forks = tkw__forks,
+	};
+	for (int i = 0; i < TKW_CHANNEL_KINDS; i++)
+		init_sweep(set, i, &cfg->rules[i]);
+	*out = set;
+	return 0;
+}
+
+/* --- add and remove ------------------------------------------------------ */
+
+static void link_last(struct tkw_channels *set, struct tkw_channel *ch)
+{
+	mark(&ch->read_ns, 0);
+	mark(&ch->write_ns, 0);
+	TKW__STORE(flag_of(&ch->connected), 1, RELAXED);
+	ch->set = set;
+	ch->next = NULL;
+	ch->prev = set->tail;
+	if (set->tail)
+		set->tail->next = ch;
+	else
+		set->head = ch;
+	set->tail = ch;
+	set->count++;
+}
+
+/* The first channel begins new passes, a period from now. */
+static void begin_passes(struct tkw_channels *set)
+{
+	int64_t now_ns = tkw_timer_now(set->timer);
+
+	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
+		struct sweep *s = &set->sweeps[i];
+
+		if (s->armed)
+			continue;
+		s->start_ns = sum(now_ns, s->rule.period_ns);
+		s->due_ns = s->start_ns;
+	}
+}
+
+int tkw_channels_add(struct tkw_channels *set, struct tkw_channel *ch)
+{
+	int err = 0;
+
+	if (set == NULL || ch == NULL)
+		return -EINVAL;
+	if (tkw__is_child(set->forks))
+		return -EPERM;
+	tkw__lock_take(&set->lock);
+	if (ch->set)
+		err = -EINVAL;
+	else if (is_over(set))
+		err = -ESHUTDOWN;
+	if (err == 0 && set->count == 0)
+		begin_passes(set);
+	if (err == 0)
+		err = arm_all(set);
+	if (err == 0)
+		link_last(set, ch);
+	tkw__lock_drop(&set->lock);
+	return err;
+}
+
+static void unlink_channel(struct tkw_channels *set, struct tkw_channel *ch)
+{
+	if (ch->prev)
+		ch->prev->next = ch->next;
+	else
+		set->head = ch->next;
+	if (ch->next)
+		ch->next->prev = ch->prev;
+	else
+		set->tail = ch->prev;
+	set->count--;
+	ch->set = NULL;
+	ch->next = NULL;
+	ch->prev = NULL;
+}
+
+/* There are no channels any more: the next pass is a new one. */
+static void rest(struct tkw_channels *set)
+{
+	disarm(set);
+	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
+		struct sweep *s = &set->sweeps[i];
+
+		s->index = 0;
+		s->spread = 0;
+	}
+}
+
+static void take_out(struct tkw_channels *set, struct tkw_channel *ch)
+{
+	uint32_t me = tkw__thread_local()->number;
+
+	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
+		struct sweep *s = &set->sweeps[i];
+
+		if (s->cursor == ch)
+			s->cursor = ch->next;
+		/* Another channel may soon have this address. */
+		if (s->current == ch && s->runner == me)
+			s->current = NULL;
+	}
+	unlink_channel(set, ch);
+	if (set->count == 0)
+		rest(set);
+	else
+		arm_each(set);
+}
+
+/* Two actions that remove each other's channel would wait for each other. */
+static int may_remove(const struct tkw_channels *set,
+		      const struct tkw_channel *ch)
+{
+	uint32_t me = tkw__thread_local()->number;
+	bool inside = false;
+	bool waits = false;
+
+	if (ch->set != set)
+		return -ENOENT;
+	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
+		const struct sweep *s = &set->sweeps[i];
+
+		if (s->runner == me)
+			inside = true;
+		else if (s->current == ch)
+			waits = true;
+	}
+	return inside && waits ? -EDEADLK : 0;
+}
+
+/* Wait until the actions for a channel that is out have returned. The channel
+ * itself is not looked at. */
+static void await_actions(struct tkw_channels *set,
+			  const struct tkw_channel *ch)
+{
+	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
+		const struct sweep *s = &set->sweeps[i];
+
+		while (s->current == ch) {
+			uint32_t rung = TKW__LOAD(&set->bell, RELAXED);
+
+			set->waiters++;
+			tkw__lock_drop(&set->lock);
+			tkw__park(&set->bell, rung);
+			tkw__lock_take(&set->lock);
+			set->waiters--;
+		}
+	}
+}
+
+int tkw_channels_remove(struct tkw_channels *set, struct tkw_channel *ch)
+{
+	int err;
+
+	if (set == NULL || ch == NULL)
+		return -EINVAL;
+	if (tkw__is_child(set->forks))
+		return -EPERM;
+	tkw__lock_take(&set->lock);
+	err = may_remove(set, ch);
+	if (err == 0) {
+		take_out(set, ch);
+		await_actions(set, ch);
+	}
+	tkw__lock_drop(&set->lock);
+	return err;
+}
+
+/* --- see, stop, destroy -------------------------------------------------- */
+
+int tkw_channels_stats(struct tkw_channels *set, struct tkw_channel_stats *out)
+{
+	if (set == NULL || out == NULL)
+		return -EINVAL;
+	if (tkw__is_child(set->forks))
+		return -EPERM;
+	tkw__lock_take(&set->lock);
+	out->channels = set->count;
+	out->most = set->most;
+	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
+		struct sweep *s = &set->sweeps[i];
+
+		out->looks[s->kind] = s->looks;
+		out->calls[s->kind] = s->calls;
+		out->failed[s->kind] = s->failed;
+		out->steps[s->kind] = s->done;
+		out->refused[s->kind] = s->refused;
+	}
+	tkw__lock_drop(&set->lock);
+	return 0;
+}
+
+/* Return  1: it was stopped before. */
+static int stop(struct tkw_channels *set)
+{
+	int before;
+
+	tkw__lock_take(&set->lock);
+	before = is_over(set);
+	set->stopped = true;
+	disarm(set);
+	tkw__lock_drop(&set->lock);
+	return before;
+}
+
+int tkw_channels_stop(struct tkw_channels *set)
+{
+	if (set == NULL)
+		return -EINVAL;
+	if (tkw__is_child(set->forks))
+		return -EPERM;
+	return stop(set);
+}
+
+/* Wait until nothing of a stopped set's runs any more. */
+static void await_all(struct tkw_channels *set)
+{
+	uint32_t inside;
+
+	for (int i = 0; i < TKW_CHANNEL_KINDS; i++)
+		tkw_timer_cancel_wait(set->timer, set->sweeps[i].id);
+	inside = TKW__ADD(&set->inside, CLOSED, ACQUIRE) + CLOSED;
+	while (inside != CLOSED) {
+		tkw__park(&set->inside, inside);
+		/* ACQUIRE pairs with leave(). */
+		inside = TKW__LOAD(&set->inside, ACQUIRE);
+	}
+}
+
+int tkw_channels_destroy(struct tkw_channels *set)
+{
+	if (set == NULL)
+		return -EINVAL;
+	if (tkw_timer_is_inside(set->timer))
+		return -EDEADLK;
+	if (!tkw__is_child(set->forks)) {
+		stop(set);
+		await_all(set);
+		while (set->head)
+			unlink_channel(set, set->head);
+	}
+	tkw__memory_free(set, sizeof(*set));
+	return 0;
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * repeat.c - one chain of rounds.
+ *
+ * Idea:    Calls from outside only say what is wanted: started or not, gone
+ *          or not, which interval. One thread at a time is `busy`: it makes a
+ *          round, or asks for the delay of the next one, with the lock dropped;
+ *          then it looks at what is wanted by now, and does that. Whoever comes
+ *          meanwhile leaves the rest to it. So there is never a second chain.
+ *
+ * Invariants, under the lock:
+ *          (R1) `pending` is the one timeout that may make a round; 0: none.
+ *          (R2) pending != 0 means started, and not destroyed.
+ *          (R3) while a round runs, pending is 0.
+ *
+ * Strays:  A timeout that has begun to run cannot be cancelled. When it comes
+ *          to the lock it finds that `pending` is not its id, or that somebody
+ *          is busy, and goes.
+ *
+ * Memory:  counted by `refs`: the owner's, one for each timeout that has not
+ *          come to its end, one for who is busy.
+ */
+#include "tickwheel/repeat.h"
+
+#include <errno.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "os/memory.h"
+#include "os/sync.h"
+#include "os/thread.h"
+#include "tasks/inner.h"
+
+enum {
+	NAME_BYTES = 32
+};
+
+struct tkw_repeat {
+	/* Set by create, and read only. */
+	struct tkw_repeat_config cfg;
+	uint32_t forks; /* of the process that made it */
+	char name[NAME_BYTES];
+
+	struct tkw__a32 refs;
+	struct tkw__lock lock; /* of what follows */
+	bool started;
+	bool destroyed;
+	bool busy;
+	bool invoking;    /* it is a round */
+	bool fresh;       /* the next interval counts from now */
+	bool owed;        /* not only the caller must learn that it broke */
+	bool told;        /* on_destroy was called */
+	uint32_t telling; /* on_brokens that run */
+	uint32_t wishes;
+	uint64_t pending;
+	int64_t interval_ns;
+	int64_t deadline_ns; /* of the last round, or of the pending one */
+	struct tkw__dice dice;
+};
+
+static void drop_ref(struct tkw_repeat *r)
+{
+	/* ACQ_REL pairs with itself: who frees comes after all others. */
+	if (TKW__SUB(&r->refs, 1, ACQ_REL) == 1)
+		tkw__memory_free(r, sizeof(*r));
+}
+
+/* --- the next round ------------------------------------------------------ */
+
+static int64_t add_ns(int64_t a_ns, int64_t b_ns)
+{
+	return a_ns > TKW_NEVER_NS - b_ns ? TKW_NEVER_NS : a_ns + b_ns;
+}
+
+/* When a round is due that comes so long after the last one. */
+static int64_t next_deadline(const struct tkw_repeat *r, int64_t delay_ns)
+{
+	int64_t now_ns = tkw_timer_now(r->cfg.timer);
+	int64_t beat_ns = add_ns(r->deadline_ns, delay_ns);
+
+	if (r->fresh || r->cfg.mode == TKW_REPEAT_FIXED_DELAY)
+		return add_ns(now_ns, delay_ns);
+	if (beat_ns >= now_ns || r->cfg.mode == TKW_REPEAT_RATE_BURST)
+		return beat_ns;
+	if (r->cfg.mode == TKW_REPEAT_RATE_DELAY || delay_ns == 0)
+		return add_ns(now_ns, delay_ns);
+	/* The first beat that has not passed. */
+	return add_ns(now_ns,
+		      (delay_ns - (now_ns - beat_ns) % delay_ns) % delay_ns);
+}
+
+/* Under the lock, which is dropped while the user is asked. */
+static int64_t ask_delay(struct tkw_repeat *r)
+{
+	int64_t interval_ns = r->interval_ns;
+	int64_t delay_ns;
+
+	if (r->cfg.adjust == NULL)
+		return add_ns(interval_ns,
+			      tkw__dice_roll(&r->dice, r->cfg.spread_ns));
+	tkw__lock_drop(&r->lock);
+	delay_ns = r->cfg.adjust(r->cfg.arg, interval_ns);
+	tkw__lock_take(&r->lock);
+	return delay_ns < 0 ? 0 : delay_ns;
+}
+
+static tkw_task_fn come_round;
+static tkw_cancel_fn lose_round;
+
+/* Under the lock: move the pending round, or schedule one. */
+static int arm(struct tkw_repeat *r, int64_t deadline_ns)
+{
+	const struct tkw_task task = { .fn = come_round,
+				       .arg = r,
+				       .on_cancel = lose_round };
+	int err = -ENOENT;
+
+	if (r->pending != 0)
+		err = tkw_timer_reschedule_at(r->cfg.timer, r->pending,
+					      deadline_ns);
+	if (err == -ENOENT || err == -EBUSY) {
+		TKW__ADD(&r->refs, 1, RELAXED); /* there is one already */
+		err = tkw_timer_schedule_at(r->cfg.timer, &task, deadline_ns,
+					    &r->pending);
+		if (err < 0)
+			TKW__SUB(&r->refs, 1, RELAXED);
+	}
+	if (err == 0) {
+		r->deadline_ns = deadline_ns;
+		r->fresh = false;
+	}
+	return err;
+}
+
+/* Under the lock: nobody waits for the pending round any more. */
+static void disarm(struct tkw_repeat *r)
+{
+	if (r->pending != 0 &&
+	    tkw__cancel_silently(r->cfg.timer, r->pending) == 0)
+		TKW__SUB(&r->refs, 1, RELAXED); /* not the last one */
+	r->pending = 0;
+}
+
+/* Under the lock, with nobody busy. owed: see there. */
+static void get_busy(struct tkw_repeat *r, bool owed)
+{
+	r->busy = true;
+	r->owed = owed;
+	TKW__ADD(&r->refs, 1, RELAXED); /* there is one already */
+}
+
+/* Under the lock, which is dropped: if nothing runs any more, and nothing ever
+ * will, say so. */
+static void leave(struct tkw_repeat *r)
+{
+	bool over = r->destroyed && !r->busy && r->telling == 0 && !r->told;
+
+	if (over)
+		r->told = true;
+	tkw__lock_drop(&r->lock);
+	if (over && r->cfg.on_destroy)
+		r->cfg.on_destroy(r->cfg.arg);
+}
+
+/* Under the lock, which is dropped. Not for who is busy: the callback may start
+ * the repeat again. */
+static void tell_broken(struct tkw_repeat *r, int err)
+{
+	if (r->cfg.on_broken) {
+		r->telling++;
+		tkw__lock_drop(&r->lock);
+		r->cfg.on_broken(r->cfg.arg, err);
+		tkw__lock_take(&r->lock);
+		r->telling--;
+	}
+	leave(r);
+}
+
+/*
+ * For who is busy, under the lock: do what is wanted by now, and end being
+ * busy. Drops the lock.
+ *
+ * Return  0, or why the next round could not be armed: the repeat is stopped.
+ */
+static int go_on(struct tkw_repeat *r)
+{
+	int err = 0;
+
+	while (r->started) {
+		uint32_t wishes = r->wishes;
+		int64_t delay_ns = ask_delay(r);
+
+		if (wishes == r->wishes) {
+			err = arm(r, next_deadline(r, delay_ns));
+			break;
+		}
+	}
+	r->busy = false;
+	if (err < 0) {
+		r->started = false;
+		disarm(r);
+	}
+	if (err < 0 && r->owed)
+		tell_broken(r, err);
+	else
+		leave(r);
+	drop_ref(r);
+	return err;
+}
+
+/* Under the lock, with nobody busy: make a round, and go on. Drops the lock. */
+static void invoke(struct tkw_repeat *r)
+{
+	uint32_t forks = r->forks;
+
+	get_busy(r, true);
+	r->invoking = true;
+	tkw__lock_drop(&r->lock);
+	r->cfg.fn(r->cfg.arg, r);
+	/* It may have forked. In the child others may seem to hold the lock,
+	 * and the repeat may be freed. */
+	if (tkw__is_child(forks))
+		return;
+	tkw__lock_take(&r->lock);
+	r->invoking = false;
+	(void)go_on(r);
+}
+
+static void come_round(void *arg, const struct tkw_firing *firing)
+{
+	struct tkw_repeat *r = arg;
+	uint32_t forks = r->forks;
+
+	tkw__lock_take(&r->lock);
+	if (r->busy || r->pending != firing->id) {
+		tkw__lock_drop(&r->lock); /* a stray */
+	} else {
+		r->pending = 0;
+		invoke(r);
+	}
+	if (!tkw__is_child(forks))
+		drop_ref(r);
+}
+
+/* The timer was stopped, or its executor has dropped a round. */
+static void lose_round(void *arg)
+{
+	struct tkw_repeat *r = arg;
+	struct tkw_timeout_info info;
+
+	tkw__lock_take(&r->lock);
+	/* It may be a stray, with another one pending. */
+	if (!r->busy && r->pending != 0 &&
+	    tkw_timer_query(r->cfg.timer, r->pending, &info) == -ENOENT) {
+		r->pending = 0;
+		r->started = false;
+		tell_broken(r, tkw_timer_is_stopped(r->cfg.timer) ? -ESHUTDOWN
+								  : -ECANCELED);
+	} else {
+		leave(r);
+	}
+	drop_ref(r);
+}
+
+/* --- create -------------------------------------------------------------- */
+
+static bool is_sound(const struct tkw_repeat_config *cfg)
+{
+	return (cfg->size == 0 || cfg->size == sizeof(*cfg)) && cfg->timer &&
+	       cfg->fn && cfg->interval_ns > 0 &&
+	       cfg->mode >= TKW_REPEAT_FIXED_DELAY &&
+	       cfg->mode <= TKW_REPEAT_RATE_DELAY && cfg->spread_ns >= 0 &&
+	       (cfg->spread_ns == 0 || cfg->adjust == NULL);
+}
+
+int tkw_repeat_create(struct tkw_repeat **out,
+		      const struct tkw_repeat_config *cfg)
+{
+	struct tkw_repeat *r;
+
+	if (out == NULL || cfg == NULL || !is_sound(cfg))
+		return -EINVAL;
+	if (tkw__is_childs(cfg->timer))
+		return -EPERM;
+	if (tkw__forks_watch() < 0)
+		return -ENOMEM;
+	r = tkw__memory_take(sizeof(*r), alignof(max_align_t));
+	if (r == NULL)
+		return -ENOMEM;
+	memset(r, 0, sizeof(*r));
+	r->cfg = *cfg;
+	r->forks = tkw__forks;
+	snprintf(r->name, sizeof(r->name), "%s",
+		 cfg->name ? cfg->name : "repeat");
+	TKW__STORE(&r->refs, 1, RELAXED);
+	r->interval_ns = cfg->interval_ns;
+	r->dice = tkw__dice_make(cfg->seed);
+	*out = r;
+	return 0;
+}
+
+/* --- what is wanted ------------------------------------------------------ */
+
+/* Take the lock, for a call that a repeat which is destroyed refuses. */
+static int enter(struct tkw_repeat *r)
+{
+	if (r == NULL)
+		return -EINVAL;
+	if (tkw__is_child(r->forks))
+		return -EPERM;
+	tkw__lock_take(&r->lock);
+	if (!r->destroyed)
+		return 0;
+	tkw__lock_drop(&r->lock);
+	return -ESHUTDOWN;
+}
+
+/* Under the lock: what is wanted has changed, and it is to be started. Do it,
+ * or leave it to who is busy. Drops the lock. owed: it was started before. */
+static int have_done(struct tkw_repeat *r, bool owed)
+{
+	r->wishes++;
+	if (r->busy) {
+		r->owed = true;
+		tkw__lock_drop(&r->lock);
+		return 0;
+	}
+	get_busy(r, owed);
+	return go_on(r);
+}
+
+int tkw_repeat_start(struct tkw_repeat *r)
+{
+	int err = enter(r);
+
+	if (err < 0)
+		return err;
+	if (r->started) {
+		tkw__lock_drop(&r->lock);
+		return 1;
+	}
+	r->started = true;
+	if (!r->busy)
+		r->fresh = true;
+	return have_done(r, false);
+}
+
+int tkw_repeat_stop(struct tkw_repeat *r)
+{
+	int err = enter(r);
+	bool was;
+
+	if (err < 0)
+		return err;
+	was = r->started;
+	r->started = false;
+	r->wishes++;
+	disarm(r);
+	tkw__lock_drop(&r->lock);
+	return was ? 0 : 1;
+}
+
+int tkw_repeat_restart(struct tkw_repeat *r)
+{
+	int err = enter(r);
+	bool was;
+
+	if (err < 0)
+		return err;
+	was = r->started;
+	r->started = true;
+	r->fresh = true;
+	return have_done(r, was);
+}
+
+int tkw_repeat_reset(struct tkw_repeat *r, int64_t interval_ns)
+{
+	int err = interval_ns > 0 ? enter(r) : -EINVAL;
+
+	if (err < 0)
+		return err;
+	r->interval_ns = interval_ns;
+	if (r->started) {
+		r->fresh = true;
+		return have_done(r, true);
+	}
+	r->wishes++;
+	tkw__lock_drop(&r->lock);
+	return 0;
+}
+
+int tkw_repeat_run_once_now(struct tkw_repeat *r)
+{
+	int err = enter(r);
+
+	if (err < 0)
+		return err;
+	if (r->busy || r->pending == 0 ||
+	    tkw__cancel_silently(r->cfg.timer, r->pending) != 0) {
+		tkw__lock_drop(&r->lock);
+		return 1;
+	}
+	r->pending = 0;
+	TKW__SUB(&r->refs, 1, RELAXED); /* not the last one */
+	r->fresh = true;
+	invoke(r);
+	return 0;
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+int tkw_repeat_destroy(struct tkw_repeat *r)
+{
+	int err = enter(r);
+
+	if (err < 0)
+		return err == -ESHUTDOWN ? 1 : err;
+	r->destroyed = true;
+	r->started = false;
+	r->wishes++;
+	disarm(r);
+	TKW__ADD(&r->refs, 1, RELAXED); /* it may be freed in on_destroy */
+	leave(r);
+	drop_ref(r);
+	return 0;
+}
+
+int tkw_repeat_free(struct tkw_repeat *r)
+{
+	if (r == NULL)
+		return -EINVAL;
+	if (tkw__is_child(r->forks)) {
+		tkw__memory_free(r, sizeof(*r));
+		return 0;
+	}
+	(void)tkw_repeat_destroy(r);
+	drop_ref(r);
+	return 0;
+}
+
+/* --- in words ------------------------------------------------------------ */
+
+int tkw_repeat_describe(struct tkw_repeat *r, char *buf, size_t size)
+{
+	static const struct {
+		int64_t ns;
+		const char *name;
+	} units[] = { { TKW_SEC, "s" },
+		      { TKW_MSEC, "ms" },
+		      { TKW_USEC, "us" },
+		      { 1, "ns" } };
+	bool started, destroyed, invoking;
+	int64_t interval_ns;
+	size_t u = 0;
+
+	if (r == NULL || (buf == NULL && size != 0))
+		return -EINVAL;
+	if (tkw__is_child(r->forks))
+		return -EPERM;
+	tkw__lock_take(&r->lock);
+	started = r->started;
+	destroyed = r->destroyed;
+	invoking = r->invoking;
+	interval_ns = r->interval_ns;
+	tkw__lock_drop(&r->lock);
+	/* The coarsest in which it is a whole number. */
+	while (interval_ns % units[u].ns != 0)
+		u++;
+	return snprintf(buf, size, "%s, every %lld %s, %s%s%s", r->name,
+			(long long)(interval_ns / units[u].ns), units[u].name,
+			started ? "running" : "stopped",
+			destroyed ? ", destroyed" : "",
+			invoking ? ", invoking" : "");
+}

@@ -1,0 +1,196 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# test_redis_lock.sh REDIS_LOCK - the example against a Redis of its own: locks
+# that are kept, lost and given back. Nothing is asserted of how long things
+# take, only in which order they come.
+set -u
+redis_lock=$1
+scratch=$(mktemp -d)
+server=
+holders=
+failed=0
+
+end()
+{
+	# One that is stopped would not hear the signal.
+	[ -z "$server" ] || kill -CONT "$server" 2>>"$scratch/kill.log"
+	for pid in $holders $server; do
+		kill -KILL "$pid" 2>>"$scratch/kill.log"
+	done
+	wait
+	rm -rf "$scratch"
+}
+trap end EXIT
+trap 'exit 1' HUP INT TERM
+
+die()
+{
+	echo "test_redis_lock: $*" >&2
+	for log in "$scratch"/*.out; do
+		[ ! -f "$log" ] || sed "s|^|$(basename "$log"): |" "$log" >&2
+	done
+	exit 1
+}
+
+# check WHAT COMMAND...
+check()
+{
+	what=$1
+	shift
+	if "$@"; then
+		echo "ok: $what"
+	else
+		echo "FAILED: $what"
+		failed=$((failed + 1))
+	fi
+}
+
+cli()
+{
+	redis-cli -h 127.0.0.1 -p "$port" "$@"
+}
+
+# A server on a port that is free: one that is taken ends it at once.
+start_server()
+{
+	tries=0
+	while [ "$tries" -lt 50 ]; do
+		port=$((20000 + ($$ * 7 + tries * 131) % 12000))
+		redis-server --save '' --appendonly no --bind 127.0.0.1 \
+			--port "$port" --dir "$scratch" \
+			>"$scratch/server.log" 2>&1 &
+		server=$!
+		while kill -0 "$server" 2>>"$scratch/kill.log"; do
+			# Its own answer, not that of another on this port.
+			[ "$(cli config get dir 2>>"$scratch/kill.log" |
+				tail -n 1)" = "$scratch" ] && return 0
+			sleep 0.02
+		done
+		tries=$((tries + 1))
+	done
+	die 'no server'
+}
+
+# start NAME KEY COUNT LEASE_MS RENEW_MS: a holder that reads from NAME.in and
+# writes to NAME.out; its pid is in $holder.
+start()
+{
+	mkfifo "$scratch/$1.in"
+	"$redis_lock" "$port" "$2" "$3" "$4" "$5" <"$scratch/$1.in" \
+		>"$scratch/$1.out" 2>&1 3>&- 4>&- 5>&- &
+	holder=$!
+	holders="$holders $holder"
+}
+
+# await NAME LINES PATTERN: until it has said so, that many times.
+await()
+{
+	waited=0
+	while [ "$(grep -c "$3" "$scratch/$1.out")" -lt "$2" ]; do
+		waited=$((waited + 1))
+		[ "$waited" -lt 3000 ] || die "$1 does not say '$3'"
+		sleep 0.02
+	done
+}
+
+# when NAME PATTERN: the time of the first such line.
+when()
+{
+	grep "$2" "$scratch/$1.out" | head -n 1 | sed 's/.* //'
+}
+
+is()
+{
+	[ "$1" = "$2" ]
+}
+
+more()
+{
+	[ "$1" -gt "$2" ]
+}
+
+silent()
+{
+	! grep -q "$2" "$scratch/$1.out"
+}
+
+command -v redis-server >"$scratch/which" || {
+	echo 'skipped: no redis-server'
+	exit 77
+}
+start_server
+
+# 1: kept alive far past their lease. (They are renewed so often that a machine
+# has to stand still for long before one is lost.)
+start a kept 3 3000 100
+exec 3>"$scratch/a.in"
+await a 3 '^acquired'
+token=$(cli get kept:0)
+begin=$(when a '^acquired kept:2')
+while now=$(tail -n 1 "$scratch/a.out" | sed 's/.* //') &&
+	[ $((now - begin)) -lt 7000000000 ]; do
+	sleep 0.1
+done
+check 'kept past its lease' is "$(cli get kept:0)" "$token"
+check 'so are the others' is "$(cli get kept:1) $(cli get kept:2)" \
+	"$token $token"
+check 'none was lost' silent a '^lost'
+
+# 2: the owner is checked before the lease is extended.
+cli set kept:1 other px 3600000 >"$scratch/cli.log"
+await a 1 '^lost:stale kept:1'
+renewals=$(grep -c '^renewed' "$scratch/a.out")
+await a $((renewals + 5)) '^renewed'
+check "another's lock stays as it is" is "$(cli get kept:1)" other
+check 'and its time, too' more "$(cli pttl kept:1)" 1800000
+check 'no other was lost' silent a '^lost.* kept:[02]'
+
+# 4: what was given back is not renewed.
+echo 0 >&3
+await a 1 '^released kept:0'
+check 'released: it is gone' is "$(cli exists kept:0)" 0
+cli set kept:0 next px 3600000 >"$scratch/cli.log"
+renewals=$(grep -c '^renewed' "$scratch/a.out")
+await a $((renewals + 5)) '^renewed'
+check "the next holder's lock stays" is "$(cli get kept:0)" next
+check 'and its time, too' more "$(cli pttl kept:0)" 1800000
+cli del kept:0 >"$scratch/cli.log"
+renewals=$(grep -c '^renewed' "$scratch/a.out")
+await a $((renewals + 5)) '^renewed'
+check 'a lock that is gone does not come back' is "$(cli exists kept:0)" 0
+exec 3>&-
+await a 1 '^released kept:2'
+
+# 3: who is killed loses its lock, and another gets it.
+start b killed 1 500 100
+exec 4>"$scratch/b.in"
+killed=$holder
+await b 1 '^acquired'
+start c killed 1 3000 100
+exec 5>"$scratch/c.in"
+kill -KILL "$killed"
+await c 1 '^acquired'
+check 'the lock of one who was killed is had by another, later' \
+	more "$(when c '^acquired')" "$(when b '^acquired')"
+exec 4>&- 5>&-
+await c 1 '^released'
+
+# 5: the server hangs: that the lock is lost is told before another has it.
+start d hung 1 1000 200
+exec 4>"$scratch/d.in"
+await d 1 '^acquired'
+start e hung 1 3000 100
+exec 5>"$scratch/e.in"
+await d 1 '^renewed'
+kill -STOP "$server"
+await d 1 '^lost hung:0'
+check 'nobody else has it yet' silent e '^acquired'
+kill -CONT "$server"
+await e 1 '^acquired'
+check 'lost before another has it' \
+	more "$(when e '^acquired')" "$(when d '^lost')"
+exec 4>&- 5>&-
+await d 1 '^gone'
+await e 1 '^released'
+
+[ "$failed" -eq 0 ] || die "$failed failed"

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* scenarios_channel.c - sets of channels: what is removed, stopped, destroyed
+ * while a step looks at it. */
+#include <errno.h>
+#include <string.h>
+
+#include "scenario_timer.h"
+#include "tickwheel/channel.h"
+
+enum {
+	CHANNELS = 3
+};
+#define PERIOD_NS TKW_MSEC
+
+static struct tkw_channels *set;
+static struct tkw_channel *channels[CHANNELS];
+static struct {
+	unsigned running[CHANNELS]; /* actions */
+	unsigned calls[CHANNELS];
+	bool removed[CHANNELS];
+	bool destroyed;
+} seen;
+
+/* An action that uses its channel until it returns. */
+static int act(void *ctx, struct tkw_channel *ch)
+{
+	unsigned i = 0;
+
+	(void)ctx;
+	while (i < CHANNELS - 1 && channels[i] != ch)
+		i++;
+	explore_check(channels[i] == ch);
+	explore_check(!seen.removed[i] && !seen.destroyed);
+	explore_tell("action begins", i);
+	seen.running[i]++;
+	seen.calls[i]++;
+	explore_yield();
+	tkw_channel_mark_write(ch, 1);
+	seen.running[i]--;
+	explore_tell("action ends", i);
+	return 0;
+}
+
+static void open_set(int kinds)
+{
+	struct tkw_channels_config cfg = { .timer = run.t };
+
+	memset(&seen, 0, sizeof(seen));
+	memset((void *)channels, 0, sizeof(channels));
+	for (int kind = 0; kind < kinds; kind++)
+		cfg.rules[kind] = (struct tkw_channel_rule){
+			.fn = act, .interval_ns = 1, .period_ns = PERIOD_NS
+		};
+	explore_check(tkw_channels_create(&set, &cfg) == 0);
+}
+
+/* A channel for which there is always something to do. */
+static int add_channel(unsigned i)
+{
+	struct tkw_channel *ch =
+		explore_alloc(sizeof(*ch), _Alignof(struct tkw_channel));
+	int err;
+
+	memset(ch, 0, sizeof(*ch));
+	channels[i] = ch;
+	err = tkw_channels_add(set, ch);
+	explore_tell("add returns", err);
+	if (err == 0)
+		tkw_channel_mark_read(ch, 1);
+	return err;
+}
+
+static void free_channel(unsigned i)
+{
+	seen.removed[i] = true;
+	explore_free(channels[i], sizeof(*channels[i]));
+}
+
+static void remove_channel(unsigned i)
+{
+	int err = tkw_channels_remove(set, channels[i]);
+
+	explore_tell("remove returns", err);
+	explore_check(err == 0);
+	explore_check(seen.running[i] == 0);
+	free_channel(i);
+}
+
+static void *thread_remove(void *i)
+{
+	explore_sleep_until(EXPLORE_START_NS + PERIOD_NS);
+	remove_channel((unsigned)(uintptr_t)i);
+	return NULL;
+}
+
+/* Nothing of the set is left on the timer. */
+static void destroy_set(void)
+{
+	explore_check(tkw_channels_destroy(set) == 0);
+	seen.destroyed = true;
+	for (unsigned i = 0; i < CHANNELS; i++)
+		explore_check(seen.running[i] == 0);
+	explore_check(tkw_timer_pending(run.t) == 0);
+}
+
+static void end_timer(void)
+{
+	check_balance();
+	explore_check(tkw_timer_destroy(run.t) == 0);
+}
+
+/* SPEC 8.2: actions of two kinds may run for the channel; when remove returns
+ * it is free. */
+void channel_remove_against_actions(void)
+{
+	const struct tkw_pool_config cfg = { .threads = 2, .queue = 2 };
+	struct tkw_pool *pool;
+	int a;
+
+	explore_check(tkw_pool_create(&pool, &cfg) == 0);
+	open_exec(tkw_pool_exec(pool), TKW_REFUSED_INLINE);
+	open_set(2);
+	explore_check(add_channel(0) == 0);
+	a = spawn("remove", thread_remove, 0);
+	explore_join(a);
+	explore_check(tkw_timer_pending(run.t) == 0);
+	destroy_set();
+	end_timer();
+	explore_check(tkw_pool_destroy(pool) == 0);
+}
+
+/* SPEC 8.2: the one that is next, and the one after it, are removed while the
+ * first has its action; the others are looked at all the same. */
+void channel_remove_of_the_next(void)
+{
+	int a;
+
+	open_timer(1);
+	open_set(1);
+	for (unsigned i = 0; i < CHANNELS; i++)
+		explore_check(add_channel(i) == 0);
+	a = spawn("remove", thread_remove, 1);
+	explore_join(a);
+	explore_sleep_until(EXPLORE_START_NS + PERIOD_NS * 3 / 2);
+	explore_check(seen.calls[0] == 1 && seen.calls[2] == 1);
+	remove_channel(0);
+	remove_channel(2);
+	destroy_set();
+	end_timer();
+}
+
+static void *remove_and_add(void *unused)
+{
+	explore_sleep_until(EXPLORE_START_NS + PERIOD_NS);
+	remove_channel(0);
+	explore_check(add_channel(1) == 0);
+	return unused;
+}
+
+/* SPEC 8.2: the last one goes, and another comes, while a step begins: one
+ * chain of steps goes on, not two, not none. */
+void channel_empty_against_step(void)
+{
+	int a;
+
+	open_timer(1);
+	open_set(1);
+	explore_check(add_channel(0) == 0);
+	a = explore_spawn("remove and add", remove_and_add, NULL);
+	explore_join(a);
+	explore_sleep_until(EXPLORE_START_NS + PERIOD_NS * 5 / 2);
+	explore_check(tkw_timer_pending(run.t) == 1);
+	explore_check(seen.calls[1] >= 1 && seen.calls[1] <= 2);
+	remove_channel(1);
+	explore_check(tkw_timer_pending(run.t) == 0);
+	destroy_set();
+	end_timer();
+}
+
+static void *thread_stop_set(void *unused)
+{
+	explore_sleep_until(EXPLORE_START_NS + PERIOD_NS);
+	explore_check(tkw_channels_stop(set) == 0);
+	return unused;
+}
+
+/* SPEC 8.2: nothing runs, and nothing is touched, when destroy returns. */
+void channel_destroy_against_step(void)
+{
+	int a, err;
+
+	open_timer(1);
+	open_set(1);
+	explore_check(add_channel(0) == 0);
+	a = explore_spawn("stop", thread_stop_set, NULL);
+	explore_sleep_until(EXPLORE_START_NS + PERIOD_NS);
+	err = add_channel(1);
+	explore_check(err == 0 || err == -ESHUTDOWN);
+	explore_join(a);
+	destroy_set();
+	free_channel(0);
+	free_channel(1);
+	end_timer();
+}

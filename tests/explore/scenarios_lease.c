@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* scenarios_lease.c - leases: who ends one, and who still has it then. */
+#include <errno.h>
+#include <string.h>
+
+#include "scenario_timer.h"
+#include "tickwheel/lease.h"
+
+enum {
+	LEASES = 2
+};
+
+/* What has become of each lease. */
+static struct {
+	struct tkw_leases *k;
+	struct tkw_pool *pool;
+	int64_t renew_until_ns; /* renew does not return before */
+	struct {
+		uint64_t id;
+		unsigned renewing; /* it is in a renew now */
+		unsigned renewed;
+		unsigned released; /* releases that returned 0 */
+		unsigned losing;   /* on_lost calls, begun */
+		unsigned lost;
+		bool gone; /* a release has returned */
+	} tag[LEASES];
+} keep;
+
+static unsigned tag_of(const struct tkw_lease *l)
+{
+	return (unsigned)(uintptr_t)l->arg;
+}
+
+static void on_renew(void *ctx, struct tkw_lease *leases, size_t count)
+{
+	(void)ctx;
+	explore_tell("renew begins", (int64_t)count);
+	for (size_t i = 0; i < count; i++) {
+		explore_check(!keep.tag[tag_of(&leases[i])].gone);
+		explore_check(keep.tag[tag_of(&leases[i])].renewing++ == 0);
+	}
+	explore_sleep_until(keep.renew_until_ns);
+	explore_yield();
+	explore_tell("renew ends", (int64_t)count);
+	for (size_t i = 0; i < count; i++) {
+		explore_check(!keep.tag[tag_of(&leases[i])].gone);
+		keep.tag[tag_of(&leases[i])].renewing--;
+		keep.tag[tag_of(&leases[i])].renewed++;
+		leases[i].result = 0;
+	}
+}
+
+static void on_lost(void *ctx, const struct tkw_lease *lease, int why,
+		    int renewing)
+{
+	unsigned tag = tag_of(lease);
+
+	(void)ctx;
+	explore_tell("lost, tag", tag);
+	explore_check(keep.tag[tag].losing++ == 0);
+	explore_check(keep.tag[tag].released == 0);
+	explore_check(why == -ESHUTDOWN || explore_now() < lease->expires_ns);
+	explore_check(renewing || keep.tag[tag].renewing == 0);
+	explore_yield();
+	explore_check(!keep.tag[tag].gone);
+	keep.tag[tag].lost++;
+}
+
+/* Leases of 10 ms, which are lost after 9. */
+static void open_keeper(int64_t renew_after_ns, bool with_pool)
+{
+	const struct tkw_pool_config threads = { .threads = 1, .queue = 4 };
+	struct tkw_leases_config cfg = {
+		.lease_ns = 10 * TKW_MSEC,
+		.renew_after_ns = renew_after_ns,
+		.margin_ns = TKW_MSEC,
+		.renew = on_renew,
+		.on_lost = on_lost,
+	};
+
+	memset(&keep, 0, sizeof(keep));
+	open_timer(1);
+	cfg.timer = run.t;
+	if (with_pool) {
+		explore_check(tkw_pool_create(&keep.pool, &threads) == 0);
+		cfg.exec = tkw_pool_exec(keep.pool);
+	}
+	explore_check(tkw_leases_create(&keep.k, &cfg) == 0);
+}
+
+static int keep_lease(unsigned tag)
+{
+	int err = tkw_leases_add(keep.k, (void *)(uintptr_t)tag, explore_now(),
+				 &keep.tag[tag].id);
+
+	explore_tell("add returns", err);
+	return err;
+}
+
+static void release(unsigned tag)
+{
+	int err = tkw_leases_release(keep.k, keep.tag[tag].id);
+
+	explore_tell("release returns", err);
+	explore_check(err == 0 || err == -ENOENT);
+	keep.tag[tag].released += err == 0;
+	keep.tag[tag].gone = true;
+	explore_check(keep.tag[tag].renewing == 0);
+	explore_check(keep.tag[tag].lost == keep.tag[tag].losing);
+	explore_check(keep.tag[tag].lost + keep.tag[tag].released == 1);
+}
+
+static void *thread_release(void *tag)
+{
+	release((unsigned)(uintptr_t)tag);
+	return NULL;
+}
+
+static void close_keeper(void)
+{
+	explore_check(tkw_leases_count(keep.k) == 0);
+	explore_check(tkw_leases_destroy(keep.k) == 0);
+	check_balance();
+	explore_check(tkw_timer_destroy(run.t) == 0);
+	if (keep.pool)
+		explore_check(tkw_pool_destroy(keep.pool) == 0);
+}
+
+static void *release_when_due(void *tag)
+{
+	explore_sleep_until(EXPLORE_START_NS + 3 * TKW_MSEC);
+	return thread_release(tag);
+}
+
+/* SPEC 8.4: a lease that was released is in no renew that begins later, nor in
+ * one that is running. */
+void release_against_renew(void)
+{
+	int a;
+
+	open_keeper(3 * TKW_MSEC, true);
+	explore_check(keep_lease(0) == 0);
+	explore_check(keep_lease(1) == 0);
+	a = spawn("release a", release_when_due, 0);
+	explore_await(&keep.tag[1].renewed, 1);
+	release(1);
+	explore_join(a);
+	close_keeper();
+}
+
+static void *release_when_lost(void *tag)
+{
+	explore_sleep_until(EXPLORE_START_NS + 9 * TKW_MSEC);
+	return thread_release(tag);
+}
+
+/* SPEC 8.4: renewed in the moment in which it is lost, and released: it ends
+ * once. */
+void lost_against_renewal_and_release(void)
+{
+	int a;
+
+	open_keeper(8 * TKW_MSEC, true);
+	keep.renew_until_ns = EXPLORE_START_NS + 9 * TKW_MSEC;
+	explore_check(keep_lease(0) == 0);
+	a = spawn("release", release_when_lost, 0);
+	explore_join(a);
+	close_keeper();
+}
+
+static void *stop_timer(void *unused)
+{
+	explore_check(tkw_timer_stop(run.t, NULL, NULL) == 0);
+	return unused;
+}
+
+/* SPEC 8.4: what was taken before the timer was stopped is released or lost,
+ * and what comes after is refused. */
+void timer_stop_against_release_and_add(void)
+{
+	bool added;
+	int a, b;
+	int err;
+
+	open_keeper(3 * TKW_MSEC, false);
+	explore_check(keep_lease(0) == 0);
+	a = explore_spawn("stop", stop_timer, NULL);
+	b = spawn("release", thread_release, 0);
+	err = keep_lease(1);
+	explore_check(err == 0 || err == -ESHUTDOWN);
+	added = err == 0;
+	explore_join(a);
+	explore_join(b);
+	explore_check(keep.tag[1].lost == added);
+	explore_check(keep_lease(1) == -ESHUTDOWN);
+	close_keeper();
+}

@@ -1,0 +1,838 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_channel.c - SPEC 8.2: which channels are called, and when; what is
+ * refused; actions that change the set. See also test_channel_many.c and
+ * test_channel_threads.c.
+ */
+#include "channel_bed.h"
+
+#include <errno.h>
+
+/* --- what is refused ----------------------------------------------------- */
+
+static void assert_refused(struct tkw_channels_config cfg)
+{
+	struct tkw_channels *set = (struct tkw_channels *)(void *)&cfg;
+
+	assert_int_equal(tkw_channels_create(&set, &cfg), -EINVAL);
+	assert_ptr_equal(set, &cfg);
+}
+
+/* SPEC 8.2 */
+static void test_channel_create_refuses_bad_input(struct timer_bed *b)
+{
+	const struct tkw_channels_config good = {
+		.timer = b->t,
+		.rules = { rule_of(HEARTBEAT, 1, 0) },
+	};
+	struct tkw_channels_config bad;
+	struct tkw_channels *set = NULL;
+
+	assert_int_equal(tkw_channels_create(NULL, &good), -EINVAL);
+	assert_int_equal(tkw_channels_create(&set, NULL), -EINVAL);
+	assert_null(set);
+	bad = good;
+	bad.size = sizeof(bad) - 1;
+	assert_refused(bad);
+	bad.size = sizeof(bad) + 8;
+	assert_refused(bad);
+	bad = good;
+	bad.timer = NULL;
+	assert_refused(bad);
+	bad = good;
+	memset(bad.rules, 0, sizeof(bad.rules));
+	assert_refused(bad);
+	bad = good;
+	bad.rules[CLOSE].interval_ns = 1;
+	assert_refused(bad);
+	bad = good;
+	bad.rules[CLOSE].period_ns = 1;
+	assert_refused(bad);
+	bad = good;
+	bad.rules[HEARTBEAT].interval_ns = 0;
+	assert_refused(bad);
+	bad.rules[HEARTBEAT].interval_ns = -1;
+	assert_refused(bad);
+	bad = good;
+	bad.rules[HEARTBEAT].period_ns = -1;
+	assert_refused(bad);
+	assert_int_equal(tkw_channels_create(&set, &good), 0);
+	assert_int_equal(tkw_channels_destroy(set), 0);
+}
+BED_TEST(test_channel_create_refuses_bad_input)
+
+/* SPEC 8.2: a refused call leaves no trace. */
+static void test_channel_calls_refuse_bad_input(struct timer_bed *b)
+{
+	struct world *w = open_world(b, HEARTBEAT, 1, PERIOD_NS);
+	struct world *other = open_world(b, HEARTBEAT, 1, PERIOD_NS);
+	struct user *u = make_users(2);
+	struct tkw_channel_stats s;
+
+	assert_int_equal(tkw_channels_add(NULL, &u->ch), -EINVAL);
+	assert_int_equal(tkw_channels_add(w->set, NULL), -EINVAL);
+	assert_int_equal(tkw_channels_remove(NULL, &u->ch), -EINVAL);
+	assert_int_equal(tkw_channels_remove(w->set, NULL), -EINVAL);
+	assert_int_equal(tkw_channels_remove(w->set, &u->ch), -ENOENT);
+	assert_int_equal(tkw_channels_stats(NULL, &s), -EINVAL);
+	assert_int_equal(tkw_channels_stats(w->set, NULL), -EINVAL);
+	assert_int_equal(tkw_channels_stop(NULL), -EINVAL);
+	assert_int_equal(tkw_channels_destroy(NULL), -EINVAL);
+	tkw_channel_mark_read(NULL, 1);
+	tkw_channel_mark_write(NULL, 1);
+	tkw_channel_mark_connected(NULL, 1);
+	assert_int_equal(tkw_timer_pending(b->t), 0);
+	add(w, &u[0]);
+	assert_int_equal(tkw_channels_add(w->set, &u->ch), -EINVAL);
+	assert_int_equal(tkw_channels_add(other->set, &u->ch), -EINVAL);
+	assert_int_equal(tkw_channels_remove(other->set, &u->ch), -ENOENT);
+	assert_int_equal(tkw_channels_remove(w->set, &u[1].ch), -ENOENT);
+	assert_int_equal(stats_of(w).channels, 1);
+	assert_int_equal(stats_of(other).channels, 0);
+	assert_int_equal(tkw_timer_pending(b->t), 1);
+	drop(w, &u[0]);
+	assert_int_equal(tkw_channels_remove(w->set, &u->ch), -ENOENT);
+	close_world(other);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_calls_refuse_bad_input)
+
+/* SPEC 8.2, 3.6: all kinds are on the timer, or none, and the channel is not in
+ * the set. */
+static void test_channel_add_at_the_limit(struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .max_pending = 3 };
+	struct user *u = make_users(1);
+	struct world *w;
+	uint64_t id;
+
+	bed_reopen(b, &cfg);
+	w = open_all(b, 1, PERIOD_NS);
+	id = bed_schedule(b, 1, HOUR_NS);
+	assert_int_equal(tkw_channels_add(w->set, &u->ch), -EAGAIN);
+	assert_int_equal(tkw_timer_pending(b->t), 1);
+	assert_int_equal(stats_of(w).channels, 0);
+	assert_int_equal(tkw_channels_remove(w->set, &u->ch), -ENOENT);
+	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
+	add(w, u);
+	assert_int_equal(tkw_timer_pending(b->t), 3);
+	drop(w, u);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_add_at_the_limit)
+
+/* SPEC 8.2, fault 1 */
+static void test_channel_add_without_memory(struct timer_bed *b)
+{
+	struct bed_memory m = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	const struct tkw_timer_hooks hooks = bed_memory_hooks(&m);
+	const struct tkw_timer_config cfg = { .hooks = &hooks };
+	struct user *u = make_users(1);
+	struct world *w;
+
+	bed_reopen(b, &cfg);
+	w = open_all(b, 1, PERIOD_NS);
+	bed_memory_refuse(&m, true);
+	assert_int_equal(tkw_channels_add(w->set, &u->ch), -ENOMEM);
+	assert_int_equal(stats_of(w).channels, 0);
+	assert_int_equal(tkw_timer_pending(b->t), 0);
+	bed_memory_refuse(&m, false);
+	add_old(w, u);
+	pass_a_period(w);
+	assert_int_equal(u->calls[CLOSE], 1);
+	close_world(w);
+	free(u);
+	bed_reopen(b, NULL); /* the memory is this test's */
+}
+BED_TEST(test_channel_add_without_memory)
+
+void *real_aligned_alloc(size_t align,
+			 size_t size) __asm__("__real_aligned_alloc");
+void *wrap_aligned_alloc(size_t align,
+			 size_t size) __asm__("__wrap_aligned_alloc");
+static bool refuse_memory; /* on this thread, while no other needs any */
+
+void *wrap_aligned_alloc(size_t align, size_t size)
+{
+	return refuse_memory ? NULL : real_aligned_alloc(align, size);
+}
+
+/* Fault 1 */
+static void test_channel_create_without_memory(struct timer_bed *b)
+{
+	const struct tkw_channels_config cfg = {
+		.timer = b->t,
+		.rules = { rule_of(HEARTBEAT, 1, 0) },
+	};
+	struct tkw_channels *set = NULL;
+
+	refuse_memory = true;
+	assert_int_equal(tkw_channels_create(&set, &cfg), -ENOMEM);
+	refuse_memory = false;
+	assert_null(set);
+	assert_int_equal(tkw_channels_create(&set, &cfg), 0);
+	assert_int_equal(tkw_channels_destroy(set), 0);
+}
+BED_TEST(test_channel_create_without_memory)
+
+/* --- which are due ------------------------------------------------------- */
+
+/* SPEC 8.2: never seen = skip. */
+static void test_channel_never_seen_is_skipped(struct timer_bed *b)
+{
+	struct world *w = open_all(b, 1, PERIOD_NS);
+	struct user *u = make_users(2);
+
+	add(w, &u[0]);
+	add(w, &u[1]);
+	/* As it was before it was added. */
+	drop(w, &u[1]);
+	tkw_channel_mark_read(&u[1].ch, 1);
+	tkw_channel_mark_connected(&u[1].ch, 0);
+	add(w, &u[1]);
+	pass_a_period(w);
+	pass_a_period(w);
+	assert_int_equal(w->calls, 0);
+	assert_int_equal(stats_of(w).looks[HEARTBEAT], 4);
+	assert_int_equal(stats_of(w).looks[RECONNECT], 4);
+	assert_int_equal(stats_of(w).looks[CLOSE], 4);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_never_seen_is_skipped)
+
+enum {
+	READ = 1,
+	WRITTEN = 2,
+	CUT = 4
+};
+
+/* What each kind does for a channel of which these are old, and the rest new.
+ */
+static unsigned kinds_called(struct timer_bed *b, unsigned old)
+{
+	struct world *w = open_all(b, 3 * PERIOD_NS, PERIOD_NS);
+	struct user *u = make_users(1);
+	int64_t now_ns = tkw_timer_now(b->t);
+	unsigned kinds = 0;
+	int kind;
+
+	add(w, u);
+	tkw_channel_mark_read(&u->ch, old & READ ? 1 : now_ns);
+	tkw_channel_mark_write(&u->ch, old & WRITTEN ? 1 : now_ns);
+	tkw_channel_mark_connected(&u->ch, !(old & CUT));
+	pass_a_period(w);
+	for (kind = 0; kind < KINDS; kind++)
+		kinds |= u->calls[kind] << kind;
+	close_world(w);
+	free(u);
+	return kinds;
+}
+
+/* SPEC 8.2: heartbeat and close if either is old, reconnect if not connected or
+ * read-idle. */
+static void test_channel_kinds_look_at_different_things(struct timer_bed *b)
+{
+	const unsigned idle = 1 << HEARTBEAT | 1 << CLOSE;
+	const unsigned cut = 1 << RECONNECT;
+
+	assert_int_equal(kinds_called(b, 0), 0);
+	assert_int_equal(kinds_called(b, READ), idle | cut);
+	assert_int_equal(kinds_called(b, WRITTEN), idle);
+	assert_int_equal(kinds_called(b, CUT), cut);
+	assert_int_equal(kinds_called(b, READ | WRITTEN | CUT), idle | cut);
+	assert_int_equal(kinds_called(b, WRITTEN | CUT), idle | cut);
+}
+BED_TEST(test_channel_kinds_look_at_different_things)
+
+/* SPEC 8.2: older than the interval, and not as old as that. */
+static void test_channel_age_is_exact(struct timer_bed *b)
+{
+	struct world *w = open_world(b, HEARTBEAT, 5 * TKW_MSEC, PERIOD_NS);
+	struct user *u = make_users(2);
+	int64_t look_ns = BED_START_NS + PERIOD_NS + TKW_MSEC;
+
+	add(w, &u[0]);
+	add(w, &u[1]);
+	tkw_channel_mark_read(&u[0].ch, look_ns - 5 * TKW_MSEC);
+	tkw_channel_mark_read(&u[1].ch, look_ns - 5 * TKW_MSEC - 1);
+	pass_a_period(w);
+	assert_int_equal(u[0].calls[HEARTBEAT], 0);
+	assert_int_equal(u[1].calls[HEARTBEAT], 1);
+	assert_int_equal(u[1].called_ns[HEARTBEAT], look_ns);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_age_is_exact)
+
+/* SPEC 8.2: what is not positive is never, what is to come is not old. */
+static void test_channel_odd_stamps(struct timer_bed *b)
+{
+	const int64_t odd[] = { 0,
+				-1,
+				INT64_MIN,
+				INT64_MAX,
+				INT64_MIN + 1,
+				BED_START_NS + HOUR_NS };
+	const size_t count = sizeof(odd) / sizeof(odd[0]);
+	struct world *w = open_all(b, 1, PERIOD_NS);
+	struct user *u = make_users(count);
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		add(w, &u[i]);
+		tkw_channel_mark_read(&u[i].ch, odd[i]);
+		tkw_channel_mark_write(&u[i].ch, odd[i]);
+	}
+	pass_a_period(w);
+	assert_int_equal(w->calls, 0);
+	assert_int_equal(stats_of(w).looks[CLOSE], count);
+	/* The time of the last one has come. */
+	bed_pass(b, HOUR_NS);
+	assert_int_equal(u[count - 1].calls[CLOSE], 1);
+	assert_int_equal(w->calls, 3);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_odd_stamps)
+
+/* SPEC 8.2: the largest of all is never due, and nothing overflows. */
+static void test_channel_largest_interval_and_period(struct timer_bed *b)
+{
+	struct world *w = open_world(b, CLOSE, INT64_MAX, INT64_MAX);
+	struct world *v = open_world(b, CLOSE, INT64_MAX, PERIOD_NS);
+	struct user *u = make_users(2);
+
+	add_old(w, &u[0]);
+	add_old(v, &u[1]);
+	bed_pass(b, 1000 * HOUR_NS);
+	assert_int_equal(w->calls + v->calls, 0);
+	assert_int_equal(stats_of(w).looks[CLOSE], 0);
+	assert_int_equal(stats_of(v).looks[CLOSE], 1);
+	assert_int_equal(tkw_timer_pending(b->t), 2);
+	drop(w, &u[0]);
+	drop(v, &u[1]);
+	close_world(v);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_largest_interval_and_period)
+
+/* --- when ---------------------------------------------------------------- */
+
+/* The first step of a kind. */
+static int64_t first_look(struct timer_bed *b, int kind, int64_t interval_ns,
+			  int64_t period_ns)
+{
+	struct world *w = open_world(b, kind, interval_ns, period_ns);
+	struct user *u = make_users(1);
+	int64_t from_ns = now_of(w);
+	int64_t took_ns;
+
+	add_old(w, u);
+	while (stats_of(w).looks[kind] == 0)
+		bed_pass(b, 500 * TKW_MSEC);
+	took_ns = now_of(w) - from_ns;
+	close_world(w);
+	free(u);
+	return took_ns;
+}
+
+/* SPEC 8.2: a third of the interval, at least 1 s, a reconnect 60 s; or as it
+ * is set. (A deadline between two ticks is met half a second later here.) */
+static void test_channel_periods(struct timer_bed *b)
+{
+	const int64_t sec = TKW_SEC;
+	const int64_t late = 500 * TKW_MSEC;
+
+	assert_int_equal(first_look(b, HEARTBEAT, 9 * sec, 0), 3 * sec + late);
+	assert_int_equal(first_look(b, HEARTBEAT, 1, 0), sec + late);
+	assert_int_equal(first_look(b, CLOSE, 2 * sec, 0), sec + late);
+	assert_int_equal(first_look(b, CLOSE, 60 * sec, 0), 20 * sec + late);
+	assert_int_equal(first_look(b, RECONNECT, 9 * sec, 0), 60 * sec + late);
+	assert_int_equal(first_look(b, RECONNECT, 180 * sec, 0),
+			 60 * sec + late);
+	assert_int_equal(first_look(b, RECONNECT, 270 * sec, 0),
+			 90 * sec + late);
+	assert_int_equal(first_look(b, RECONNECT, 9 * sec, sec), sec + late);
+	assert_int_equal(first_look(b, CLOSE, 9 * sec, 7 * sec),
+			 7 * sec + late);
+}
+BED_TEST(test_channel_periods)
+
+/* SPEC 8.2: a mark is a store; nothing is armed or moved for it. */
+static void test_channel_marks_do_not_touch_the_timer(struct timer_bed *b)
+{
+	struct world *w = open_all(b, 3 * PERIOD_NS, PERIOD_NS);
+	struct user *u = make_users(1);
+	struct tkw_ledger before, after;
+	int i;
+
+	add(w, u);
+	assert_int_equal(tkw_timer_ledger(b->t, &before), 0);
+	for (i = 1; i < 1000; i++) {
+		tkw_channel_mark_read(&u->ch, i);
+		tkw_channel_mark_write(&u->ch, i);
+		tkw_channel_mark_connected(&u->ch, i % 2);
+	}
+	assert_int_equal(tkw_timer_ledger(b->t, &after), 0);
+	assert_memory_equal(&before, &after, sizeof(before));
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_marks_do_not_touch_the_timer)
+
+/* SPEC 8.2: again each period, until it is marked. */
+static void test_channel_is_called_until_marked(struct timer_bed *b)
+{
+	struct world *w = open_world(b, HEARTBEAT, 2 * PERIOD_NS, PERIOD_NS);
+	struct user *u = make_users(1);
+	int i;
+
+	add_old(w, u);
+	for (i = 1; i <= 5; i++) {
+		bed_pass(b, PERIOD_NS + (i == 1 ? TKW_MSEC : 0));
+		assert_int_equal(u->calls[HEARTBEAT], i);
+	}
+	tkw_channel_mark_read(&u->ch, now_of(w));
+	bed_pass(b, PERIOD_NS);
+	bed_pass(b, PERIOD_NS);
+	assert_int_equal(u->calls[HEARTBEAT], 5);
+	bed_pass(b, PERIOD_NS);
+	assert_int_equal(u->calls[HEARTBEAT], 6);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_is_called_until_marked)
+
+/* SPEC 8.2: an hour in which nobody could look is one pass, not 3,600. */
+static void test_channel_missed_passes_are_skipped(struct timer_bed *b)
+{
+	struct world *w = open_world(b, CLOSE, 1, PERIOD_NS);
+	struct user *u = make_users(600);
+	size_t i;
+
+	for (i = 0; i < 600; i++)
+		add_old(w, &u[i]);
+	bed_pass(b, HOUR_NS);
+	/* Its first step, and the clock stands. */
+	assert_int_equal(stats_of(w).looks[CLOSE], 256);
+	pass_slowly(b, PERIOD_NS - TKW_MSEC);
+	assert_int_equal(stats_of(w).looks[CLOSE], 600);
+	for (i = 0; i < 600; i++)
+		assert_int_equal(u[i].calls[CLOSE], 1);
+	pass_slowly(b, PERIOD_NS);
+	assert_int_equal(stats_of(w).looks[CLOSE], 1200);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_missed_passes_are_skipped)
+
+/* The timer is empty while the set is. */
+static void test_channel_empty_set_costs_nothing(struct timer_bed *b)
+{
+	struct world *w = open_all(b, 1, PERIOD_NS);
+	struct user *u = make_users(3);
+	int i;
+
+	assert_int_equal(tkw_timer_pending(b->t), 0);
+	for (i = 0; i < 3; i++) {
+		add_old(w, &u[0]);
+		add_old(w, &u[1]);
+		assert_int_equal(tkw_timer_pending(b->t), 3);
+		drop(w, &u[0]);
+		assert_int_equal(tkw_timer_pending(b->t), 3);
+		if (i == 1)
+			pass_a_period(w);
+		drop(w, &u[1]);
+		assert_int_equal(tkw_timer_pending(b->t), 0);
+		bed_pass(b, HOUR_NS);
+	}
+	assert_int_equal(u[0].calls[CLOSE], 0);
+	assert_int_equal(u[1].calls[CLOSE], 1);
+	assert_int_equal(stats_of(w).steps[CLOSE], 1);
+	/* A new first one is looked at a period later. */
+	add_old(w, &u[2]);
+	bed_pass(b, PERIOD_NS - TKW_MSEC);
+	assert_int_equal(u[2].calls[CLOSE], 0);
+	bed_pass(b, 2 * TKW_MSEC);
+	assert_int_equal(u[2].calls[CLOSE], 1);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_empty_set_costs_nothing)
+
+/* --- actions that do something ------------------------------------------- */
+
+static int fail_some(struct world *w, struct user *u, int kind)
+{
+	(void)w;
+	(void)kind;
+	return u->said;
+}
+
+/* SPEC 8.2: one channel's failure stops no other. */
+static void test_channel_failure_stops_no_other(struct timer_bed *b)
+{
+	struct world *w = open_world(b, HEARTBEAT, 1, PERIOD_NS);
+	struct user *u = make_users(600);
+	int i;
+
+	w->act = fail_some;
+	for (i = 0; i < 600; i++) {
+		u[i].said = i % 3 - 1; /* -1, 0, 1 */
+		add_old(w, &u[i]);
+	}
+	pass_slowly(b, 3 * PERIOD_NS);
+	for (i = 0; i < 600; i++)
+		assert_int_equal(u[i].calls[HEARTBEAT], 2);
+	assert_int_equal(stats_of(w).calls[HEARTBEAT], 1200);
+	assert_int_equal(stats_of(w).failed[HEARTBEAT], 800);
+	assert_int_equal(stats_of(w).failed[CLOSE], 0);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_failure_stops_no_other)
+
+/* Closed for good: the memory goes with it. */
+static int remove_and_free(struct world *w, struct user *u, int kind)
+{
+	(void)kind;
+	must(tkw_channels_remove(w->set, &u->ch) == 0);
+	must(tkw_channels_remove(w->set, &u->ch) == -ENOENT);
+	free(u);
+	return 0;
+}
+
+/* SPEC 8.2: an action may remove its channel, and free it. */
+static void test_channel_action_removes_itself(struct timer_bed *b)
+{
+	struct world *w = open_world(b, CLOSE, 1, PERIOD_NS);
+	int i;
+
+	w->act = remove_and_free;
+	for (i = 0; i < 700; i++)
+		add_old(w, make_users(1));
+	pass_slowly(b, 2 * PERIOD_NS);
+	assert_int_equal(w->calls, 700);
+	assert_int_equal(stats_of(w).channels, 0);
+	assert_int_equal(tkw_timer_pending(b->t), 0);
+	close_world(w);
+}
+BED_TEST(test_channel_action_removes_itself)
+
+/* Remove the users at places relative to this one. */
+struct around {
+	struct user *users;
+	int count;
+	int from;
+	int to;
+};
+
+static int remove_around(struct world *w, struct user *u, int kind)
+{
+	const struct around *a = w->more;
+	int me = (int)(u - a->users);
+	int i;
+
+	(void)kind;
+	if (me != a->count / 2)
+		return 0;
+	for (i = a->from; i <= a->to; i++)
+		must(tkw_channels_remove(w->set, &u[i].ch) == 0);
+	return 0;
+}
+
+static void remove_in_action(struct timer_bed *b, int from, int to)
+{
+	struct world *w = open_world(b, CLOSE, 1, PERIOD_NS);
+	struct around a = { .count = 9, .from = from, .to = to };
+	bool gone;
+	int i;
+
+	a.users = make_users(9);
+	w->act = remove_around;
+	w->more = &a;
+	for (i = 0; i < a.count; i++)
+		add_old(w, &a.users[i]);
+	pass_a_period(w);
+	for (i = 0; i < a.count; i++) {
+		gone = i - 4 >= from && i - 4 <= to && i > 4;
+		assert_int_equal(a.users[i].calls[CLOSE], !gone);
+	}
+	assert_int_equal(stats_of(w).channels, 9 - (to - from + 1));
+	w->act = NULL;
+	bed_pass(b, PERIOD_NS);
+	for (i = 0; i < a.count; i++) {
+		gone = i - 4 >= from && i - 4 <= to;
+		if (!gone)
+			assert_int_equal(a.users[i].calls[CLOSE], 2);
+	}
+	close_world(w);
+	free(a.users);
+}
+
+/* SPEC 8.2: or its neighbours, or all. */
+static void test_channel_action_removes_others(struct timer_bed *b)
+{
+	remove_in_action(b, 1, 1);
+	remove_in_action(b, -1, -1);
+	remove_in_action(b, 0, 1);
+	remove_in_action(b, -1, 0);
+	remove_in_action(b, 1, 4);
+	remove_in_action(b, 1, 3);
+	remove_in_action(b, -4, -1);
+	remove_in_action(b, -4, 4);
+}
+BED_TEST(test_channel_action_removes_others)
+
+static int add_another(struct world *w, struct user *u, int kind)
+{
+	struct user *other = w->more;
+
+	(void)kind;
+	w->more = NULL;
+	if (other == NULL)
+		return 0;
+	/* The set may become empty in between. */
+	if (u->said)
+		must(tkw_channels_remove(w->set, &u->ch) == 0);
+	must(tkw_channels_add(w->set, &other->ch) == 0);
+	tkw_channel_mark_read(&other->ch, 1);
+	return 0;
+}
+
+/* SPEC 8.2: what joins is seen in this pass or the next. */
+static void test_channel_action_adds(struct timer_bed *b)
+{
+	struct world *w = open_world(b, CLOSE, 1, PERIOD_NS);
+	struct user *u = make_users(4);
+
+	w->act = add_another;
+	add_old(w, &u[0]);
+	w->more = &u[1];
+	pass_a_period(w);
+	bed_pass(b, PERIOD_NS);
+	assert_int_equal(u[0].calls[CLOSE], 2);
+	assert_in_range(u[1].calls[CLOSE], 1, 2);
+	drop(w, &u[0]);
+	/* The last one goes, another comes, inside of the action. */
+	u[1].said = 1;
+	w->more = &u[2];
+	bed_pass(b, PERIOD_NS);
+	assert_int_equal(stats_of(w).channels, 1);
+	assert_int_equal(u[2].calls[CLOSE], 0);
+	assert_int_equal(tkw_timer_pending(b->t), 1);
+	pass_a_period(w);
+	assert_int_equal(u[2].calls[CLOSE], 1);
+	assert_int_equal(tkw_timer_pending(b->t), 1);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_action_adds)
+
+static int stop_set(struct world *w, struct user *u, int kind)
+{
+	(void)kind;
+	u->said = tkw_channels_stop(w->set);
+	must(tkw_channels_destroy(w->set) == -EDEADLK);
+	return 0;
+}
+
+/* SPEC 8.2: a stop inside of an action is the end of the step. */
+static void test_channel_action_stops_the_set(struct timer_bed *b)
+{
+	struct world *w = open_all(b, 1, PERIOD_NS);
+	struct user *u = make_users(2);
+
+	w->act = stop_set;
+	u[0].said = -1;
+	add_old(w, &u[0]);
+	add_old(w, &u[1]);
+	pass_a_period(w);
+	bed_pass(b, HOUR_NS);
+	assert_int_equal(u[0].said, 0);
+	assert_int_equal(w->calls, 1);
+	assert_int_equal(tkw_timer_pending(b->t), 0);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_action_stops_the_set)
+
+/* --- stop and destroy ---------------------------------------------------- */
+
+/* SPEC 8.2: stopped for good; the channels stay, and can be removed. */
+static void test_channel_stop(struct timer_bed *b)
+{
+	struct world *w = open_all(b, 1, PERIOD_NS);
+	struct user *u = make_users(3);
+
+	add_old(w, &u[0]);
+	add_old(w, &u[1]);
+	assert_int_equal(tkw_channels_stop(w->set), 0);
+	assert_int_equal(tkw_channels_stop(w->set), 1);
+	assert_int_equal(tkw_timer_pending(b->t), 0);
+	bed_pass(b, HOUR_NS);
+	assert_int_equal(w->calls, 0);
+	assert_int_equal(tkw_channels_add(w->set, &u[2].ch), -ESHUTDOWN);
+	assert_int_equal(stats_of(w).channels, 2);
+	drop(w, &u[0]);
+	assert_int_equal(tkw_timer_pending(b->t), 0);
+	drop(w, &u[1]);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_stop)
+
+/* SPEC 8.2: destroy takes out what is in. */
+static void test_channel_destroy_frees_the_channels(struct timer_bed *b)
+{
+	struct world *w = open_all(b, 1, PERIOD_NS);
+	struct user *u = make_users(3);
+	int i;
+
+	for (i = 0; i < 3; i++)
+		add_old(w, &u[i]);
+	close_world(w);
+	w = open_all(b, 1, PERIOD_NS);
+	for (i = 0; i < 3; i++)
+		add_old(w, &u[i]);
+	pass_a_period(w);
+	assert_int_equal(w->calls, 9);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_destroy_frees_the_channels)
+
+/* SPEC 6.2: with its timer the set is stopped. */
+static void test_channel_timer_is_stopped(struct timer_bed *b)
+{
+	struct world *w = open_all(b, 1, PERIOD_NS);
+	struct world *empty = open_all(b, 1, PERIOD_NS);
+	struct user *u = make_users(3);
+
+	add_old(w, &u[0]);
+	add_old(w, &u[1]);
+	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
+	assert_int_equal(tkw_channels_add(w->set, &u[2].ch), -ESHUTDOWN);
+	assert_int_equal(tkw_channels_add(empty->set, &u[2].ch), -ESHUTDOWN);
+	assert_int_equal(tkw_channels_stop(w->set), 1);
+	assert_int_equal(tkw_channels_stop(empty->set), 1);
+	drop(w, &u[1]);
+	assert_int_equal(stats_of(w).channels, 1);
+	assert_int_equal(stats_of(w).refused[CLOSE], 0);
+	close_world(w);
+	close_world(empty);
+	/* A set of a timer that is stopped already. */
+	w = open_all(b, 1, PERIOD_NS);
+	assert_int_equal(tkw_channels_add(w->set, &u[2].ch), -ESHUTDOWN);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_timer_is_stopped)
+
+/* --- several, and sessions ----------------------------------------------- */
+
+/* SPEC 8.2: sets on one timer know nothing of each other. */
+static void test_channel_two_sets(struct timer_bed *b)
+{
+	struct world *v = open_world(b, HEARTBEAT, 1, PERIOD_NS);
+	struct world *w = open_world(b, CLOSE, 1, 2 * PERIOD_NS);
+	struct user *u = make_users(2);
+
+	add_old(v, &u[0]);
+	add_old(w, &u[1]);
+	bed_pass(b, TKW_MSEC);
+	pass_slowly(b, 4 * PERIOD_NS);
+	assert_int_equal(u[0].calls[HEARTBEAT], 4);
+	assert_int_equal(u[1].calls[CLOSE], 2);
+	assert_int_equal(v->calls + w->calls, 6);
+	assert_int_equal(tkw_channels_stop(v->set), 0);
+	assert_int_equal(tkw_channels_destroy(v->set), 0);
+	pass_slowly(b, 4 * PERIOD_NS);
+	assert_int_equal(v->calls, 4);
+	assert_int_equal(u[1].calls[CLOSE], 4);
+	close_world(w);
+	free(v);
+	free(u);
+}
+BED_TEST(test_channel_two_sets)
+
+static int expire(struct world *w, struct user *u, int kind)
+{
+	(void)kind;
+	must(tkw_channels_remove(w->set, &u->ch) == 0);
+	return 0;
+}
+
+/* SPEC 8.2: ZooKeeper's sessions: touch, and expire what was not touched. */
+static void test_channel_sessions_expire(struct timer_bed *b)
+{
+	struct world *w = open_world(b, CLOSE, 6 * TKW_SEC, 2 * TKW_SEC);
+	struct user *u = make_users(300);
+	int64_t from_ns = tkw_timer_now(b->t);
+	int second, i;
+
+	w->act = expire;
+	for (i = 0; i < 300; i++) {
+		add(w, &u[i]);
+		tkw_channel_mark_read(&u[i].ch, from_ns);
+	}
+	/* Session i is touched each second, up to second i / 10. */
+	for (second = 1; second <= 40; second++) {
+		bed_pass(b, TKW_SEC);
+		for (i = 0; i < 300; i++) {
+			if (second <= i / 10)
+				tkw_channel_mark_read(&u[i].ch, now_of(w));
+		}
+	}
+	for (i = 0; i < 300; i++) {
+		int64_t life_ns =
+			u[i].called_ns[CLOSE] - from_ns - i / 10 * TKW_SEC;
+
+		assert_int_equal(u[i].calls[CLOSE], 1);
+		/* Steps come with the clock of this test, once in a second. */
+		assert_true(life_ns > 6 * TKW_SEC);
+		assert_true(life_ns <= 9 * TKW_SEC);
+	}
+	assert_int_equal(stats_of(w).channels, 0);
+	assert_int_equal(tkw_timer_pending(b->t), 0);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_sessions_expire)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BED_TESTS(test_channel_create_refuses_bad_input),
+		BED_TESTS(test_channel_calls_refuse_bad_input),
+		BED_TESTS(test_channel_add_at_the_limit),
+		BED_TESTS(test_channel_add_without_memory),
+		BED_TESTS(test_channel_create_without_memory),
+		BED_TESTS(test_channel_never_seen_is_skipped),
+		BED_TESTS(test_channel_kinds_look_at_different_things),
+		BED_TESTS(test_channel_age_is_exact),
+		BED_TESTS(test_channel_odd_stamps),
+		BED_TESTS(test_channel_largest_interval_and_period),
+		BED_TESTS(test_channel_periods),
+		BED_TESTS(test_channel_marks_do_not_touch_the_timer),
+		BED_TESTS(test_channel_is_called_until_marked),
+		BED_TESTS(test_channel_missed_passes_are_skipped),
+		BED_TESTS(test_channel_empty_set_costs_nothing),
+		BED_TESTS(test_channel_failure_stops_no_other),
+		BED_TESTS(test_channel_action_removes_itself),
+		BED_TESTS(test_channel_action_removes_others),
+		BED_TESTS(test_channel_action_adds),
+		BED_TESTS(test_channel_action_stops_the_set),
+		BED_TESTS(test_channel_stop),
+		BED_TESTS(test_channel_destroy_frees_the_channels),
+		BED_TESTS(test_channel_timer_is_stopped),
+		BED_TESTS(test_channel_two_sets),
+		BED_TESTS(test_channel_sessions_expire),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_lease.c - the keeper of leases on the virtual clock: when leases are
+ * renewed, in which company, and how they end (SPEC 8.4).
+ */
+#include "lease_bed.h"
+
+#define SEC TKW_SEC
+
+static int64_t now_of(struct lease_bed *l)
+{
+	return tkw_timer_now(l->b->t);
+}
+
+/* --- renewal ------------------------------------------------------------- */
+
+/* SPEC 8.4: renewed at a third of its time, again and again. */
+static void test_lease_is_renewed_after_a_third(struct timer_bed *b)
+{
+	struct kept a = { .answer = 0 };
+	struct lease_bed l;
+	int64_t begin_ns;
+
+	lease_bed_open(&l, b);
+	assert_true(tkw_timer_pending(b->t) == 0);
+	keep(&l, &a);
+	begin_ns = now_of(&l);
+	assert_true(tkw_leases_count(l.k) == 1);
+	assert_true(tkw_timer_pending(b->t) == 1);
+	for (unsigned i = 1; i <= 20; i++) {
+		bed_pass(b, 10 * SEC - 1);
+		assert_kept(&l, &a, i - 1, 0);
+		bed_pass(b, 1);
+		assert_kept(&l, &a, i, 0);
+		assert_true(a.renewed_ns == begin_ns + 10 * SEC * i);
+		assert_true(a.expires_ns == a.renewed_ns + 20 * SEC);
+	}
+	assert_int_equal(tkw_leases_release(l.k, a.id), 0);
+	assert_true(tkw_leases_count(l.k) == 0);
+	assert_true(tkw_timer_pending(b->t) == 0);
+	bed_pass(b, 100 * SEC);
+	assert_kept(&l, &a, 20, 0);
+	lease_bed_close(&l);
+}
+BED_TEST(test_lease_is_renewed_after_a_third)
+
+/* SPEC 8.4: in batches, with one timer for all. */
+static void test_leases_go_in_batches(struct timer_bed *b)
+{
+	static struct kept many[1000];
+	struct lease_bed l;
+
+	memset(many, 0, sizeof(many));
+	lease_bed_open(&l, b);
+	for (size_t i = 0; i < 1000; i++)
+		keep(&l, &many[i]);
+	assert_true(tkw_timer_pending(b->t) == 1);
+	for (unsigned round = 1; round <= 3; round++) {
+		bed_pass(b, 10 * SEC);
+		assert_int_equal(l.calls, 10 * round);
+		for (size_t i = 0; i < l.calls; i++)
+			assert_int_equal(l.counts[i], 100);
+		for (size_t i = 0; i < 1000; i++)
+			assert_kept(&l, &many[i], round, 0);
+	}
+	for (size_t i = 0; i < 1000; i++)
+		assert_int_equal(tkw_leases_release(l.k, many[i].id), 0);
+	lease_bed_close(&l);
+}
+BED_TEST(test_leases_go_in_batches)
+
+/* SPEC 8.4: a batch is no larger than the chunk. */
+static void test_lease_chunk_bounds_a_batch(struct timer_bed *b)
+{
+	struct tkw_leases_config cfg;
+	struct kept some[20] = { 0 };
+	struct lease_bed l;
+
+	lease_bed_init(&l, b);
+	cfg = bed_leases_config(&l);
+	cfg.chunk = 7;
+	assert_int_equal(tkw_leases_create(&l.k, &cfg), 0);
+	for (size_t i = 0; i < 20; i++)
+		keep(&l, &some[i]);
+	bed_pass(b, 10 * SEC);
+	assert_int_equal(l.calls, 3);
+	assert_int_equal(l.counts[0], 7);
+	assert_int_equal(l.counts[1], 7);
+	assert_int_equal(l.counts[2], 6);
+	lease_bed_close(&l);
+}
+BED_TEST(test_lease_chunk_bounds_a_batch)
+
+/* SPEC 8.4: what is to be renewed within a tenth goes along; no more. */
+static void test_leases_of_a_tenth_go_together(struct timer_bed *b)
+{
+	struct kept k[4] = { 0 };
+	struct lease_bed l;
+
+	lease_bed_open(&l, b);
+	keep(&l, &k[0]);
+	bed_pass(b, SEC / 2);
+	keep(&l, &k[1]);
+	bed_pass(b, SEC / 2);
+	keep(&l, &k[2]);
+	bed_pass(b, TKW_MSEC);
+	keep(&l, &k[3]);
+	bed_pass(b, 9 * SEC - 2 * TKW_MSEC);
+	assert_int_equal(l.calls, 0);
+	bed_pass(b, TKW_MSEC);
+	assert_int_equal(l.calls, 1);
+	assert_int_equal(l.counts[0], 3);
+	bed_pass(b, SEC);
+	assert_kept(&l, &k[3], 0, 0);
+	bed_pass(b, TKW_MSEC);
+	assert_kept(&l, &k[3], 1, 0);
+	assert_int_equal(l.counts[1], 1);
+	/* From now on the three are in step. */
+	bed_pass(b, 9 * SEC - 2 * TKW_MSEC);
+	assert_int_equal(l.calls, 2);
+	bed_pass(b, TKW_MSEC);
+	assert_int_equal(l.calls, 3);
+	lease_bed_close(&l);
+}
+BED_TEST(test_leases_of_a_tenth_go_together)
+
+/* SPEC 8.4: it counts from when it was asked for. */
+static void test_lease_counts_from_before_it_was_asked(struct timer_bed *b)
+{
+	struct kept k[3] = { 0 };
+	struct lease_bed l;
+	uint64_t id = 7;
+
+	lease_bed_open(&l, b);
+	keep(&l, &k[0]);
+	/* The alarm is moved for an earlier one, and again. */
+	keep_since(&l, &k[1], 8 * SEC);
+	keep_since(&l, &k[2], 27 * SEC - TKW_MSEC);
+	bed_pass(b, 0);
+	assert_kept(&l, &k[2], 1, 0);
+	assert_true(k[2].expires_ns == now_of(&l) + 3 * SEC + TKW_MSEC);
+	bed_pass(b, 2 * SEC - 1);
+	assert_kept(&l, &k[1], 0, 0);
+	bed_pass(b, 1);
+	assert_kept(&l, &k[1], 1, 0);
+	assert_kept(&l, &k[0], 0, 0);
+
+	assert_int_equal(tkw_leases_add(l.k, k, now_of(&l) + 1, &id), -EINVAL);
+	assert_int_equal(tkw_leases_add(l.k, k, now_of(&l) - 27 * SEC, &id),
+			 -ETIMEDOUT);
+	assert_int_equal(tkw_leases_add(l.k, k, now_of(&l) - 300 * SEC, &id),
+			 -ETIMEDOUT);
+	assert_int_equal(tkw_leases_add(l.k, k, INT64_MIN, &id), -ETIMEDOUT);
+	assert_true(id == 7);
+	assert_true(tkw_leases_count(l.k) == 3);
+	lease_bed_close(&l);
+}
+BED_TEST(test_lease_counts_from_before_it_was_asked)
+
+/* SPEC 8.4: with jitter, earlier by a random part, and not all at once; the
+ * same seed gives the same. */
+static void test_lease_jitter_spreads(struct timer_bed *b)
+{
+	static struct kept many[2][200];
+	struct tkw_leases_config cfg;
+	struct lease_bed l;
+	int64_t begin_ns;
+	size_t quarters[4] = { 0 };
+
+	memset(many, 0, sizeof(many));
+	for (int run = 0; run < 2; run++) {
+		lease_bed_init(&l, b);
+		cfg = bed_leases_config(&l);
+		cfg.jitter_percent = 40;
+		cfg.seed = 4711;
+		assert_int_equal(tkw_leases_create(&l.k, &cfg), 0);
+		for (size_t i = 0; i < 200; i++)
+			keep(&l, &many[run][i]);
+		begin_ns = now_of(&l);
+		for (int i = 0; i < 1000; i++)
+			bed_pass(b, 10 * TKW_MSEC);
+		for (size_t i = 0; i < 200; i++) {
+			struct kept *k = &many[run][i];
+
+			assert_kept(&l, k, k->renewed, 0);
+			assert_true(k->renewed > 0);
+			k->renewed_ns -= begin_ns;
+			if (run == 1)
+				assert_true(k->renewed_ns ==
+					    many[0][i].renewed_ns);
+			/* A tenth early in the company of others. */
+			if (k->renewed == 1) {
+				assert_true(k->renewed_ns >= 5 * SEC);
+				assert_true(k->renewed_ns <= 10 * SEC);
+				quarters[(k->renewed_ns - 5 * SEC) /
+					 (1251 * TKW_MSEC)]++;
+			}
+		}
+		assert_true(l.calls >= 4);
+		lease_bed_close(&l);
+	}
+	assert_true(quarters[1] > 0 && quarters[2] > 0 && quarters[3] > 0);
+}
+BED_TEST(test_lease_jitter_spreads)
+
+/* SPEC 8.4: a lease of more than all time is renewed, and never lost. */
+static void test_lease_of_all_time(struct timer_bed *b)
+{
+	struct kept a = { .answer = -EIO };
+	struct tkw_leases_config cfg;
+	struct lease_bed l;
+
+	lease_bed_init(&l, b);
+	cfg = bed_leases_config(&l);
+	cfg.lease_ns = INT64_MAX;
+	cfg.renew_after_ns = 5 * SEC;
+	cfg.jitter_percent = 100;
+	assert_int_equal(tkw_leases_create(&l.k, &cfg), 0);
+	keep(&l, &a);
+	bed_pass(b, 5 * SEC);
+	assert_kept(&l, &a, 1, 0);
+	assert_true(a.expires_ns == INT64_MAX);
+	assert_int_equal(tkw_leases_release(l.k, a.id), 0);
+	lease_bed_close(&l);
+}
+BED_TEST(test_lease_of_all_time)
+
+/* --- the end ------------------------------------------------------------- */
+
+/* SPEC 8.4: "not yours" ends a lease, and no other. */
+static void test_lease_that_is_not_yours_ends(struct timer_bed *b)
+{
+	struct kept k[3] = { { .answer = 0 },
+			     { .answer = -ESTALE },
+			     { .answer = 0 } };
+	struct lease_bed l;
+
+	lease_bed_open(&l, b);
+	for (int i = 0; i < 3; i++)
+		keep(&l, &k[i]);
+	bed_pass(b, 10 * SEC);
+	assert_int_equal(l.calls, 1);
+	assert_kept(&l, &k[0], 1, 0);
+	assert_kept(&l, &k[1], 1, 1);
+	assert_kept(&l, &k[2], 1, 0);
+	assert_int_equal(k[1].why, -ESTALE);
+	assert_int_equal(k[1].renewing, 0);
+	assert_true(tkw_leases_count(l.k) == 2);
+	assert_int_equal(tkw_leases_release(l.k, k[1].id), -ENOENT);
+	bed_pass(b, 10 * SEC);
+	assert_int_equal(l.counts[1], 2);
+	assert_kept(&l, &k[1], 1, 1);
+	lease_bed_close(&l);
+	assert_int_equal(k[0].lost + k[2].lost, 0);
+}
+BED_TEST(test_lease_that_is_not_yours_ends)
+
+/* SPEC 8.4: errors are retried; that it is lost is told before it runs out, and
+ * not too early. */
+static void test_lease_is_retried_until_it_is_lost(struct timer_bed *b)
+{
+	struct kept k[2] = { { .answer = -ECONNREFUSED }, { .answer = 1 } };
+	struct lease_bed l;
+	int64_t begin_ns;
+
+	lease_bed_open(&l, b);
+	keep(&l, &k[0]);
+	keep(&l, &k[1]);
+	begin_ns = now_of(&l);
+	bed_pass(b, 10 * SEC);
+	for (unsigned i = 1; i <= 5; i++) {
+		assert_kept(&l, &k[0], i, 0);
+		bed_pass(b, 3 * SEC - 1);
+		assert_kept(&l, &k[0], i, 0);
+		bed_pass(b, 1);
+	}
+	assert_kept(&l, &k[0], 6, 0);
+	bed_pass(b, 2 * SEC - 1);
+	assert_kept(&l, &k[0], 6, 0);
+	assert_true(tkw_leases_count(l.k) == 2);
+	bed_pass(b, 1);
+	for (int i = 0; i < 2; i++) {
+		assert_kept(&l, &k[i], 6, 1);
+		assert_true(k[i].lost_ns == begin_ns + 27 * SEC);
+		assert_int_equal(k[i].why, -ETIMEDOUT);
+		assert_int_equal(k[i].renewing, 0);
+		assert_int_equal(tkw_leases_release(l.k, k[i].id), -ENOENT);
+	}
+	assert_true(tkw_leases_count(l.k) == 0);
+	assert_true(tkw_timer_pending(b->t) == 0);
+	bed_pass(b, 100 * SEC);
+	assert_kept(&l, &k[0], 6, 1);
+	lease_bed_close(&l);
+}
+BED_TEST(test_lease_is_retried_until_it_is_lost)
+
+/* SPEC 8.4: one that fails and then succeeds has all its time again. */
+static void test_lease_recovers_from_an_error(struct timer_bed *b)
+{
+	struct kept a = { .answer = -EIO };
+	struct lease_bed l;
+
+	lease_bed_open(&l, b);
+	keep(&l, &a);
+	bed_pass(b, 10 * SEC);
+	bed_pass(b, 3 * SEC);
+	assert_kept(&l, &a, 2, 0);
+	a.answer = 0;
+	bed_pass(b, 3 * SEC);
+	assert_kept(&l, &a, 3, 0);
+	bed_pass(b, 10 * SEC - 1);
+	assert_kept(&l, &a, 3, 0);
+	bed_pass(b, 1);
+	assert_kept(&l, &a, 4, 0);
+	assert_true(a.expires_ns == now_of(&l) + 20 * SEC);
+	lease_bed_close(&l);
+}
+BED_TEST(test_lease_recovers_from_an_error)
+
+/* SPEC 8.4: the times of the config, and nobody who is told. */
+static void test_lease_times_are_settable(struct timer_bed *b)
+{
+	struct kept a = { .answer = -EIO };
+	struct tkw_leases_config cfg;
+	struct lease_bed l;
+
+	lease_bed_init(&l, b);
+	cfg = bed_leases_config(&l);
+	cfg.size = 0;
+	cfg.renew_after_ns = 4 * SEC;
+	cfg.margin_ns = 25 * SEC;
+	cfg.retry_ns = 20 * TKW_MSEC;
+	cfg.on_lost = NULL;
+	assert_int_equal(tkw_leases_create(&l.k, &cfg), 0);
+	keep(&l, &a);
+	bed_pass(b, 4 * SEC - 1);
+	assert_kept(&l, &a, 0, 0);
+	bed_pass(b, 1);
+	assert_kept(&l, &a, 1, 0);
+	bed_pass(b, 20 * TKW_MSEC);
+	assert_kept(&l, &a, 2, 0);
+	bed_pass(b, SEC - 20 * TKW_MSEC - 1);
+	assert_true(tkw_leases_count(l.k) == 1);
+	bed_pass(b, 1);
+	assert_true(tkw_leases_count(l.k) == 0);
+	assert_int_equal(tkw_leases_release(l.k, a.id), -ENOENT);
+	lease_bed_close(&l);
+}
+BED_TEST(test_lease_times_are_settable)
+
+/* SPEC 8.4: of a timer that is late nobody claims that the lease was good. */
+static void test_lease_released_after_its_time(struct timer_bed *b)
+{
+	struct kept k[2] = { 0 };
+	struct lease_bed l;
+
+	lease_bed_open(&l, b);
+	keep(&l, &k[0]);
+	keep(&l, &k[1]);
+	/* No turn yet. */
+	bed_set_clock(b, now_of(&l) + 30 * SEC - 1);
+	assert_int_equal(tkw_leases_release(l.k, k[0].id), 0);
+	bed_set_clock(b, now_of(&l) + 1);
+	assert_int_equal(tkw_leases_release(l.k, k[1].id), -ETIMEDOUT);
+	assert_int_equal(tkw_leases_release(l.k, k[1].id), -ENOENT);
+	bed_pass(b, 100 * SEC);
+	assert_kept(&l, &k[0], 0, 0);
+	assert_kept(&l, &k[1], 0, 0);
+	lease_bed_close(&l);
+}
+BED_TEST(test_lease_released_after_its_time)
+
+/* SPEC 8.4: ids of what has ended, or never was, touch nothing. */
+static void test_lease_ids_go_stale(struct timer_bed *b)
+{
+	struct kept k[100] = { 0 };
+	uint64_t old[100];
+	struct lease_bed l;
+
+	lease_bed_open(&l, b);
+	assert_int_equal(tkw_leases_release(l.k, 0), -ENOENT);
+	assert_int_equal(tkw_leases_release(l.k, UINT64_MAX), -ENOENT);
+	for (int i = 0; i < 100; i++) {
+		keep(&l, &k[i]);
+		old[i] = k[i].id;
+		for (int j = 0; j < i; j++)
+			assert_true(old[j] != old[i]);
+	}
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(tkw_leases_release(l.k, old[i]), 0);
+		assert_int_equal(tkw_leases_release(l.k, old[i]), -ENOENT);
+	}
+	/* The free record behind an id one generation on is nobody's. */
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(
+			tkw_leases_release(l.k, old[i] + (UINT64_C(1) << 32)),
+			-ENOENT);
+	for (int i = 0; i < 100; i++)
+		keep(&l, &k[i]);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(tkw_leases_release(l.k, old[i]), -ENOENT);
+	for (uint64_t i = 0; i < 100000; i++)
+		tkw_leases_release(l.k, i * UINT64_C(0x9e3779b97f4a7c15) >> 8);
+	assert_true(tkw_leases_count(l.k) == 100);
+	bed_pass(b, 10 * SEC);
+	assert_int_equal(l.counts[0], 100);
+	lease_bed_close(&l);
+}
+BED_TEST(test_lease_ids_go_stale)
+
+/* --- stop ---------------------------------------------------------------- */
+
+/* SPEC 8.4: a stopped keeper keeps nothing, and tells nobody. */
+static void test_leases_stop_forgets_all(struct timer_bed *b)
+{
+	struct kept k[2] = { 0 };
+	struct lease_bed l;
+	uint64_t id = 7;
+
+	lease_bed_open(&l, b);
+	keep(&l, &k[0]);
+	keep(&l, &k[1]);
+	assert_int_equal(tkw_leases_stop(l.k), 0);
+	assert_true(tkw_leases_count(l.k) == 0);
+	assert_true(tkw_timer_pending(b->t) == 0);
+	assert_int_equal(tkw_leases_stop(l.k), 1);
+	assert_int_equal(tkw_leases_release(l.k, k[0].id), -ENOENT);
+	assert_int_equal(tkw_leases_add(l.k, k, now_of(&l), &id), -ESHUTDOWN);
+	assert_true(id == 7);
+	bed_pass(b, 100 * SEC);
+	assert_kept(&l, &k[0], 0, 0);
+	lease_bed_close(&l);
+}
+BED_TEST(test_leases_stop_forgets_all)
+
+/* SPEC 8.4: if the timer is stopped all are lost, and told so. */
+static void test_leases_are_lost_with_their_timer(struct timer_bed *b)
+{
+	struct kept k[40] = { 0 };
+	struct lease_bed l;
+	uint64_t id = 7;
+
+	lease_bed_open(&l, b);
+	for (int i = 0; i < 40; i++)
+		keep(&l, &k[i]);
+	bed_pass(b, 10 * SEC);
+	assert_int_equal(tkw_leases_release(l.k, k[3].id), 0);
+	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
+	for (int i = 0; i < 40; i++) {
+		assert_kept(&l, &k[i], 1, i != 3);
+		if (i != 3)
+			assert_int_equal(k[i].why, -ESHUTDOWN);
+		assert_int_equal(tkw_leases_release(l.k, k[i].id), -ENOENT);
+	}
+	assert_true(tkw_leases_count(l.k) == 0);
+	assert_int_equal(tkw_leases_add(l.k, k, now_of(&l), &id), -ESHUTDOWN);
+	assert_true(id == 7);
+	assert_int_equal(tkw_leases_stop(l.k), 0);
+	lease_bed_close(&l);
+}
+BED_TEST(test_leases_are_lost_with_their_timer)
+
+/* --- from inside --------------------------------------------------------- */
+
+static struct {
+	struct kept other; /* idle */
+	struct kept fresh[2];
+	int own;
+	int release;
+	int stop;
+	int destroy;
+	int add;
+	unsigned times;
+} inside;
+
+static void call_all(struct lease_bed *l, const struct tkw_lease *lease)
+{
+	struct kept *fresh = &inside.fresh[inside.times++];
+
+	inside.own = tkw_leases_release(l->k, lease->id);
+	inside.release = tkw_leases_release(l->k, inside.other.id);
+	inside.stop = tkw_leases_stop(l->k);
+	inside.destroy = tkw_leases_destroy(l->k);
+	inside.add = tkw_leases_add(l->k, fresh, now_of(l), &fresh->id);
+}
+
+/* SPEC 8.4: every call is legal in renew and on_lost; what would wait for
+ * itself says so. */
+static void test_lease_calls_from_inside(struct timer_bed *b)
+{
+	const int answers[] = { 0, -ESTALE };
+
+	for (int i = 0; i < 2; i++) {
+		struct kept a = { .answer = answers[i] };
+		struct lease_bed l;
+
+		memset(&inside, 0, sizeof(inside));
+		lease_bed_open(&l, b);
+		keep(&l, &a);
+		bed_pass(b, 5 * SEC);
+		keep(&l, &inside.other);
+		set_inside(&l, call_all);
+		bed_pass(b, 5 * SEC);
+		set_inside(&l, NULL);
+		/* In renew, and in on_lost. */
+		assert_int_equal(inside.times, 1 + i);
+		assert_int_equal(inside.own, -EDEADLK);
+		assert_int_equal(inside.release, i == 0 ? 0 : -ENOENT);
+		assert_int_equal(inside.stop, -EDEADLK);
+		assert_int_equal(inside.destroy, -EDEADLK);
+		assert_int_equal(inside.add, 0);
+		assert_kept(&l, &a, 1, (unsigned)i);
+		assert_true(tkw_leases_count(l.k) == 2);
+		bed_pass(b, 10 * SEC);
+		assert_kept(&l, &a, i == 0 ? 2 : 1, (unsigned)i);
+		assert_kept(&l, &inside.other, 0, 0);
+		assert_kept(&l, &inside.fresh[i], 1, 0);
+		lease_bed_close(&l);
+	}
+}
+BED_TEST(test_lease_calls_from_inside)
+
+/* --- bad input ----------------------------------------------------------- */
+
+/* A config, changed, is refused. */
+#define assert_refused(l, change)                                              \
+	do {                                                                   \
+		struct tkw_leases_config c = bed_leases_config(l);             \
+		struct tkw_leases *k_ = NULL;                                  \
+		change;                                                        \
+		assert_int_equal(tkw_leases_create(&k_, &c), -EINVAL);         \
+		assert_null(k_);                                               \
+	} while (0)
+
+/* SPEC 8.4: what is wrong is refused, and leaves no trace. */
+static void test_leases_refuse_bad_input(struct timer_bed *b)
+{
+	const struct tkw_exec nobody = { 0 };
+	struct kept a = { 0 };
+	struct lease_bed l;
+	struct tkw_leases_config good;
+	uint64_t id;
+
+	lease_bed_open(&l, b);
+	good = bed_leases_config(&l);
+	assert_int_equal(tkw_leases_create(NULL, &good), -EINVAL);
+	assert_int_equal(tkw_leases_create(&l.k, NULL), -EINVAL);
+	assert_refused(&l, c.size = sizeof(c) - 1);
+	assert_refused(&l, c.timer = NULL);
+	assert_refused(&l, c.renew = NULL);
+	assert_refused(&l, c.exec = &nobody);
+	assert_refused(&l, c.lease_ns = 0);
+	assert_refused(&l, c.lease_ns = -1);
+	assert_refused(&l, c.lease_ns = 1);
+	assert_refused(&l, c.renew_after_ns = -1);
+	assert_refused(&l, c.renew_after_ns = 27 * SEC);
+	assert_refused(&l, c.renew_after_ns = INT64_MAX);
+	assert_refused(&l, c.margin_ns = -1);
+	assert_refused(&l, c.margin_ns = 20 * SEC);
+	assert_refused(&l, c.margin_ns = INT64_MAX);
+	assert_refused(&l, c.retry_ns = -1);
+	assert_refused(&l, c.jitter_percent = -1);
+	assert_refused(&l, c.jitter_percent = 101);
+	assert_refused(&l, c.chunk = -1);
+	assert_refused(&l, c.chunk = 4097);
+
+	assert_int_equal(tkw_leases_add(NULL, &a, 0, &id), -EINVAL);
+	assert_int_equal(tkw_leases_add(l.k, &a, now_of(&l), NULL), -EINVAL);
+	assert_int_equal(tkw_leases_release(NULL, 1), -EINVAL);
+	assert_true(tkw_leases_count(NULL) == 0);
+	assert_int_equal(tkw_leases_stop(NULL), -EINVAL);
+	assert_int_equal(tkw_leases_destroy(NULL), -EINVAL);
+	assert_true(tkw_leases_count(l.k) == 0);
+	lease_bed_close(&l);
+}
+BED_TEST(test_leases_refuse_bad_input)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BED_TESTS(test_lease_is_renewed_after_a_third),
+		BED_TESTS(test_leases_go_in_batches),
+		BED_TESTS(test_lease_chunk_bounds_a_batch),
+		BED_TESTS(test_leases_of_a_tenth_go_together),
+		BED_TESTS(test_lease_counts_from_before_it_was_asked),
+		BED_TESTS(test_lease_jitter_spreads),
+		BED_TESTS(test_lease_of_all_time),
+		BED_TESTS(test_lease_that_is_not_yours_ends),
+		BED_TESTS(test_lease_is_retried_until_it_is_lost),
+		BED_TESTS(test_lease_recovers_from_an_error),
+		BED_TESTS(test_lease_times_are_settable),
+		BED_TESTS(test_lease_released_after_its_time),
+		BED_TESTS(test_lease_ids_go_stale),
+		BED_TESTS(test_leases_stop_forgets_all),
+		BED_TESTS(test_leases_are_lost_with_their_timer),
+		BED_TESTS(test_lease_calls_from_inside),
+		BED_TESTS(test_leases_refuse_bad_input),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

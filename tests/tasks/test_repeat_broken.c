@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_repeat_broken.c - SPEC 7.4, 7.5, and what 4.8 and 6.2 mean for a repeat:
+ * the timer is stopped, is full, or its executor does not take a round.
+ */
+#include "repeat_bed.h"
+
+#include <sched.h>
+
+/* --- what breaks a chain off -------------------------------------------- */
+
+/* SPEC 6.2 for a repeat: the timer is stopped: that is told once, and nothing
+ * begins any more. */
+static void test_repeat_timer_is_stopped(struct timer_bed *b)
+{
+	static struct book k, other;
+
+	start_repeat(&k, b);
+	open_repeat(&other, b);
+	pass_to(b, 60);
+	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
+	assert_int_equal(k.broken, 1);
+	assert_int_equal(k.err, -ESHUTDOWN);
+	assert_described(&k, "heartbeat, every 50 ms, stopped");
+	/* It was not started: there is nothing to tell. */
+	assert_int_equal(other.broken, 0);
+	assert_int_equal(tkw_repeat_start(k.r), -ESHUTDOWN);
+	assert_int_equal(tkw_repeat_restart(k.r), -ESHUTDOWN);
+	assert_int_equal(tkw_repeat_reset(k.r, MS(10)), 0);
+	assert_int_equal(tkw_repeat_stop(k.r), 1);
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 1);
+	assert_described(&k, "heartbeat, every 10 ms, stopped");
+	assert_int_equal(k.broken, 1);
+	assert_rounds(&k, 50);
+	close_repeat(&k);
+	close_repeat(&other);
+}
+BED_TEST(test_repeat_timer_is_stopped)
+
+static void *stop_timer(void *arg)
+{
+	struct timer_bed *b = arg;
+
+	must(tkw_timer_stop(b->t, NULL, NULL) == 0);
+	return NULL;
+}
+
+/* SPEC 6.2 for a repeat: while a round runs: told when it has ended, and before
+ * the stop returns. */
+static void test_repeat_timer_is_stopped_beside_a_round(struct timer_bed *b)
+{
+	struct passer p;
+	static struct book k;
+	pthread_t stopper;
+
+	start_repeat(&k, b);
+	pass_to_gate(&p, &k, 50);
+	must(pthread_create(&stopper, NULL, stop_timer, b) == 0);
+	while (!tkw_timer_is_stopped(b->t))
+		sched_yield();
+	/* It is left to the round, as if all were well. */
+	assert_int_equal(tkw_repeat_restart(k.r), 0);
+	pass_the_gate(&p);
+	must(pthread_join(stopper, NULL) == 0);
+	assert_int_equal(k.broken, 1);
+	assert_int_equal(k.err, -ESHUTDOWN);
+	assert_described(&k, "heartbeat, every 50 ms, stopped");
+	assert_rounds(&k, 50);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_timer_is_stopped_beside_a_round)
+
+static void call_in_visitor(const struct tkw_timeout_info *info, void *ctx)
+{
+	struct book *k = ctx;
+
+	(void)info;
+	must(tkw_repeat_run_once_now(k->r) == 1);
+	must(tkw_repeat_restart(k->r) == -ESHUTDOWN);
+	must(k->broken == 1);
+	must(tkw_repeat_restart(k->r) == -ESHUTDOWN);
+	must(tkw_repeat_start(k->r) == -ESHUTDOWN);
+}
+
+/* It breaks off in a restart, before the timer has handed the round over: that
+ * is told once, too. */
+static void test_repeat_restart_breaks_off(struct timer_bed *b)
+{
+	static struct book k;
+
+	start_repeat(&k, b);
+	assert_int_equal(tkw_timer_stop(b->t, call_in_visitor, &k), 0);
+	assert_int_equal(k.broken, 1);
+	assert_int_equal(k.err, -ESHUTDOWN);
+	assert_described(&k, "heartbeat, every 50 ms, stopped");
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_restart_breaks_off)
+
+static void destroy_in_visitor(const struct tkw_timeout_info *info, void *ctx)
+{
+	struct book *k = ctx;
+
+	(void)info;
+	must(tkw_repeat_free(k->r) == 0);
+	must(k->destroyed == 1);
+}
+
+/* SPEC 7.5: freed while the timer hands its round over: nothing is told after
+ * on_destroy. */
+static void test_repeat_is_freed_in_a_visitor(struct timer_bed *b)
+{
+	static struct book k;
+
+	start_repeat(&k, b);
+	assert_int_equal(tkw_timer_stop(b->t, destroy_in_visitor, &k), 0);
+	assert_int_equal(k.destroyed, 1);
+	assert_int_equal(k.broken, 0);
+}
+BED_TEST(test_repeat_is_freed_in_a_visitor)
+
+static void destroy_in_broken(struct book *k)
+{
+	must(tkw_repeat_destroy(k->r) == 0);
+	must(tkw_repeat_destroy(k->r) == 1);
+	must(k->destroyed == 0);
+}
+
+static void free_in_broken(struct book *k)
+{
+	must(tkw_repeat_free(k->r) == 0);
+	must(k->destroyed == 0);
+}
+
+/* SPEC 7.5: destroy and free inside of on_broken: told after that. */
+static void test_repeat_destroy_inside_of_on_broken(struct timer_bed *b)
+{
+	static struct book k;
+
+	start_repeat(&k, b);
+	k.in_broken = destroy_in_broken;
+	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
+	assert_int_equal(k.broken, 1);
+	assert_int_equal(k.destroyed, 1);
+	close_repeat(&k);
+
+	bed_reopen(b, NULL);
+	start_repeat(&k, b);
+	k.in_broken = destroy_in_broken;
+	k.in_destroy = free_it;
+	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
+	assert_null(k.r);
+	assert_int_equal(k.destroyed, 1);
+
+	bed_reopen(b, NULL);
+	start_repeat(&k, b);
+	k.in_broken = free_in_broken;
+	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
+	assert_int_equal(k.broken, 1);
+	assert_int_equal(k.destroyed, 1);
+}
+BED_TEST(test_repeat_destroy_inside_of_on_broken)
+
+/* --- at the limit ------------------------------------------------------- */
+
+/* The place of the round that runs is free. */
+static void take_the_place(struct book *k, struct tkw_repeat *r)
+{
+	const struct tkw_task task = bed_task(k->b, 1);
+
+	(void)r;
+	must(tkw_timer_schedule(k->b->t, &task, 3600 * TKW_SEC, NULL) == 0);
+}
+
+static void start_at_limit(struct book *k, struct timer_bed *b)
+{
+	const struct tkw_timer_config cfg = { .max_pending = 1 };
+
+	bed_set_clock(b, ZERO_NS);
+	bed_reopen(b, &cfg);
+	start_repeat(k, b);
+}
+
+/* Errors: at the limit of the timer a start is refused; what is pending is
+ * moved, though. */
+static void test_repeat_at_the_limit(struct timer_bed *b)
+{
+	static struct book k, other;
+
+	start_at_limit(&k, b);
+	assert_int_equal(tkw_repeat_restart(k.r), 0);
+	assert_int_equal(tkw_repeat_reset(k.r, MS(20)), 0);
+	open_repeat(&other, b);
+	assert_int_equal(tkw_repeat_start(other.r), -EAGAIN);
+	assert_int_equal(tkw_repeat_restart(other.r), -EAGAIN);
+	assert_described(&other, "heartbeat, every 50 ms, stopped");
+	assert_int_equal(other.broken, 0);
+	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	assert_int_equal(tkw_repeat_start(other.r), 0);
+	assert_int_equal(tkw_repeat_start(k.r), -EAGAIN);
+	assert_int_equal(tkw_repeat_free(other.r), 0);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	assert_int_equal(k.broken, 0);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_at_the_limit)
+
+/* A round finds its place taken: that is told, and it may be started again.
+ * (Under a thread there is no place for the bed's markers.) */
+static void test_repeat_breaks_off_at_the_limit(struct timer_bed *b)
+{
+	static struct book k;
+
+	start_at_limit(&k, b);
+	k.in_round = take_the_place;
+	bed_pass(b, MS(50));
+	assert_rounds(&k, 50);
+	assert_int_equal(k.broken, 1);
+	assert_int_equal(k.err, -EAGAIN);
+	assert_described(&k, "heartbeat, every 50 ms, stopped");
+	assert_int_equal(tkw_repeat_start(k.r), -EAGAIN);
+	assert_int_equal(k.broken, 1);
+	/* That one goes. */
+	bed_pass(b, 3600 * TKW_SEC);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	/* In a round of one's own, too, which was made all the same. */
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_int_equal(k.rounds, 2);
+	assert_int_equal(k.broken, 2);
+	assert_int_equal(k.err, -EAGAIN);
+	bed_pass(b, 3600 * TKW_SEC);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_breaks_off_at_the_limit)
+
+/* --- an executor that refuses ------------------------------------------- */
+
+static struct {
+	struct tkw_job job;
+	bool keep; /* the next one, to be abandoned */
+	int refuse;
+} picky;
+
+static int pick(void *ctx, const struct tkw_job *job)
+{
+	(void)ctx;
+	if (picky.refuse > 0) {
+		picky.refuse--;
+		return -EAGAIN;
+	}
+	if (picky.keep)
+		picky.job = *job;
+	else
+		job->run(job);
+	return 0;
+}
+
+static void start_picky(struct book *k, struct timer_bed *b, int refusal)
+{
+	static const struct tkw_exec exec = { .submit = pick };
+	const struct tkw_timer_config cfg = { .exec = &exec,
+					      .refusal = refusal };
+
+	memset(&picky, 0, sizeof(picky));
+	bed_set_clock(b, ZERO_NS);
+	bed_reopen(b, &cfg);
+	start_repeat(k, b);
+}
+
+/* As bed_pass(), which counts on tasks that the worker runs. */
+static void pass_picky(struct timer_bed *b, int64_t ms)
+{
+	bed_pass(b, MS(ms));
+	bed_pass(b, 0);
+}
+
+/* SPEC 4.8: the executor drops a round: -ECANCELED, and it is stopped. */
+static void test_repeat_round_is_dropped(struct timer_bed *b)
+{
+	static struct book k;
+
+	start_picky(&k, b, TKW_REFUSED_DROP);
+	pass_picky(b, 50);
+	assert_rounds(&k, 50);
+	picky.refuse = 1;
+	pass_picky(b, 50);
+	assert_no_round(&k);
+	assert_int_equal(k.broken, 1);
+	assert_int_equal(k.err, -ECANCELED);
+	assert_described(&k, "heartbeat, every 50 ms, stopped");
+	assert_chains(&k, 0);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	pass_picky(b, 50);
+	assert_rounds(&k, 150);
+	/* Taken, and given up later. */
+	picky.keep = true;
+	pass_picky(b, 50);
+	assert_no_round(&k);
+	assert_chains(&k, 1);
+	picky.job.abandon(&picky.job);
+	assert_int_equal(k.broken, 2);
+	assert_int_equal(k.err, -ECANCELED);
+	assert_chains(&k, 0);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_round_is_dropped)
+
+static void start_in_broken(struct book *k)
+{
+	char buf[64];
+
+	must(tkw_repeat_describe(k->r, buf, sizeof(buf)) > 0);
+	must(strcmp(buf, "heartbeat, every 50 ms, stopped") == 0);
+	k->said[0] = k->broken % 2 ? tkw_repeat_start(k->r)
+				   : tkw_repeat_restart(k->r);
+}
+
+/* SPEC 7.4: started again in on_broken: one chain. */
+static void test_repeat_starts_again_in_on_broken(struct timer_bed *b)
+{
+	static struct book k;
+
+	start_picky(&k, b, TKW_REFUSED_DROP);
+	k.in_broken = start_in_broken;
+	picky.refuse = 2;
+	pass_picky(b, 50);
+	assert_int_equal(k.broken, 1);
+	assert_int_equal(k.said[0], 0);
+	assert_chains(&k, 1);
+	pass_picky(b, 50);
+	assert_int_equal(k.broken, 2);
+	assert_int_equal(k.said[0], 0);
+	assert_chains(&k, 1);
+	pass_picky(b, 50);
+	pass_picky(b, 50);
+	assert_rounds(&k, 150, 200);
+	/* That cannot be: the timer is stopped. It is not told once more. */
+	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
+	assert_int_equal(k.broken, 3);
+	assert_int_equal(k.said[0], -ESHUTDOWN);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_starts_again_in_on_broken)
+
+/* SPEC 4.8: what is refused and not dropped is no break. */
+static void test_repeat_round_is_refused(struct timer_bed *b)
+{
+	static struct book k;
+
+	start_picky(&k, b, TKW_REFUSED_RETRY);
+	picky.refuse = 2;
+	pass_picky(b, 50);
+	pass_picky(b, 1);
+	pass_picky(b, 1);
+	assert_int_equal(k.rounds, 1);
+	assert_int_equal(k.broken, 0);
+	assert_chains(&k, 1);
+	close_repeat(&k);
+	start_picky(&k, b, TKW_REFUSED_INLINE);
+	picky.refuse = 1;
+	pass_picky(b, 50);
+	assert_rounds(&k, 50);
+	assert_int_equal(k.broken, 0);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_round_is_refused)
+
+/* SPEC 7.3, 7.4: a round that waits in the executor's queue is pending: it can
+ * be moved, stopped and made now, and its job comes to nothing. */
+static void test_repeat_round_waits_in_a_queue(struct timer_bed *b)
+{
+	static struct book k;
+	struct tkw_job job;
+
+	start_picky(&k, b, TKW_REFUSED_DROP);
+	picky.keep = true;
+	pass_picky(b, 50);
+	job = picky.job;
+	assert_int_equal(tkw_repeat_restart(k.r), 0);
+	job.run(&job);
+	assert_no_round(&k);
+	assert_chains(&k, 1);
+	pass_picky(b, 50);
+	job = picky.job;
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_rounds(&k, 100);
+	job.run(&job);
+	assert_no_round(&k);
+	assert_chains(&k, 1);
+	pass_picky(b, 50);
+	job = picky.job;
+	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	job.run(&job);
+	assert_no_round(&k);
+	assert_chains(&k, 0);
+	assert_int_equal(k.broken, 0);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_round_waits_in_a_queue)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BED_TESTS(test_repeat_timer_is_stopped),
+		BED_TESTS(test_repeat_timer_is_stopped_beside_a_round),
+		BED_TESTS(test_repeat_restart_breaks_off),
+		BED_TESTS(test_repeat_is_freed_in_a_visitor),
+		BED_TESTS(test_repeat_destroy_inside_of_on_broken),
+		BED_TESTS(test_repeat_at_the_limit),
+		BED_TEST_UNDER(test_repeat_breaks_off_at_the_limit, manual),
+		BED_TEST_UNDER(test_repeat_round_is_dropped, manual),
+		BED_TEST_UNDER(test_repeat_starts_again_in_on_broken, manual),
+		BED_TEST_UNDER(test_repeat_round_is_refused, manual),
+		BED_TEST_UNDER(test_repeat_round_waits_in_a_queue, manual),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

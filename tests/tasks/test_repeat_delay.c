@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_repeat_delay.c - SPEC 7.1, 7.2: how long it is from a round to the next:
+ * the hook that is asked, the spread, and from where an interval counts.
+ */
+#include "repeat_bed.h"
+
+/* --- the delay ---------------------------------------------------------- */
+
+static int64_t add_10_ms_more(void *arg, int64_t interval_ns)
+{
+	struct book *k = arg;
+
+	must(!k->inside);
+	return interval_ns + MS(10) * k->asked++;
+}
+
+/* SPEC 7.2: JRaft's own test: the hook is asked before each round. */
+static void test_repeat_asks_for_each_delay(struct timer_bed *b)
+{
+	struct tkw_repeat_config cfg;
+	static struct book k;
+
+	open_book(&k, b);
+	cfg = config_of(&k);
+	cfg.adjust = add_10_ms_more;
+	make_repeat(&k, &cfg);
+	assert_int_equal(k.asked, 0);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	assert_int_equal(k.asked, 1);
+	pass_to(b, 400);
+	assert_rounds(&k, 50, 110, 180, 260, 350);
+	assert_int_equal(k.asked, 6);
+	/* And by the other calls: with the interval that holds by then. */
+	assert_int_equal(tkw_repeat_restart(k.r), 0);
+	pass_to(b, 510);
+	assert_rounds(&k, 510);
+	assert_int_equal(k.asked, 8);
+	assert_int_equal(tkw_repeat_reset(k.r, MS(10)), 0);
+	pass_to(b, 600);
+	assert_rounds(&k, 600);
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_int_equal(k.asked, 11);
+	assert_chains(&k, 1);
+	pass_to(b, 710);
+	assert_rounds(&k, 600, 710);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_asks_for_each_delay)
+
+static int64_t odd_delays(void *arg, int64_t interval_ns)
+{
+	static const int64_t delays[] = { -1, INT64_MIN, 0, MS(30), INT64_MAX };
+	struct book *k = arg;
+
+	(void)interval_ns;
+	return delays[k->asked++ % 5];
+}
+
+/* SPEC 7.2: a negative delay counts as 0, the longest is never. */
+static void test_repeat_takes_any_delay(struct timer_bed *b)
+{
+	struct tkw_repeat_config cfg;
+	static struct book k;
+	int mode;
+
+	for (mode = 0; mode <= TKW_REPEAT_RATE_DELAY; mode++) {
+		open_book(&k, b);
+		bed_reopen(b, NULL);
+		cfg = config_of(&k);
+		cfg.adjust = odd_delays;
+		cfg.mode = mode;
+		make_repeat(&k, &cfg);
+		assert_int_equal(tkw_repeat_start(k.r), 0);
+		bed_pass(b, 0);
+		assert_rounds(&k, 0, 0, 0);
+		pass_to(b, 30);
+		assert_rounds(&k, 30);
+		bed_pass(b, 1000000 * TKW_SEC);
+		assert_no_round(&k);
+		assert_chains(&k, 1);
+		close_repeat(&k);
+	}
+}
+BED_TEST(test_repeat_takes_any_delay)
+
+static int64_t none_after_one(void *arg, int64_t interval_ns)
+{
+	struct book *k = arg;
+
+	return k->asked++ == 1 ? 0 : interval_ns;
+}
+
+/* SPEC 7.1, 7.2: with no delay at all there is no beat to be kept: the next
+ * round comes at once, in each mode, also when the last one was late. */
+static void test_repeat_late_and_without_a_delay(struct timer_bed *b)
+{
+	struct tkw_repeat_config cfg;
+	static struct book k;
+	int mode;
+
+	for (mode = 0; mode <= TKW_REPEAT_RATE_DELAY; mode++) {
+		open_book(&k, b);
+		bed_reopen(b, NULL);
+		cfg = config_of(&k);
+		cfg.adjust = none_after_one;
+		cfg.mode = mode;
+		make_repeat(&k, &cfg);
+		assert_int_equal(tkw_repeat_start(k.r), 0);
+		bed_pass(b, MS(70));
+		assert_rounds(&k, 70, 70);
+		assert_chains(&k, 1);
+		close_repeat(&k);
+	}
+}
+BED_TEST(test_repeat_late_and_without_a_delay)
+
+/* The longest interval never comes; with a spread it does not wrap around. */
+static void test_repeat_has_a_longest_interval(struct timer_bed *b)
+{
+	struct tkw_repeat_config cfg;
+	static struct book k;
+
+	open_book(&k, b);
+	cfg = config_of(&k);
+	cfg.interval_ns = INT64_MAX;
+	cfg.spread_ns = INT64_MAX;
+	make_repeat(&k, &cfg);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	bed_pass(b, 1000000 * TKW_SEC);
+	assert_no_round(&k);
+	assert_chains(&k, 1);
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_int_equal(k.rounds, 1);
+	assert_chains(&k, 1);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_has_a_longest_interval)
+
+/* So many delays of a repeat with a spread of 20 ms on 50 ms. */
+static void spread_delays(struct timer_bed *b, uint64_t seed, unsigned count,
+			  int64_t *delays_ns)
+{
+	struct tkw_repeat_config cfg;
+	static struct book k;
+	int64_t last_ns = 0;
+	unsigned i;
+
+	open_book(&k, b);
+	bed_reopen(b, NULL);
+	cfg = config_of(&k);
+	cfg.spread_ns = MS(20);
+	cfg.seed = seed;
+	make_repeat(&k, &cfg);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	while (k.rounds < count) {
+		bed_pass(b, MS(1));
+		assert_chains(&k, 1);
+	}
+	for (i = 0; i < count; i++) {
+		delays_ns[i] = k.at_ns[i] - last_ns;
+		last_ns = k.at_ns[i];
+	}
+	close_repeat(&k);
+}
+
+/* SPEC 7.2: random election timeouts, evenly in [t, t + max): in bounds, the
+ * same for the same seed, and not all equal. (A deadline inside of a tick comes
+ * at its end, so that the last tick of the bounds counts too.) */
+static void test_repeat_spreads_its_delays(struct timer_bed *b)
+{
+	enum {
+		COUNT = 40
+	};
+	int64_t delays_ns[COUNT], again_ns[COUNT];
+	unsigned others = 0, low = 0, i;
+
+	spread_delays(b, 4711, COUNT, delays_ns);
+	for (i = 0; i < COUNT; i++) {
+		assert_in_range(delays_ns[i], MS(50), MS(70));
+		low += delays_ns[i] < MS(60);
+	}
+	assert_in_range(low, 1, COUNT - 1);
+	spread_delays(b, 4711, COUNT, again_ns);
+	assert_memory_equal(delays_ns, again_ns, sizeof(delays_ns));
+	spread_delays(b, 4712, COUNT, again_ns);
+	for (i = 0; i < COUNT; i++)
+		others += delays_ns[i] != again_ns[i];
+	assert_true(others > 0);
+	/* Without a seed: any. */
+	spread_delays(b, 0, 4, again_ns);
+	for (i = 0; i < 4; i++)
+		assert_in_range(again_ns[i], MS(50), MS(70));
+}
+BED_TEST(test_repeat_spreads_its_delays)
+
+/* SPEC 7.2: exact to the nanosecond: a spread of one adds nothing. */
+static void test_repeat_spread_of_one_is_none(struct timer_bed *b)
+{
+	struct tkw_repeat_config cfg;
+	static struct book k;
+
+	open_book(&k, b);
+	cfg = config_of(&k);
+	cfg.spread_ns = 1;
+	make_repeat(&k, &cfg);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	pass_to(b, 150);
+	assert_rounds(&k, 50, 100, 150);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_spread_of_one_is_none)
+
+/* --- from where an interval counts -------------------------------------- */
+
+static void take_longer_once(struct book *k, struct tkw_repeat *r)
+{
+	(void)r;
+	/* The second of them took long. */
+	if (k->rounds == 2)
+		bed_set_clock(k->b, ZERO_NS + MS(275));
+}
+
+static void start_mode(struct book *k, struct timer_bed *b, int mode)
+{
+	struct tkw_repeat_config cfg;
+
+	open_book(k, b);
+	cfg = config_of(k);
+	cfg.mode = mode;
+	make_repeat(k, &cfg);
+	assert_int_equal(tkw_repeat_start(k->r), 0);
+}
+
+/* The eighth round ends with the next beat. */
+static void take_50_ms_once(struct book *k, struct tkw_repeat *r)
+{
+	(void)r;
+	if (k->rounds == 8)
+		bed_set_clock(k->b, ZERO_NS + MS(450));
+}
+
+/* SPEC 7.1: fixed delay: from the end of a round, however long it took. */
+static void test_repeat_delay_counts_from_the_end(struct timer_bed *b)
+{
+	static struct book k;
+
+	start_mode(&k, b, TKW_REPEAT_FIXED_DELAY);
+	k.long_ns = MS(7);
+	pass_to(b, 200);
+	assert_rounds(&k, 50, 107, 164);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_delay_counts_from_the_end)
+
+/* SPEC 7.1: fixed rate: from the deadline, in each mode the same as long as no
+ * round is missed, also when the worker comes late. */
+static void test_repeat_rate_counts_from_the_deadline(struct timer_bed *b)
+{
+	static struct book k;
+	int mode;
+
+	for (mode = 1; mode <= TKW_REPEAT_RATE_DELAY; mode++) {
+		bed_set_clock(b, ZERO_NS);
+		bed_reopen(b, NULL);
+		start_mode(&k, b, mode);
+		k.long_ns = MS(7);
+		pass_to(b, 200);
+		assert_rounds(&k, 50, 100, 150, 200);
+		k.long_ns = 0;
+		bed_pass(b, ZERO_NS + MS(260) - tkw_timer_now(b->t));
+		assert_rounds(&k, 260);
+		pass_to(b, 350);
+		assert_rounds(&k, 300, 350);
+		/* A round that ends with the next beat has missed none. */
+		k.in_round = take_50_ms_once;
+		pass_to(b, 400);
+		assert_rounds(&k, 400, 450);
+		pass_to(b, 500);
+		assert_rounds(&k, 500);
+		close_repeat(&k);
+	}
+}
+BED_TEST(test_repeat_rate_counts_from_the_deadline)
+
+/* SPEC 7.1: missed rounds: made up for, one after the other. */
+static void test_repeat_rate_burst(struct timer_bed *b)
+{
+	static struct book k;
+
+	start_mode(&k, b, TKW_REPEAT_RATE_BURST);
+	k.in_round = take_longer_once;
+	pass_to(b, 350);
+	/* The beats 150, 200, 250 at once when that is over. */
+	assert_rounds(&k, 50, 100, 275, 275, 275, 300, 350);
+	/* The machine slept over 400, 450, 500, 550. */
+	bed_pass(b, MS(220));
+	assert_rounds(&k, 570, 570, 570, 570);
+	assert_chains(&k, 1);
+	pass_to(b, 650);
+	assert_rounds(&k, 600, 650);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_rate_burst)
+
+/* SPEC 7.1: missed rounds: left out, and the beat is kept. */
+static void test_repeat_rate_skip(struct timer_bed *b)
+{
+	static struct book k;
+
+	start_mode(&k, b, TKW_REPEAT_RATE_SKIP);
+	k.in_round = take_longer_once;
+	pass_to(b, 350);
+	assert_rounds(&k, 50, 100, 300, 350);
+	/* The one of 400 is late; 450, 500, 550 are left out. */
+	bed_pass(b, MS(220));
+	assert_rounds(&k, 570);
+	assert_chains(&k, 1);
+	pass_to(b, 650);
+	assert_rounds(&k, 600, 650);
+	/* A beat that is due in this moment is not a missed one. */
+	bed_pass(b, MS(200));
+	assert_rounds(&k, 850, 850);
+	pass_to(b, 900);
+	assert_rounds(&k, 900);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_rate_skip)
+
+/* SPEC 7.1: missed rounds: left out, and a new beat begins. */
+static void test_repeat_rate_delay(struct timer_bed *b)
+{
+	static struct book k;
+
+	start_mode(&k, b, TKW_REPEAT_RATE_DELAY);
+	k.in_round = take_longer_once;
+	pass_to(b, 400);
+	assert_rounds(&k, 50, 100, 325, 375);
+	bed_pass(b, MS(180));
+	assert_rounds(&k, 580);
+	assert_chains(&k, 1);
+	pass_to(b, 680);
+	assert_rounds(&k, 630, 680);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_rate_delay)
+
+/* SPEC 7.3: what makes a full interval begin makes a new beat begin. */
+static void test_repeat_rate_begins_anew(struct timer_bed *b)
+{
+	static struct book k;
+
+	start_mode(&k, b, TKW_REPEAT_RATE_BURST);
+	pass_to(b, 60);
+	assert_rounds(&k, 50);
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_rounds(&k, 60);
+	pass_to(b, 170);
+	assert_rounds(&k, 110, 160);
+	assert_int_equal(tkw_repeat_restart(k.r), 0);
+	pass_to(b, 280);
+	assert_rounds(&k, 220, 270);
+	assert_int_equal(tkw_repeat_reset(k.r, MS(20)), 0);
+	pass_to(b, 325);
+	assert_rounds(&k, 300, 320);
+	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	pass_to(b, 1000);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	pass_to(b, 1050);
+	assert_rounds(&k, 1020, 1040);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_rate_begins_anew)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BED_TESTS(test_repeat_asks_for_each_delay),
+		BED_TESTS(test_repeat_takes_any_delay),
+		BED_TESTS(test_repeat_late_and_without_a_delay),
+		BED_TESTS(test_repeat_has_a_longest_interval),
+		BED_TESTS(test_repeat_spreads_its_delays),
+		BED_TESTS(test_repeat_spread_of_one_is_none),
+		BED_TESTS(test_repeat_delay_counts_from_the_end),
+		BED_TESTS(test_repeat_rate_counts_from_the_deadline),
+		BED_TESTS(test_repeat_rate_burst),
+		BED_TESTS(test_repeat_rate_skip),
+		BED_TESTS(test_repeat_rate_delay),
+		BED_TESTS(test_repeat_rate_begins_anew),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

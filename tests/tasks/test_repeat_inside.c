@@ -1,0 +1,631 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_repeat_inside.c - SPEC 7.3 ... 7.5: every call from inside of the
+ * callbacks of a repeat, or while one of them runs on another thread. There is
+ * one chain, or none.
+ */
+#include "repeat_bed.h"
+
+/* --- inside of a round -------------------------------------------------- */
+
+/* Make the rounds of a second do something, on a repeat that is started. */
+static void act_in_rounds(struct book *k, struct timer_bed *b,
+			  void (*in_round)(struct book *k,
+					   struct tkw_repeat *r))
+{
+	bed_set_clock(b, ZERO_NS);
+	bed_reopen(b, NULL);
+	start_repeat(k, b);
+	k->in_round = in_round;
+}
+
+/* A chain of rounds, from one at 50 ms on, of so many ms each: there is no
+ * second one. */
+static void assert_one_chain(struct book *k, int64_t every_ms)
+{
+	unsigned i;
+
+	pass_to(k->b, 1000);
+	assert_chains(k, 1);
+	assert_int_equal(k->rounds, 1 + 950 / every_ms);
+	for (i = 0; i < k->rounds; i++)
+		assert_int_equal(k->at_ns[i], MS(50 + every_ms * i));
+	assert_int_equal(k->broken, 0);
+	close_repeat(k);
+}
+
+/* In a few rounds: if chains came of it, they would double in each. */
+static void reset_inside(struct book *k, struct tkw_repeat *r)
+{
+	if (k->rounds <= 4)
+		must(tkw_repeat_reset(r, MS(30)) == 0);
+}
+
+static void restart_inside(struct book *k, struct tkw_repeat *r)
+{
+	(void)k;
+	must(tkw_repeat_restart(r) == 0);
+}
+
+static void stop_start_inside(struct book *k, struct tkw_repeat *r)
+{
+	(void)k;
+	must(tkw_repeat_stop(r) == 0);
+	must(tkw_repeat_start(r) == 0);
+}
+
+static void start_inside(struct book *k, struct tkw_repeat *r)
+{
+	(void)k;
+	must(tkw_repeat_start(r) == 1);
+}
+
+static void run_once_inside(struct book *k, struct tkw_repeat *r)
+{
+	(void)k;
+	must(tkw_repeat_run_once_now(r) == 1);
+}
+
+static void call_all_inside(struct book *k, struct tkw_repeat *r)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		restart_inside(k, r);
+		stop_start_inside(k, r);
+		reset_inside(k, r);
+		run_once_inside(k, r);
+		must(tkw_repeat_stop(r) == 0);
+		must(tkw_repeat_stop(r) == 1);
+		must(tkw_repeat_run_once_now(r) == 1);
+		restart_inside(k, r);
+		start_inside(k, r);
+	}
+}
+
+/* SPEC 7.4: reset inside: JRaft makes two chains of it. */
+static void test_repeat_reset_inside_makes_no_second_chain(struct timer_bed *b)
+{
+	static struct book k;
+
+	act_in_rounds(&k, b, reset_inside);
+	assert_one_chain(&k, 30);
+}
+BED_TEST(test_repeat_reset_inside_makes_no_second_chain)
+
+/* SPEC 7.4: restart inside: JRaft makes two chains of it. */
+static void
+test_repeat_restart_inside_makes_no_second_chain(struct timer_bed *b)
+{
+	static struct book k;
+
+	act_in_rounds(&k, b, restart_inside);
+	assert_one_chain(&k, 50);
+}
+BED_TEST(test_repeat_restart_inside_makes_no_second_chain)
+
+/* SPEC 7.4: stop and start inside: JRaft makes two chains of it. */
+static void
+test_repeat_stop_start_inside_makes_no_second_chain(struct timer_bed *b)
+{
+	static struct book k;
+
+	act_in_rounds(&k, b, stop_start_inside);
+	assert_one_chain(&k, 50);
+}
+BED_TEST(test_repeat_stop_start_inside_makes_no_second_chain)
+
+/* SPEC 7.3, 7.4: nothing to start, nothing to run; and all of it together. */
+static void test_repeat_other_calls_inside(struct timer_bed *b)
+{
+	static struct book k;
+
+	act_in_rounds(&k, b, start_inside);
+	assert_one_chain(&k, 50);
+	act_in_rounds(&k, b, run_once_inside);
+	assert_one_chain(&k, 50);
+	act_in_rounds(&k, b, call_all_inside);
+	assert_one_chain(&k, 30);
+}
+BED_TEST(test_repeat_other_calls_inside)
+
+/* SPEC 7.1: what is called inside counts from the end of a long round. */
+static void test_repeat_calls_inside_count_from_the_end(struct timer_bed *b)
+{
+	static struct book k;
+
+	act_in_rounds(&k, b, restart_inside);
+	k.long_ns = MS(20);
+	pass_to(b, 150);
+	assert_rounds(&k, 50, 120);
+	assert_chains(&k, 1);
+	close_repeat(&k);
+	act_in_rounds(&k, b, reset_inside);
+	k.long_ns = MS(20);
+	pass_to(b, 130);
+	assert_rounds(&k, 50, 100);
+	assert_chains(&k, 1);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_calls_inside_count_from_the_end)
+
+/* SPEC 7.1, 7.3: at a fixed rate stop and start inside keep the beat: the chain
+ * goes on; restart begins a new one. */
+static void test_repeat_rate_inside(struct timer_bed *b)
+{
+	struct tkw_repeat_config cfg;
+	static struct book k;
+
+	open_book(&k, b);
+	cfg = config_of(&k);
+	cfg.mode = TKW_REPEAT_RATE_SKIP;
+	make_repeat(&k, &cfg);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	k.in_round = stop_start_inside;
+	k.long_ns = MS(10);
+	pass_to(b, 155);
+	assert_rounds(&k, 50, 100, 150);
+	k.in_round = restart_inside;
+	pass_to(b, 330);
+	assert_rounds(&k, 200, 260, 320);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_rate_inside)
+
+static void stop_inside(struct book *k, struct tkw_repeat *r)
+{
+	if (k->rounds % 2 == 0)
+		must(tkw_repeat_stop(r) == 0);
+}
+
+/* SPEC 7.3: a round that stops is the last. */
+static void test_repeat_stop_inside(struct timer_bed *b)
+{
+	static struct book k;
+
+	act_in_rounds(&k, b, stop_inside);
+	pass_to(b, 500);
+	assert_rounds(&k, 50, 100);
+	assert_chains(&k, 0);
+	assert_int_equal(tkw_repeat_stop(k.r), 1);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	pass_to(b, 900);
+	assert_rounds(&k, 550, 600);
+	assert_chains(&k, 0);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_stop_inside)
+
+static void destroy_inside(struct book *k, struct tkw_repeat *r)
+{
+	must(tkw_repeat_destroy(r) == 0);
+	must(tkw_repeat_destroy(r) == 1);
+	must(tkw_repeat_start(r) == -ESHUTDOWN);
+	must(tkw_repeat_stop(r) == -ESHUTDOWN);
+	must(tkw_repeat_restart(r) == -ESHUTDOWN);
+	must(tkw_repeat_reset(r, 1) == -ESHUTDOWN);
+	must(tkw_repeat_run_once_now(r) == -ESHUTDOWN);
+	/* It is told when the round has ended. */
+	must(k->destroyed == 0);
+}
+
+/* SPEC 7.5: destroy is legal inside; on_destroy is called after the round, and
+ * by the second destroy not again. */
+static void test_repeat_destroy_inside(struct timer_bed *b)
+{
+	static struct book k;
+
+	act_in_rounds(&k, b, destroy_inside);
+	pass_to(b, 300);
+	assert_rounds(&k, 50);
+	assert_int_equal(k.destroyed, 1);
+	assert_chains(&k, 0);
+	assert_int_equal(tkw_repeat_destroy(k.r), 1);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_destroy_inside)
+
+static void stop_and_destroy_inside(struct book *k, struct tkw_repeat *r)
+{
+	(void)k;
+	must(tkw_repeat_stop(r) == 0);
+	must(tkw_repeat_destroy(r) == 0);
+}
+
+/* SPEC 7.5: also when it was stopped first, which JRaft tells twice: at once,
+ * and at the end of the round. */
+static void test_repeat_stop_and_destroy_inside(struct timer_bed *b)
+{
+	static struct book k;
+
+	act_in_rounds(&k, b, stop_and_destroy_inside);
+	pass_to(b, 300);
+	assert_rounds(&k, 50);
+	assert_int_equal(k.destroyed, 1);
+	assert_int_equal(k.early, 0);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_stop_and_destroy_inside)
+
+static void free_inside(struct book *k, struct tkw_repeat *r)
+{
+	must(tkw_repeat_free(r) == 0);
+	must(k->destroyed == 0);
+}
+
+/* SPEC 7.5: so is free: the memory goes when the round has ended. */
+static void test_repeat_free_inside(struct timer_bed *b)
+{
+	static struct book k;
+
+	act_in_rounds(&k, b, free_inside);
+	pass_to(b, 300);
+	assert_rounds(&k, 50);
+	assert_int_equal(k.destroyed, 1);
+	assert_chains(&k, 0);
+	/* After a destroy inside of the same round, too. */
+	act_in_rounds(&k, b, destroy_inside);
+	pass_to(b, 300);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_free_inside)
+
+/* SPEC 7.3, 7.4: the same in a round on the caller of run_once_now. */
+static void test_repeat_calls_inside_of_run_once_now(struct timer_bed *b)
+{
+	static struct book k;
+
+	act_in_rounds(&k, b, call_all_inside);
+	pass_to(b, 10);
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_chains(&k, 1);
+	pass_to(b, 75);
+	assert_rounds(&k, 10, 40, 70);
+	k.in_round = stop_inside;
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_rounds(&k, 75);
+	assert_chains(&k, 0);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	k.in_round = destroy_inside;
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_int_equal(k.destroyed, 1);
+	assert_rounds(&k, 75);
+	close_repeat(&k);
+	act_in_rounds(&k, b, free_inside);
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_int_equal(k.destroyed, 1);
+	assert_chains(&k, 0);
+}
+BED_TEST(test_repeat_calls_inside_of_run_once_now)
+
+/* --- inside of on_destroy ----------------------------------------------- */
+
+static void call_dead(struct book *k)
+{
+	must(tkw_repeat_destroy(k->r) == 1);
+	must(tkw_repeat_start(k->r) == -ESHUTDOWN);
+	must(tkw_repeat_run_once_now(k->r) == -ESHUTDOWN);
+	must(tkw_repeat_describe(k->r, NULL, 0) > 0);
+}
+
+static void destroy_and_no_more(struct book *k, struct tkw_repeat *r)
+{
+	(void)k;
+	must(tkw_repeat_destroy(r) == 0);
+}
+
+/* SPEC 7.5: in on_destroy it may be freed, wherever that is called. */
+static void test_repeat_is_freed_in_on_destroy(struct timer_bed *b)
+{
+	static struct book k;
+
+	start_repeat(&k, b);
+	k.in_destroy = free_it;
+	assert_int_equal(tkw_repeat_destroy(k.r), 0);
+	assert_int_equal(k.destroyed, 1);
+	assert_null(k.r);
+	assert_chains(&k, 0);
+
+	act_in_rounds(&k, b, destroy_and_no_more);
+	k.in_destroy = free_it;
+	pass_to(b, 100);
+	assert_int_equal(k.destroyed, 1);
+	assert_null(k.r);
+
+	act_in_rounds(&k, b, destroy_and_no_more);
+	k.in_destroy = free_it;
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_int_equal(k.destroyed, 1);
+	assert_null(k.r);
+
+	start_repeat(&k, b);
+	k.in_destroy = call_dead;
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_is_freed_in_on_destroy)
+
+/* --- while a round runs on another thread ------------------------------- */
+
+/* SPEC 7.3: a stop does not wait, and the round is the last. */
+static void test_repeat_stop_beside_a_round(struct timer_bed *b)
+{
+	struct passer p;
+	static struct book k;
+
+	start_repeat(&k, b);
+	pass_to_gate(&p, &k, 50);
+	assert_described(&k, "heartbeat, every 50 ms, running, invoking");
+	assert_int_equal(tkw_repeat_start(k.r), 1);
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 1);
+	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 1);
+	assert_int_equal(tkw_repeat_stop(k.r), 1);
+	pass_the_gate(&p);
+	assert_chains(&k, 0);
+	pass_to(b, 200);
+	assert_rounds(&k, 50);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_stop_beside_a_round)
+
+/* SPEC 7.3, 7.4: started meanwhile, the chain goes on after that round. */
+static void test_repeat_start_beside_a_round(struct timer_bed *b)
+{
+	struct passer p;
+	static struct book k;
+
+	start_repeat(&k, b);
+	pass_to_gate(&p, &k, 50);
+	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	assert_int_equal(tkw_repeat_start(k.r), 1);
+	bed_set_clock(b, ZERO_NS + MS(60));
+	pass_the_gate(&p);
+	assert_chains(&k, 1);
+	pass_to(b, 200);
+	assert_rounds(&k, 50, 110, 160);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_start_beside_a_round)
+
+/* SPEC 7.4: restart and reset meanwhile: from its end, in one chain. */
+static void test_repeat_restart_beside_a_round(struct timer_bed *b)
+{
+	struct passer p;
+	static struct book k;
+
+	start_repeat(&k, b);
+	pass_to_gate(&p, &k, 50);
+	assert_int_equal(tkw_repeat_restart(k.r), 0);
+	assert_int_equal(tkw_repeat_reset(k.r, MS(30)), 0);
+	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	assert_int_equal(tkw_repeat_restart(k.r), 0);
+	bed_set_clock(b, ZERO_NS + MS(70));
+	pass_the_gate(&p);
+	assert_chains(&k, 1);
+	pass_to(b, 130);
+	assert_rounds(&k, 50, 100, 130);
+	assert_chains(&k, 1);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_restart_beside_a_round)
+
+/* SPEC 7.5: destroyed meanwhile it is told at the end of the round. */
+static void test_repeat_destroy_beside_a_round(struct timer_bed *b)
+{
+	struct passer p;
+	static struct book k;
+	bool freed;
+
+	for (freed = false;; freed = true) {
+		bed_set_clock(b, ZERO_NS);
+		bed_reopen(b, NULL);
+		start_repeat(&k, b);
+		pass_to_gate(&p, &k, 50);
+		if (freed) {
+			assert_int_equal(tkw_repeat_free(k.r), 0);
+		} else {
+			assert_int_equal(tkw_repeat_destroy(k.r), 0);
+			assert_int_equal(tkw_repeat_destroy(k.r), 1);
+			assert_described(&k, "heartbeat, every 50 ms, stopped, "
+					     "destroyed, invoking");
+		}
+		assert_int_equal(k.destroyed, 0);
+		pass_the_gate(&p);
+		assert_int_equal(k.destroyed, 1);
+		assert_chains(&k, 0);
+		pass_to(b, 200);
+		assert_rounds(&k, 50);
+		if (freed)
+			break;
+		close_repeat(&k);
+	}
+}
+BED_TEST(test_repeat_destroy_beside_a_round)
+
+/* --- while an adjust runs on another thread ----------------------------- */
+
+/* The first one waits; each has its own delay. */
+static int64_t wait_in_adjust(void *arg, int64_t interval_ns)
+{
+	struct book *k = arg;
+
+	if (k->asked++ == 0)
+		gate_pass(&gate);
+	return interval_ns + MS(k->asked);
+}
+
+struct caller {
+	struct tkw_repeat *r;
+	int (*call)(struct tkw_repeat *r);
+	int said;
+	pthread_t thread;
+};
+
+static void *call_beside(void *arg)
+{
+	struct caller *c = arg;
+
+	c->said = c->call(c->r);
+	return NULL;
+}
+
+/* A call that waits in adjust, on a thread of its own. */
+static void call_to_gate(struct caller *c, struct book *k,
+			 int (*call)(struct tkw_repeat *r))
+{
+	*c = (struct caller){ .r = k->r, .call = call, .said = -1 };
+	k->asked = 0;
+	gate_init(&gate);
+	must(pthread_create(&c->thread, NULL, call_beside, c) == 0);
+	gate_await(&gate, 1);
+}
+
+static void end_call(struct caller *c)
+{
+	gate_open(&gate);
+	must(pthread_join(c->thread, NULL) == 0);
+	assert_int_equal(c->said, 0);
+}
+
+static void open_adjusted(struct book *k, struct timer_bed *b)
+{
+	struct tkw_repeat_config cfg;
+
+	open_book(k, b);
+	bed_reopen(b, NULL);
+	cfg = config_of(k);
+	cfg.adjust = wait_in_adjust;
+	make_repeat(k, &cfg);
+}
+
+/* SPEC 7.2, 7.4: it is asked again when another has called meanwhile, and what
+ * that one wanted is done. */
+static void test_repeat_calls_beside_an_adjust(struct timer_bed *b)
+{
+	struct caller c;
+	static struct book k;
+
+	open_adjusted(&k, b);
+	call_to_gate(&c, &k, tkw_repeat_start);
+	assert_int_equal(tkw_repeat_start(k.r), 1);
+	assert_int_equal(tkw_repeat_run_once_now(k.r), 1);
+	assert_described(&k, "heartbeat, every 50 ms, running");
+	assert_int_equal(tkw_repeat_restart(k.r), 0);
+	assert_int_equal(tkw_repeat_reset(k.r, MS(30)), 0);
+	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	assert_chains(&k, 0);
+	end_call(&c);
+	assert_int_equal(k.asked, 2);
+	assert_chains(&k, 1);
+	pass_to(b, 70);
+	assert_rounds(&k, 32, 65);
+	assert_chains(&k, 1);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_calls_beside_an_adjust)
+
+/* SPEC 7.3: stopped meanwhile there is no chain, also if there was one. */
+static void test_repeat_stop_beside_an_adjust(struct timer_bed *b)
+{
+	struct caller c;
+	static struct book k;
+
+	open_adjusted(&k, b);
+	call_to_gate(&c, &k, tkw_repeat_start);
+	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	assert_int_equal(tkw_repeat_reset(k.r, MS(40)), 0);
+	end_call(&c);
+	assert_int_equal(k.asked, 1);
+	assert_chains(&k, 0);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	assert_chains(&k, 1);
+	call_to_gate(&c, &k, tkw_repeat_restart);
+	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	assert_chains(&k, 0);
+	end_call(&c);
+	assert_chains(&k, 0);
+	pass_to(b, 100);
+	assert_no_round(&k);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_stop_beside_an_adjust)
+
+/* SPEC 7.5: destroyed meanwhile it is told at its end. */
+static void test_repeat_destroy_beside_an_adjust(struct timer_bed *b)
+{
+	struct caller c;
+	static struct book k;
+
+	open_adjusted(&k, b);
+	call_to_gate(&c, &k, tkw_repeat_start);
+	assert_int_equal(tkw_repeat_destroy(k.r), 0);
+	assert_int_equal(k.destroyed, 0);
+	end_call(&c);
+	assert_int_equal(k.destroyed, 1);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_destroy_beside_an_adjust)
+
+/* SPEC 7.4: the pending round comes due while it is being moved: that firing is
+ * a stray, and no second chain. */
+static void test_repeat_stray_firing(struct timer_bed *b)
+{
+	struct caller c;
+	static struct book k;
+
+	open_adjusted(&k, b);
+	k.asked = 1;
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	assert_chains(&k, 1);
+	call_to_gate(&c, &k, tkw_repeat_restart);
+	pass_to(b, 60);
+	assert_no_round(&k);
+	assert_chains(&k, 0);
+	end_call(&c);
+	assert_chains(&k, 1);
+	pass_to(b, 111);
+	assert_rounds(&k, 111);
+	assert_chains(&k, 1);
+	close_repeat(&k);
+	/* The same, and it is stopped, or freed, meanwhile. */
+	open_adjusted(&k, b);
+	k.asked = 1;
+	assert_int_equal(tkw_repeat_start(k.r), 0);
+	call_to_gate(&c, &k, tkw_repeat_restart);
+	pass_to(b, 60);
+	assert_int_equal(tkw_repeat_destroy(k.r), 0);
+	end_call(&c);
+	assert_no_round(&k);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_stray_firing)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BED_TESTS(test_repeat_reset_inside_makes_no_second_chain),
+		BED_TESTS(test_repeat_restart_inside_makes_no_second_chain),
+		BED_TESTS(test_repeat_stop_start_inside_makes_no_second_chain),
+		BED_TESTS(test_repeat_other_calls_inside),
+		BED_TESTS(test_repeat_calls_inside_count_from_the_end),
+		BED_TESTS(test_repeat_rate_inside),
+		BED_TESTS(test_repeat_stop_inside),
+		BED_TESTS(test_repeat_destroy_inside),
+		BED_TESTS(test_repeat_stop_and_destroy_inside),
+		BED_TESTS(test_repeat_free_inside),
+		BED_TESTS(test_repeat_calls_inside_of_run_once_now),
+		BED_TESTS(test_repeat_is_freed_in_on_destroy),
+		BED_TESTS(test_repeat_stop_beside_a_round),
+		BED_TESTS(test_repeat_start_beside_a_round),
+		BED_TESTS(test_repeat_restart_beside_a_round),
+		BED_TESTS(test_repeat_destroy_beside_a_round),
+		BED_TESTS(test_repeat_calls_beside_an_adjust),
+		BED_TESTS(test_repeat_stop_beside_an_adjust),
+		BED_TESTS(test_repeat_destroy_beside_an_adjust),
+		BED_TESTS(test_repeat_stray_firing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
