@@ -104,7 +104,7 @@ static void test_retry_until_it_succeeds(struct timer_bed *b)
 	assert_int_equal(a.ends, 1);
 	assert_int_equal(a.how, 0);
 	for (int i = 0; i < 3; i++)
-		assert_true(a.at_ns[i] >= begin_ns + (i + 1) * 5 * TKW_SEC);
+		assert_true(a.at_ns[i] >= begin_ns + 5 * TKW_SEC * (i + 1));
 	assert_true(a.end_ns < begin_ns + 19 * TKW_SEC);
 	assert_int_equal(tkw_retries_pending(g), 0);
 	assert_int_equal(tkw_retries_cancel(g, a.id), -ENOENT);
