@@ -56,7 +56,7 @@ struct tkw_retries_config {
 	/* No delay grows beyond this; 0: ten times delay_ns. */
 	int64_t max_delay_ns;
 	/* So much of each delay, 0 ... 100 percent, is a random part: it is
-	 * evenly in [delay - part, delay]. So do not all come back at once. */
+	 * evenly in (delay - part, delay]. So do not all come back at once. */
 	int jitter_percent;
 	/* Of that; 0: any other each time. */
 	uint64_t seed;

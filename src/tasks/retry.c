@@ -167,7 +167,7 @@ static int64_t next_delay(void *arg, int64_t interval_ns)
 	p->next_ns = grow(cfg, delay_ns);
 	part_ns = delay_ns / 100 * cfg->jitter_percent +
 		  delay_ns % 100 * cfg->jitter_percent / 100;
-	return delay_ns - tkw__dice_roll(&p->dice, part_ns + 1);
+	return delay_ns - tkw__dice_roll(&p->dice, part_ns);
 }
 
 /* --- the end of a task --------------------------------------------------- */
