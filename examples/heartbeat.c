@@ -63,7 +63,9 @@ static bool read_some(struct end *e)
 
 static void drop(struct end *e)
 {
-	tkw_channels_remove(server, &e->channel); /* then it may be freed */
+	/* On this one thread nobody else can have removed it, and no action
+	 * can be waited for: elsewhere free it only after a 0. */
+	tkw_channels_remove(server, &e->channel);
 	close(e->fd);
 	free(e);
 	server_ends--;

@@ -6,16 +6,20 @@
  *
  * takes the locks KEY:0 ... KEY:COUNT-1, waiting for each, and keeps them until
  * its input ends; a line with a number gives that one back. It prints what
- * happens, with the time in nanoseconds: acquired, renewed, lost, released.
+ * happens to which key, with the time in nanoseconds: acquired, lost, released;
+ * and "renewed N" when the N-th batch of renewals was answered.
  *
  * A lock is a key with a token that only its holder knows, and a time to live.
  * Renewal and release ask for the token first, in a script, in one step.
  */
+#define _DEFAULT_SOURCE /* usleep */
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -42,7 +46,7 @@ struct lock {
 static struct {
 	int port;
 	int lease_ms;
-	char token[64];
+	char token[33];
 	struct tkw_timer *timer;
 	struct tkw_leases *leases;
 	redisContext *main;  /* of the main thread, which may wait */
@@ -124,12 +128,16 @@ static void lost(void *ctx, const struct tkw_lease *lease, int why,
 
 /* --- take and give back -------------------------------------------------- */
 
+static void die(const char *why)
+{
+	fprintf(stderr, "redis_lock: %s\n", why);
+	exit(1);
+}
+
 static redisReply *must_reply(void *reply)
 {
-	if (reply == NULL) {
-		fprintf(stderr, "redis_lock: %s\n", app.main->errstr);
-		exit(1);
-	}
+	if (reply == NULL)
+		die(app.main->errstr);
 	return reply;
 }
 
@@ -149,6 +157,8 @@ static int try_to_acquire(struct lock *l)
 	int granted = reply->type == REDIS_REPLY_STATUS;
 	int err;
 
+	if (reply->type == REDIS_REPLY_ERROR)
+		die(reply->str);
 	freeReplyObject(reply);
 	if (!granted)
 		return 0;
@@ -160,7 +170,7 @@ static int try_to_acquire(struct lock *l)
 	l->held = 0;
 	delete_if_ours(l);
 	if (err != -ETIMEDOUT)
-		exit(1);
+		die("the lease cannot be kept");
 	return 0;
 }
 
@@ -186,6 +196,17 @@ static void release(struct lock *l)
 
 /* --- the program --------------------------------------------------------- */
 
+/* A token that nobody else has, on this machine or another. */
+static void make_token(void)
+{
+	unsigned char bytes[16];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		die("no random numbers");
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(&app.token[2 * i], 3, "%02x", bytes[i]);
+}
+
 static struct tkw_pool *open_all(int renew_ms)
 {
 	const struct tkw_pool_config thread = { .threads = 1 };
@@ -200,16 +221,15 @@ static struct tkw_pool *open_all(int renew_ms)
 
 	app.main = redisConnect("127.0.0.1", app.port);
 	if (app.main == NULL || app.main->err != 0)
-		return NULL;
+		die("no Redis");
 	if (tkw_timer_create(&app.timer, NULL) != 0 ||
 	    tkw_pool_create(&pool, &thread) != 0)
-		return NULL;
+		die("no memory");
 	cfg.timer = app.timer;
 	cfg.exec = tkw_pool_exec(pool);
 	if (tkw_leases_create(&app.leases, &cfg) != 0)
-		return NULL;
-	snprintf(app.token, sizeof(app.token), "%d-%" PRId64, (int)getpid(),
-		 tkw_timer_now(app.timer));
+		die("LEASE_MS and RENEW_MS do not fit together");
+	make_token();
 	return pool;
 }
 
@@ -228,6 +248,7 @@ int main(int argc, char **argv)
 	static struct lock locks[LOCKS_MAX];
 	struct tkw_pool *pool;
 	char line[32];
+	char *end;
 	long count;
 	long n;
 
@@ -240,18 +261,14 @@ int main(int argc, char **argv)
 	app.port = (int)strtol(argv[1], NULL, 10);
 	app.lease_ms = (int)strtol(argv[4], NULL, 10);
 	pool = open_all((int)strtol(argv[5], NULL, 10));
-	if (pool == NULL) {
-		fprintf(stderr, "redis_lock: no Redis, or no memory\n");
-		return 1;
-	}
 	for (n = 0; n < count; n++) {
 		snprintf(locks[n].key, sizeof(locks[n].key), "%s:%ld", argv[2],
 			 n);
 		acquire(&locks[n]);
 	}
 	while (fgets(line, sizeof(line), stdin)) {
-		n = strtol(line, NULL, 10);
-		if (n >= 0 && n < count)
+		n = strtol(line, &end, 10);
+		if (end != line && n >= 0 && n < count)
 			release(&locks[n]);
 	}
 	for (n = 0; n < count; n++)

@@ -71,7 +71,7 @@ struct tkw_channel {
 	uint32_t connected;
 };
 
-/* What is done for a channel; the order of looking, where several are due. */
+/* What is done for a channel. */
 enum tkw_channel_kind {
 	TKW_CHANNEL_HEARTBEAT = 0,
 	TKW_CHANNEL_RECONNECT = 1,
@@ -124,7 +124,7 @@ int tkw_channels_create(struct tkw_channels **out,
 
 /*
  * Put a channel in. It was never read, never written, and is connected, until
- * it is marked otherwise.
+ * it is marked otherwise. Not to two sets at the same time.
  *
  * Return  0: each kind that is done has its step on the timer, paused ones too;
  *         -EINVAL: NULL, or it is in a set; -ENOMEM, -EAGAIN: the timer does
@@ -136,11 +136,14 @@ int tkw_channels_add(struct tkw_channels *set, struct tkw_channel *ch);
  * Take a channel out. If an action runs for it on another thread, wait until
  * that has returned. After 0 nothing is called for it any more, but the action
  * inside of which this is called: its memory may be freed. Of many who remove
- * it at the same time one gets 0, and is the one to free it.
+ * it at the same time one gets 0, and may free it when the others have returned
+ * too, for they look at it. Do not call it with a lock of yours held that an
+ * action takes.
  *
- * Return  0; -ENOENT: it is not in this set; -EDEADLK: an action that runs for
- *         it on another thread may wait for this one, which is itself in an
- *         action of this set: nothing changed; -EINVAL: NULL; -EPERM.
+ * Return  0; -ENOENT: it is not in this set; -EDEADLK: an action runs for it on
+ *         another thread, and this is called from a task, an on-cancel callback
+ *         or a visitor of the timer, for which that might wait: nothing
+ *         changed; -EINVAL: NULL; -EPERM.
  */
 int tkw_channels_remove(struct tkw_channels *set, struct tkw_channel *ch);
 

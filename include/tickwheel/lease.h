@@ -15,12 +15,15 @@
  *            that it is not yours any more.
  *   Time     Nanoseconds on the timer's clock. A lease counts from before it
  *            was asked for, so that it ends here before it ends there. What
- *            is to be told is told by the timer, and so up to a tick late:
- *            let margin_ns be longer than that.
+ *            is to be told is told by the timer, and so up to a tick late;
+ *            margin_ns is not less than that.
  *   Names    A lease is named by a 64-bit id, plain data; when the lease has
  *            ended the id is stale: calls say -ENOENT. No id is 0.
  *   Threads  Every call is legal on any thread, callbacks included, but not in
- *            a signal handler. No lock is held while a callback runs.
+ *            a signal handler. No lock is held while a callback runs. Do not
+ *            call what waits (release, stop, destroy) with a lock of yours
+ *            held that a callback takes. A slow on_lost holds up the news of
+ *            the next lease.
  *   Life     The timer must outlive the keeper. If it is stopped, nobody renews
  *            any more: all leases are lost with -ESHUTDOWN, and you are told.
  *            The keeper has one timeout on the timer while it has leases. If
@@ -86,17 +89,17 @@ struct tkw_leases_config {
 	/* When it is renewed, counted from the begin of its last renewal; 0: a
 	 * third of lease_ns. Less than lease_ns less margin_ns. */
 	int64_t renew_after_ns;
-	/* So long before it runs out a lease is lost; 0: a tenth of lease_ns.
-	 * It is what you have to put things down. */
+	/* So long before it runs out a lease is lost; 0: a tenth of lease_ns,
+	 * but at least two ticks of the timer. It is what you have to put
+	 * things down; at least a tick. */
 	int64_t margin_ns;
 	/* From a renewal that failed to the next; 0: a tenth of lease_ns. */
 	int64_t retry_ns;
 	/* So much of renew_after_ns, 0 ... 100 percent, is a random part: a
 	 * lease is renewed that much earlier. So do not all come at once, where
-	 * many were granted together. When one is due, those that are to be
-	 * renewed within a tenth of renew_after_ns go with it. (To put a lease
-	 * in its place takes a step for each one that is due after it: with
-	 * jitter that is a part of all, without next to none.) */
+	 * many were granted together; it has 32 steps. When one is due, those
+	 * that are to be renewed within a tenth of renew_after_ns go with it.
+	 */
 	int jitter_percent;
 	/* Of that; 0: any other each time. */
 	uint64_t seed;
@@ -171,9 +174,10 @@ int tkw_leases_add(struct tkw_leases *k, void *arg, int64_t asked_ns,
  * Return  0: it was yours until now, by the local clock; -ETIMEDOUT: it had run
  *         out, but the timer is late and has not told you, and will not: it is
  *         released; -ENOENT: it was lost, which was told, or has been released;
- *         -EDEADLK: called from renew, on_lost or a task of the timer, and
- *         there is something to wait for: nothing changed; -EINVAL: k is NULL;
- *         -EPERM.
+ *         -EDEADLK: there is something to wait for, and this is called from a
+ *         task, an on-cancel callback or a visitor of the timer, or from renew,
+ *         on_lost or the like of any keeper, set or group: nothing changed;
+ *         -EINVAL: k is NULL; -EPERM.
  */
 int tkw_leases_release(struct tkw_leases *k, uint64_t id);
 
@@ -186,8 +190,9 @@ uint64_t tkw_leases_count(struct tkw_leases *k);
  * granted.
  *
  * Return  0; 1: it was stopped, or is being stopped by another thread;
- *         -EDEADLK: called from renew, on_lost or a task of the timer: nothing
- *         changed; -EINVAL: NULL; -EPERM.
+ *         -EDEADLK: called from renew, on_lost, or a task, an on-cancel
+ *         callback or a visitor of the timer: nothing changed; -EINVAL: NULL;
+ *         -EPERM.
  */
 int tkw_leases_stop(struct tkw_leases *k);
 

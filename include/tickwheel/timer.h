@@ -399,6 +399,9 @@ uint64_t tkw_timer_pending(struct tkw_timer *t);
  * NULL. */
 int64_t tkw_timer_now(struct tkw_timer *t);
 
+/* The length of a tick, in nanoseconds; 0 for NULL. */
+int64_t tkw_timer_tick(struct tkw_timer *t);
+
 /* The law's terms; each timeout that was ever accepted is in one of them. */
 struct tkw_ledger {
 	uint64_t accepted;

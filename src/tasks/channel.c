@@ -535,12 +535,12 @@ static void take_out(struct tkw_channels *set, struct tkw_channel *ch)
 		arm_each(set);
 }
 
-/* Two actions that remove each other's channel would wait for each other. */
+/* Two actions that remove each other's channel, of this set or of two on one
+ * timer, would wait for each other. */
 static int may_remove(const struct tkw_channels *set,
 		      const struct tkw_channel *ch)
 {
 	uint32_t me = tkw__thread_local()->number;
-	bool inside = false;
 	bool waits = false;
 
 	if (ch->set != set)
@@ -548,12 +548,10 @@ static int may_remove(const struct tkw_channels *set,
 	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
 		const struct sweep *s = &set->sweeps[i];
 
-		if (s->runner == me)
-			inside = true;
-		else if (s->current == ch)
+		if (s->runner != me && s->current == ch)
 			waits = true;
 	}
-	return inside && waits ? -EDEADLK : 0;
+	return waits && tkw_timer_is_inside(set->timer) ? -EDEADLK : 0;
 }
 
 /* Wait until the actions for a channel that is out have returned. The channel

@@ -61,12 +61,13 @@ static inline void tkw__inside_leave(struct tkw__local *local,
 	local->insides = i->up;
 }
 
-/* Is this thread in a callback of the owner's, or of its timer's? */
+/* Is this thread in a callback of the owner's (NULL: of any), or of its
+ * timer's? */
 static inline bool tkw__is_inside(const void *owner, struct tkw_timer *t)
 {
 	const struct tkw__inside *i = tkw__thread_local()->insides;
 
-	while (i && i->owner != owner)
+	while (i && owner && i->owner != owner)
 		i = i->up;
 	return i != NULL || tkw_timer_is_inside(t);
 }

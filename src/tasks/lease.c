@@ -20,8 +20,8 @@
  *             add and in tick() only.
  *             (I2) `count` is the length of `lost`.
  * Threads:    one lock, of all that changes. It is held over calls of the
- *             timer, whose callbacks do not take it: a cancel of ours is
- *             silent. It is not held over a call of the user's.
+ *             timer, in which no callback runs: a cancel of ours is silent. It
+ *             is not held over a call of the user's.
  * Memory:     the owner, the alarm and each batch hold the keeper; who lets go
  *             last frees it. A job that an executor still has when the keeper
  *             is destroyed finds its batch empty, and does nothing else.
@@ -685,15 +685,21 @@ static bool is_sound(const struct tkw_leases_config *cfg)
 /* The config without zeros. Return false if the times do not fit together. */
 static bool fill_in(struct tkw_leases_config *cfg)
 {
+	int64_t tick_ns = tkw_timer_tick(cfg->timer);
+
 	if (cfg->renew_after_ns == 0)
 		cfg->renew_after_ns = tkw__max_i64(cfg->lease_ns / 3, 1);
 	if (cfg->margin_ns == 0)
-		cfg->margin_ns = cfg->lease_ns / 10;
+		cfg->margin_ns = tkw__max_i64(
+			cfg->lease_ns / 10,
+			tick_ns > INT64_MAX / 2 ? tick_ns : 2 * tick_ns);
 	if (cfg->retry_ns == 0)
 		cfg->retry_ns = tkw__max_i64(cfg->lease_ns / 10, 1);
 	if (cfg->chunk == 0)
 		cfg->chunk = DEFAULT_CHUNK;
-	return cfg->renew_after_ns < cfg->lease_ns - cfg->margin_ns;
+	/* What is lost is told up to a tick later. */
+	return cfg->margin_ns >= tick_ns &&
+	       cfg->renew_after_ns < cfg->lease_ns - cfg->margin_ns;
 }
 
 int tkw_leases_create(struct tkw_leases **out,
@@ -785,7 +791,7 @@ static int release(struct tkw_leases *k, uint64_t id)
 	if (r == NULL)
 		return err;
 	if ((r->told || (r->batch && r->batch->running)) &&
-	    tkw__is_inside(k, k->cfg.timer))
+	    tkw__is_inside(NULL, k->cfg.timer))
 		return -EDEADLK;
 	if (r->live) {
 		err = r->expires_ns > now(k) ? 0 : -ETIMEDOUT;

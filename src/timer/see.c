@@ -126,6 +126,11 @@ int64_t tkw_timer_now(struct tkw_timer *t)
 	return t ? tkw__now(t) : 0;
 }
 
+int64_t tkw_timer_tick(struct tkw_timer *t)
+{
+	return t ? (int64_t)t->tick_ns : 0;
+}
+
 const char *tkw_timer_check(struct tkw_timer *t)
 {
 	const char *broken = NULL;

@@ -5,7 +5,7 @@
 # take, only in which order they come.
 set -u
 redis_lock=$1
-scratch=$(mktemp -d)
+scratch=$(cd "$(mktemp -d)" && pwd -P)
 server=
 holders=
 failed=0
@@ -75,6 +75,7 @@ start_server()
 # writes to NAME.out; its pid is in $holder.
 start()
 {
+	: >"$scratch/$1.out"
 	mkfifo "$scratch/$1.in"
 	"$redis_lock" "$port" "$2" "$3" "$4" "$5" <"$scratch/$1.in" \
 		>"$scratch/$1.out" 2>&1 3>&- 4>&- 5>&- &
@@ -109,15 +110,23 @@ more()
 	[ "$1" -gt "$2" ]
 }
 
+# How often anybody has asked for a lock.
+asks()
+{
+	cli info commandstats | sed -n 's/^cmdstat_set:calls=\([0-9]*\),.*/\1/p'
+}
+
 silent()
 {
 	! grep -q "$2" "$scratch/$1.out"
 }
 
-command -v redis-server >"$scratch/which" || {
-	echo 'skipped: no redis-server'
-	exit 77
-}
+for program in redis-server redis-cli; do
+	command -v "$program" >"$scratch/which" || {
+		echo "skipped: no $program"
+		exit 77
+	}
+done
 start_server
 
 # 1: kept alive far past their lease. (They are renewed so often that a machine
@@ -127,9 +136,13 @@ exec 3>"$scratch/a.in"
 await a 3 '^acquired'
 token=$(cli get kept:0)
 begin=$(when a '^acquired kept:2')
-while now=$(tail -n 1 "$scratch/a.out" | sed 's/.* //') &&
-	[ $((now - begin)) -lt 7000000000 ]; do
+now=$begin
+waited=0
+while [ $((now - begin)) -lt 7000000000 ]; do
+	waited=$((waited + 1))
+	[ "$waited" -lt 600 ] || die 'a does not renew'
 	sleep 0.1
+	now=$(tail -n 1 "$scratch/a.out" | sed 's/.* //')
 done
 check 'kept past its lease' is "$(cli get kept:0)" "$token"
 check 'so are the others' is "$(cli get kept:1) $(cli get kept:2)" \
@@ -145,29 +158,38 @@ check "another's lock stays as it is" is "$(cli get kept:1)" other
 check 'and its time, too' more "$(cli pttl kept:1)" 1800000
 check 'no other was lost' silent a '^lost.* kept:[02]'
 
-# 4: what was given back is not renewed.
+# 3: what was given back is not renewed. The key has the token of the one who
+# gave it back, so that the script would renew it, were it asked to.
 echo 0 >&3
 await a 1 '^released kept:0'
 check 'released: it is gone' is "$(cli exists kept:0)" 0
-cli set kept:0 next px 3600000 >"$scratch/cli.log"
+cli set kept:0 "$token" px 3600000 >"$scratch/cli.log"
 renewals=$(grep -c '^renewed' "$scratch/a.out")
 await a $((renewals + 5)) '^renewed'
-check "the next holder's lock stays" is "$(cli get kept:0)" next
-check 'and its time, too' more "$(cli pttl kept:0)" 1800000
+check 'one that was released is not renewed' more "$(cli pttl kept:0)" 1800000
 cli del kept:0 >"$scratch/cli.log"
 renewals=$(grep -c '^renewed' "$scratch/a.out")
 await a $((renewals + 5)) '^renewed'
 check 'a lock that is gone does not come back' is "$(cli exists kept:0)" 0
+check 'nobody was asked about it' silent a '^lost.* kept:0'
 exec 3>&-
 await a 1 '^released kept:2'
 
-# 3: who is killed loses its lock, and another gets it.
-start b killed 1 500 100
+# 4: who is killed loses its lock, and another gets it.
+start b killed 1 3000 100
 exec 4>"$scratch/b.in"
 killed=$holder
 await b 1 '^acquired'
 start c killed 1 3000 100
 exec 5>"$scratch/c.in"
+asked=$(asks)
+waited=0
+while [ $(($(asks) - asked)) -lt 3 ]; do
+	waited=$((waited + 1))
+	[ "$waited" -lt 3000 ] || die 'c does not ask'
+	sleep 0.02
+done
+check 'while it lives nobody else has it' silent c '^acquired'
 kill -KILL "$killed"
 await c 1 '^acquired'
 check 'the lock of one who was killed is had by another, later' \
@@ -176,7 +198,7 @@ exec 4>&- 5>&-
 await c 1 '^released'
 
 # 5: the server hangs: that the lock is lost is told before another has it.
-start d hung 1 1000 200
+start d hung 1 3000 100
 exec 4>"$scratch/d.in"
 await d 1 '^acquired'
 start e hung 1 3000 100

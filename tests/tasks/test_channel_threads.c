@@ -34,6 +34,7 @@ struct hold {
 	int (*others)(struct world *w, struct user *u, int kind);
 	atomic_int running[KINDS];
 	atomic_int over;
+	struct tkw_channel *peer; /* that another set's action removes */
 };
 
 static int pass_gate(struct world *w, struct user *u, int kind)
@@ -332,6 +333,48 @@ static void test_channel_remove_from_the_other_kind(struct timer_bed *b)
 	close_pool(b, pool);
 }
 BED_TEST(test_channel_remove_from_the_other_kind)
+
+static int try_remove_peer(struct world *w, struct user *u, int kind)
+{
+	const struct world *peer = w->more;
+	struct hold *h = peer->more;
+
+	(void)kind;
+	gate_await(&h->gate, 1);
+	u->said = tkw_channels_remove(peer->set, h->peer);
+	gate_open(&h->gate);
+	return 0;
+}
+
+/* SPEC 8.2: nor may actions of two sets on one timer wait for each other. */
+static void test_channel_remove_from_another_set(struct timer_bed *b)
+{
+	struct tkw_pool *pool = pool_for(b, 3);
+	const struct tkw_channels_config cfg = {
+		.rules = { [CLOSE] = rule_of(CLOSE, 1, PERIOD_NS) },
+	};
+	struct world *w = open_with(b, cfg);
+	struct world *other = open_with(b, cfg);
+	struct user *u = make_users(2);
+	struct hold h;
+
+	hold_init(&h, w, CLOSE);
+	h.peer = &u[0].ch;
+	other->act = try_remove_peer;
+	other->more = w;
+	add_old(w, &u[0]);
+	add_old(other, &u[1]);
+	begin_on_pool(w);
+	while (atomic_load(&h.over) == 0)
+		sched_yield();
+	assert_int_equal(tkw_channels_destroy(other->set), 0);
+	assert_int_equal(u[1].said, -EDEADLK);
+	free(other);
+	end_world(w);
+	free(u);
+	close_pool(b, pool);
+}
+BED_TEST(test_channel_remove_from_another_set)
 
 /* --- an executor by hand ------------------------------------------------- */
 
@@ -877,6 +920,7 @@ int main(void)
 		BED_TEST_UNDER(test_channel_has_one_remover, thread),
 		BED_TESTS(test_channel_kinds_run_side_by_side),
 		BED_TESTS(test_channel_remove_from_the_other_kind),
+		BED_TESTS(test_channel_remove_from_another_set),
 		/* Jobs are taken by hand between two turns. */
 		BED_TEST_UNDER(test_channel_pauses_at_the_limit, manual),
 		BED_TEST_UNDER(test_channel_remove_ends_a_pause, manual),

@@ -348,6 +348,35 @@ static void test_lease_times_are_settable(struct timer_bed *b)
 }
 BED_TEST(test_lease_times_are_settable)
 
+/* SPEC 8.4: told before it runs out, also where ticks are long. */
+static void test_lease_is_told_in_time_by_coarse_ticks(struct timer_bed *b)
+{
+	struct kept a = { .answer = -EIO };
+	struct tkw_leases_config cfg;
+	struct lease_bed l;
+	int64_t asked_ns;
+
+	bed_reopen(b, &(struct tkw_timer_config){ .tick_ns = 100 * TKW_MSEC });
+	lease_bed_init(&l, b);
+	cfg = bed_leases_config(&l);
+	cfg.lease_ns = 310 * TKW_MSEC;
+	assert_int_equal(tkw_timer_tick(b->t), 100 * TKW_MSEC);
+	assert_int_equal(tkw_leases_create(&l.k, &cfg), 0);
+	for (int i = 1; i < 100; i++) {
+		asked_ns = now_of(&l);
+		a.lost = 0;
+		keep(&l, &a);
+		while (a.lost == 0)
+			bed_pass(b, TKW_MSEC);
+		assert_true(a.lost_ns < asked_ns + cfg.lease_ns);
+		bed_pass(b, 17 * TKW_MSEC); /* at another time of a tick */
+	}
+	lease_bed_close(&l);
+	cfg.margin_ns = 100 * TKW_MSEC - 1;
+	assert_int_equal(tkw_leases_create(&l.k, &cfg), -EINVAL);
+}
+BED_TEST(test_lease_is_told_in_time_by_coarse_ticks)
+
 /* SPEC 8.4: of a timer that is late nobody claims that the lease was good. */
 static void test_lease_released_after_its_time(struct timer_bed *b)
 {
@@ -589,6 +618,7 @@ int main(void)
 		BED_TESTS(test_lease_is_retried_until_it_is_lost),
 		BED_TESTS(test_lease_recovers_from_an_error),
 		BED_TESTS(test_lease_times_are_settable),
+		BED_TESTS(test_lease_is_told_in_time_by_coarse_ticks),
 		BED_TESTS(test_lease_released_after_its_time),
 		BED_TESTS(test_lease_ids_go_stale),
 		BED_TESTS(test_leases_stop_forgets_all),

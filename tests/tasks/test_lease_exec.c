@@ -738,6 +738,7 @@ static void test_lease_release_races_renew(struct timer_bed *b)
 	assert_true(tkw_leases_count(race.l.k) == 0);
 	assert_int_equal(race.released + race.stale, RACERS * ROUNDS);
 	assert_int_equal(race.stale, race.lost);
+	assert_true(race.renewed > 0);
 	print_message("renewed %u, released %u, lost %u\n", race.renewed,
 		      race.released, race.lost);
 	lease_bed_close(&race.l);
