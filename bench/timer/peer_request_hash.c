@@ -3,7 +3,8 @@
  * peer_request_hash.c - requests in a hash table behind a mutex, or in 16 of
  * them: what a user would write around the timer.
  *
- * Ids are counted up, so that an id is its own best hash: requests that are
+ * Ids are counted up, by each table under its mutex, and threads go from table
+ * to table, so that an id is its own best hash: requests that are
  * under way at the same time are in different buckets, side by side. There are
  * twice as many buckets as requests. Nodes are made before, and used again, the
  * last one freed first. Who takes the node out has ended the request. (With
@@ -16,7 +17,6 @@
 #include "peer.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "tickwheel/timer.h"
 
@@ -36,13 +36,13 @@ struct table {
 	uint64_t mask;
 	struct node *free;
 	struct node *nodes; /* all of them */
+	uint64_t last;      /* how many were begun here */
 };
 
 static struct {
 	struct tkw_timer *timer;
 	uint32_t tables; /* a power of two */
 	size_t buckets;  /* of each table, and half as many nodes */
-	_Alignas(128) _Atomic uint64_t last;
 	struct table table[TABLES_MAX];
 } requests;
 
@@ -132,14 +132,13 @@ static int begin(struct table *t, void *caller, int64_t timeout_ns, uint64_t id)
 
 static inline bool op_begin(void *caller, int64_t timeout_ns, uint64_t *id)
 {
-	struct table *t;
+	static _Thread_local uint32_t turn;
+	uint32_t number = turn++ & (requests.tables - 1);
+	struct table *t = &requests.table[number];
 	int err;
 
-	*id = atomic_fetch_add_explicit(&requests.last, 1,
-					memory_order_relaxed) +
-	      1;
-	t = table_of(*id);
 	(void)pthread_mutex_lock(&t->lock);
+	*id = ++t->last * requests.tables + number;
 	err = begin(t, caller, timeout_ns, *id);
 	(void)pthread_mutex_unlock(&t->lock);
 	return err == 0;
@@ -186,7 +185,6 @@ static void requests_open(const struct peer_load *l)
 	for (uint32_t i = 0; i < requests.tables; i++)
 		table_open(&requests.table[i]);
 	/* There is no other thread yet. */
-	atomic_store_explicit(&requests.last, 0, memory_order_relaxed);
 	if (tkw_timer_create(&requests.timer, &cfg) != 0)
 		peer_die("tkw_timer_create failed");
 }

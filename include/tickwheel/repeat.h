@@ -8,7 +8,8 @@
  *   Promise  There is never more than one chain of rounds, and never two rounds
  *            at the same time, whatever is called from wherever.
  *   Threads  Every call is legal on any thread, inside the callbacks of the
- *            repeat too but for adjust. No lock is held while one of them runs.
+ *            repeat too but for adjust, but not in a signal handler. No lock is
+ *            held while a callback runs, and its thread cannot be cancelled.
  *   Life     tkw_repeat_create(), any number of calls, tkw_repeat_destroy(),
  *            which ends the rounds for good and may be called twice, and then
  *            tkw_repeat_free(), after which the repeat must not be used. The

@@ -21,14 +21,16 @@
  *   Fork     In a child of fork() a set of the parent's is inert: calls return
  *            -EPERM, tkw_requests_destroy() frees its memory and calls nobody.
  *            (If the set's executor has callbacks in its queue, the memory is
- *            freed when it has abandoned the last of them.)
+ *            freed when it has abandoned the last of them; not at all if one
+ *            was between the queue and its thread when the process forked.)
  *
  * Errors, the same everywhere; results are written on success only, and what is
  * refused leaves no trace:
  *   -EINVAL     a bad argument, NULL where something is wanted
  *   -ENOMEM     no memory, or no thread to be had
  *   -EAGAIN     as many requests, or timeouts of the timer, as there may be;
- *               without a limit, 16 million requests of a thread
+ *               without a limit, 16 million requests of the threads that
+ *               share a part of the set
  *   -ESHUTDOWN  the set or the timer is stopped
  *   -ENOENT     the request has ended, or there never was one of this id
  *   -EDEADLK    the call would wait for itself

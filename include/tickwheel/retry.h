@@ -17,7 +17,8 @@
  *            with -ESHUTDOWN.
  *   Fork     In a child of fork() a group of the parent's is inert: calls
  *            return -EPERM, tkw_retries_destroy() frees its memory and calls
- *            nobody.
+ *            nobody. A child that a try forks may return from the try; an
+ *            on_end must not return in a child.
  *
  * Errors, the same everywhere; results are written on success only, and what is
  * refused leaves no trace:
@@ -77,12 +78,15 @@ struct tkw_retry {
 	int (*fn)(void *arg, int64_t number);
 	void *arg; /* yours */
 	/*
-	 * The task has ended; called once, or NULL. Here arg may be freed.
+	 * The task has ended; called once, or NULL. Here arg may be freed. On
+	 * the timer's worker or executor after a try, else inside of the call
+	 * that ends the task. Its place among max_tasks is free afterwards.
 	 *
 	 * how     0: it has succeeded; -ETIMEDOUT: it was tried as often as the
-	 *         group allows; -ECANCELED; -ESHUTDOWN: the group or the timer
-	 *         was stopped; -EAGAIN, -ENOMEM: the timer did not take the
-	 *         next try.
+	 *         group allows; -ECANCELED: by tkw_retries_cancel(), or the
+	 *         timer's executor has dropped a try; -ESHUTDOWN: the group or
+	 *         the timer was stopped; -EAGAIN, -ENOMEM: the timer did not
+	 *         take the next try.
 	 */
 	void (*on_end)(void *arg, int how);
 };
@@ -116,10 +120,12 @@ int tkw_retries_add(struct tkw_retries *g, const struct tkw_retry *task,
  * Give a task up.
  *
  * Return  0: it is not tried any more, and on_end is told -ECANCELED: inside of
- *         this call, or, if a try was just to begin, by the timer;
+ *         this call, or, if a try was just to begin or has just ended, by the
+ *         timer;
  *         1: a try is running now, and is the last one: when it ends, on_end is
  *         told 0 if it has succeeded, else -ECANCELED;
- *         -ENOENT; -EINVAL: g is NULL; -EPERM.
+ *         -ENOENT: it has ended, or is ending: on_end was told, or will be;
+ *         -EINVAL: g is NULL; -EPERM.
  */
 int tkw_retries_cancel(struct tkw_retries *g, uint64_t id);
 

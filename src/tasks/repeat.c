@@ -17,6 +17,9 @@
  *          to the lock it finds that `pending` is not its id, or that somebody
  *          is busy, and goes.
  *
+ * Cancel:  Were a thread cancelled in a callback, it would be busy for ever: so
+ *          it cannot be.
+ *
  * Memory:  counted by `refs`: the owner's, one for each timeout that has not
  *          come to its end, one for who is busy.
  */
@@ -96,12 +99,15 @@ static int64_t ask_delay(struct tkw_repeat *r)
 {
 	int64_t interval_ns = r->interval_ns;
 	int64_t delay_ns;
+	int was;
 
 	if (r->cfg.adjust == NULL)
 		return add_ns(interval_ns,
 			      tkw__dice_roll(&r->dice, r->cfg.spread_ns));
 	tkw__lock_drop(&r->lock);
+	was = tkw__thread_no_cancel();
 	delay_ns = r->cfg.adjust(r->cfg.arg, interval_ns);
+	tkw__thread_restore_cancel(was);
 	tkw__lock_take(&r->lock);
 	return delay_ns < 0 ? 0 : delay_ns;
 }
@@ -109,21 +115,40 @@ static int64_t ask_delay(struct tkw_repeat *r)
 static tkw_task_fn come_round;
 static tkw_cancel_fn lose_round;
 
-/* Under the lock: move the pending round, or schedule one. */
-static int arm(struct tkw_repeat *r, int64_t deadline_ns)
+/* With the deadline that next_deadline() says; a round without a delay is due
+ * on the next turn, not on the next tick. */
+static int move_round(struct tkw_repeat *r, int64_t delay_ns,
+		      int64_t deadline_ns)
+{
+	if (delay_ns == 0)
+		return tkw_timer_reschedule(r->cfg.timer, r->pending, 0);
+	return tkw_timer_reschedule_at(r->cfg.timer, r->pending, deadline_ns);
+}
+
+static int schedule_round(struct tkw_repeat *r, int64_t delay_ns,
+			  int64_t deadline_ns)
 {
 	const struct tkw_task task = { .fn = come_round,
 				       .arg = r,
 				       .on_cancel = lose_round };
+
+	if (delay_ns == 0)
+		return tkw_timer_schedule(r->cfg.timer, &task, 0, &r->pending);
+	return tkw_timer_schedule_at(r->cfg.timer, &task, deadline_ns,
+				     &r->pending);
+}
+
+/* Under the lock: move the pending round, or schedule one. */
+static int arm(struct tkw_repeat *r, int64_t delay_ns)
+{
+	int64_t deadline_ns = next_deadline(r, delay_ns);
 	int err = -ENOENT;
 
 	if (r->pending != 0)
-		err = tkw_timer_reschedule_at(r->cfg.timer, r->pending,
-					      deadline_ns);
+		err = move_round(r, delay_ns, deadline_ns);
 	if (err == -ENOENT || err == -EBUSY) {
 		TKW__ADD(&r->refs, 1, RELAXED); /* there is one already */
-		err = tkw_timer_schedule_at(r->cfg.timer, &task, deadline_ns,
-					    &r->pending);
+		err = schedule_round(r, delay_ns, deadline_ns);
 		if (err < 0)
 			TKW__SUB(&r->refs, 1, RELAXED);
 	}
@@ -157,21 +182,30 @@ static void leave(struct tkw_repeat *r)
 {
 	bool over = r->destroyed && !r->busy && r->telling == 0 && !r->told;
 
+	int was;
+
 	if (over)
 		r->told = true;
 	tkw__lock_drop(&r->lock);
-	if (over && r->cfg.on_destroy)
+	if (over && r->cfg.on_destroy) {
+		was = tkw__thread_no_cancel();
 		r->cfg.on_destroy(r->cfg.arg);
+		tkw__thread_restore_cancel(was);
+	}
 }
 
 /* Under the lock, which is dropped. Not for who is busy: the callback may start
  * the repeat again. */
 static void tell_broken(struct tkw_repeat *r, int err)
 {
+	int was;
+
 	if (r->cfg.on_broken) {
 		r->telling++;
 		tkw__lock_drop(&r->lock);
+		was = tkw__thread_no_cancel();
 		r->cfg.on_broken(r->cfg.arg, err);
+		tkw__thread_restore_cancel(was);
 		tkw__lock_take(&r->lock);
 		r->telling--;
 	}
@@ -193,7 +227,7 @@ static int go_on(struct tkw_repeat *r)
 		int64_t delay_ns = ask_delay(r);
 
 		if (wishes == r->wishes) {
-			err = arm(r, next_deadline(r, delay_ns));
+			err = arm(r, delay_ns);
 			break;
 		}
 	}
@@ -214,11 +248,14 @@ static int go_on(struct tkw_repeat *r)
 static void invoke(struct tkw_repeat *r)
 {
 	uint32_t forks = r->forks;
+	int was;
 
 	get_busy(r, true);
 	r->invoking = true;
 	tkw__lock_drop(&r->lock);
+	was = tkw__thread_no_cancel();
 	r->cfg.fn(r->cfg.arg, r);
+	tkw__thread_restore_cancel(was);
 	/* It may have forked. In the child others may seem to hold the lock,
 	 * and the repeat may be freed. */
 	if (tkw__is_child(forks))

@@ -318,7 +318,8 @@ static void keep(struct record *r, const struct tkw_request_end *end)
 /* A thread that destroy waits for; begin() is done with its record now. */
 static void enter(struct shard *s)
 {
-	tkw__lock_take(&s->lock);
+	/* Mostly this is the timer's worker, for which others wait. */
+	tkw__lock_take_first(&s->lock);
 	s->entered += ONE;
 	tkw__lock_drop(&s->lock);
 }
@@ -524,6 +525,8 @@ int tkw_requests_begin(struct tkw_requests *rs, tkw_request_fn *fn, void *arg,
 		return -EINVAL;
 	if (tkw__is_child(rs->forks))
 		return -EPERM;
+	if (TKW__LOAD(&rs->stopped, RELAXED))
+		return -ESHUTDOWN; /* whether it is full or not */
 	if (!reserve(rs))
 		return -EAGAIN;
 	s = &rs->shards[tkw__thread_local()->number & rs->shard_mask];

@@ -101,6 +101,7 @@ static void try_once(void *arg, struct tkw_repeat *r)
 {
 	struct place *p = arg;
 	struct tkw_retries *g = p->g;
+	uint32_t forks = g->forks;
 	bool wanted, won = false;
 	int err;
 
@@ -111,7 +112,7 @@ static void try_once(void *arg, struct tkw_repeat *r)
 	if (!wanted)
 		return;
 	err = p->task.fn(p->task.arg, ++p->tries);
-	if (tkw__is_child(g->forks))
+	if (tkw__is_child(forks)) /* where the group may be freed */
 		return;
 	tkw__lock_take(&g->lock);
 	p->trying = false;
@@ -144,6 +145,8 @@ static int64_t grow(const struct tkw_retries_config *cfg, int64_t delay_ns)
 	int64_t percent = cfg->backoff_percent;
 	int64_t next_ns;
 
+	if (percent == 100)
+		return delay_ns;
 	if (delay_ns > cfg->max_delay_ns / percent * 100)
 		return cfg->max_delay_ns;
 	next_ns = delay_ns / 100 * percent + delay_ns % 100 * percent / 100;
@@ -224,9 +227,10 @@ static struct tkw_retries_config complete(const struct tkw_retries_config *cfg)
 	if (full.backoff_percent == 0)
 		full.backoff_percent = 100;
 	if (full.max_delay_ns == 0)
-		full.max_delay_ns = full.delay_ns > TKW_NEVER_NS / 10
-					    ? TKW_NEVER_NS
-					    : full.delay_ns * 10;
+		full.max_delay_ns =
+			full.delay_ns < 0 || full.delay_ns > TKW_NEVER_NS / 10
+				? TKW_NEVER_NS
+				: full.delay_ns * 10;
 	if (full.max_tasks == 0)
 		full.max_tasks = DEFAULT_TASKS;
 	return full;
@@ -334,9 +338,11 @@ static int start_place(struct place *p)
 static void give_back(struct place *p)
 {
 	struct tkw_retries *g = p->g;
+	struct tkw_repeat *r = p->repeat;
 
-	if (p->repeat)
-		(void)tkw_repeat_free(p->repeat);
+	p->repeat = NULL; /* a child of fork() does not free it once more */
+	if (r)
+		(void)tkw_repeat_free(r);
 	tkw__lock_take(&g->lock);
 	free_place(p);
 	tkw__lock_drop(&g->lock);

@@ -321,8 +321,10 @@ static void cancel_and_drop(struct tkw_timer *t, struct tkw__shard *s,
 	void *block;
 
 	/* Its owner knows: see tkw__cancel_silently() of src/tasks. */
-	if (to->on_cancel && tkw__thread_local()->silent)
+	if (to->on_cancel && tkw__thread_local()->silent) {
 		to->on_cancel = NULL;
+		tkw__thread_local()->silent = false;
+	}
 	call = to->on_cancel != NULL;
 	block = cancel(t, s, to);
 

@@ -507,6 +507,9 @@ const struct explore_scenario explore_scenarios[] = {
 	{ "request_destroy", "destroy of a set against timeouts and a pool",
 	  destroy_of_a_set },
 
+	{ "retry_cancel", "cancel and stop of retries against a try",
+	  retry_against_cancel_and_stop },
+
 	{ "stop_schedule", "stop against two schedules",
 	  schedule_against_stop },
 	{ "stop_wakes_worker", "stop against a schedule that sets the alarm",

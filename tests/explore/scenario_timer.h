@@ -169,6 +169,8 @@ void stop_of_a_set(void);
 void timer_stop_against_complete(void);
 void destroy_of_a_set(void);
 
+void retry_against_cancel_and_stop(void);
+
 void schedule_against_stop(void);
 void stop_wakes_the_worker(void);
 void stop_against_stop(void);

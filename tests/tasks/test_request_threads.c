@@ -146,6 +146,8 @@ static void test_request_executor_calls(struct timer_bed *b)
 	assert_int_equal(tkw_requests_complete(rs, a[0].id, answer), 0);
 	assert_int_equal(tkw_requests_cancel(rs, a[1].id), 0);
 	bed_pass(b, 5 * TKW_MSEC);
+	/* What waits for its call has its place. */
+	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id), -EAGAIN);
 	assert_int_equal(tkw_requests_stop(rs), 0);
 	assert_int_equal(hand.count, 4);
 	for (int i = 0; i < 4; i++) {
@@ -157,7 +159,8 @@ static void test_request_executor_calls(struct timer_bed *b)
 		assert_int_equal(tkw_requests_wait(rs, a[i].id, &end), -EINVAL);
 	}
 	assert_int_equal(tkw_requests_pending(rs), 4);
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id), -EAGAIN);
+	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id),
+			 -ESHUTDOWN);
 	/* Run or abandoned, it is told. */
 	for (int i = 0; i < 4; i++) {
 		if (i % 2 == 0)
