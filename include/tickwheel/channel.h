@@ -66,8 +66,10 @@ struct tkw_channel {
 	struct tkw_channel *next;
 	struct tkw_channel *prev;
 	struct tkw_channels *set;
-	int64_t read_ns; /* 0: never */
-	int64_t write_ns;
+	/* 0: never. Aligned, so that each is written in one piece where an
+	 * int64_t need not be. */
+	int64_t read_ns __attribute__((aligned(8)));
+	int64_t write_ns __attribute__((aligned(8)));
 	uint32_t connected;
 };
 

@@ -6,17 +6,32 @@
 #include <assert.h>
 #include <stdint.h>
 
-/* The position of the lowest and of the highest set bit; there is one. */
+/*
+ * The position of the lowest and of the highest set bit; there is one. On a
+ * processor of 32 bits in two halves: for a whole one gcc may call its own
+ * library, which is not there where the wheel stands alone.
+ */
 static inline unsigned tkw__lowest_bit(uint64_t x)
 {
 	assert(x != 0);
+#if UINTPTR_MAX < UINT64_MAX
+	return (uint32_t)x != 0
+		       ? (unsigned)__builtin_ctz((uint32_t)x)
+		       : 32u + (unsigned)__builtin_ctz((uint32_t)(x >> 32));
+#else
 	return (unsigned)__builtin_ctzll(x);
+#endif
 }
 
 static inline unsigned tkw__highest_bit(uint64_t x)
 {
 	assert(x != 0);
+#if UINTPTR_MAX < UINT64_MAX
+	return x >> 32 != 0 ? 63u - (unsigned)__builtin_clz((uint32_t)(x >> 32))
+			    : 31u - (unsigned)__builtin_clz((uint32_t)x);
+#else
 	return 63u - (unsigned)__builtin_clzll(x);
+#endif
 }
 
 static inline uint64_t tkw__min_u64(uint64_t a, uint64_t b)

@@ -14,7 +14,9 @@ struct tkw__a32 {
 	uint32_t v;
 };
 struct tkw__a64 {
-	uint64_t v;
+	/* Where a pointer has four bytes a uint64_t may lie across two lines,
+	 * and then it is not read in one piece. */
+	_Alignas(8) uint64_t v;
 };
 
 #define TKW__LOAD(a, order) __atomic_load_n(&(a)->v, __ATOMIC_##order)

@@ -54,7 +54,10 @@ void tkw__memory_free(void *mem, size_t bytes)
 
 void tkw__memory_use_all(void *mem, size_t bytes)
 {
-	(void)madvise(mem, bytes, MADV_HUGEPAGE); /* where there are any */
+	/* Where there are any. A small one would only cut a mapping that is
+	 * malloc's in three, of which a process has 65530 at most. */
+	if (bytes >= LARGE)
+		(void)madvise(mem, bytes, MADV_HUGEPAGE);
 }
 
 void tkw__memory_use_soon(void *mem, size_t bytes)

@@ -10,14 +10,23 @@
 
 #include "os/sync.h"
 
+/* Where a long has 32 bits there are two calls, by the size of a time. */
+#if !defined(SYS_futex_time64)
+#define FUTEX SYS_futex
+#elif !defined(SYS_futex)
+#define FUTEX SYS_futex_time64
+#else
+#define FUTEX (sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex)
+#endif
+
 static void futex(struct tkw__a32 *a, int op, uint32_t value,
 		  const struct timespec *most)
 {
 	/* An error is a value that has changed, a signal, the time, or (waking,
 	 * but not for a lock) memory that its owner has freed since: the
 	 * callers look again anyway. */
-	(void)syscall(SYS_futex, &a->v, op | FUTEX_PRIVATE_FLAG, value, most,
-		      NULL, 0);
+	(void)syscall(FUTEX, &a->v, op | FUTEX_PRIVATE_FLAG, value, most, NULL,
+		      0);
 }
 
 void tkw__park(struct tkw__a32 *a, uint32_t value)

@@ -119,6 +119,9 @@ static void leave(struct tkw_channels *set)
 /* --- marks --------------------------------------------------------------- */
 
 /* The fields are plain in the header, which C++ reads too. */
+_Static_assert(offsetof(struct tkw_channel, read_ns) % sizeof(int64_t) == 0 &&
+		       _Alignof(struct tkw_channel) >= sizeof(int64_t),
+	       "a stamp is read and written in one piece");
 static struct tkw__a64 *stamp_of(int64_t *ns)
 {
 	return (struct tkw__a64 *)(void *)ns;

@@ -296,7 +296,9 @@ int tkw_wheel_get_place(const struct tkw_wheel *w, const struct tkw_entry *e,
 	if (w->hashed)
 		*p = (struct tkw_wheel_place){
 			.slot = e->slot,
-			.rounds = (e->tick - w->now) / ((uint64_t)w->mask + 1),
+			/* A division is a call on some processors. */
+			.rounds = (e->tick - w->now) >>
+				  tkw__highest_bit((uint64_t)w->mask + 1),
 		};
 	else
 		*p = (struct tkw_wheel_place){

@@ -202,7 +202,7 @@ static int report(const struct options *o, int engine, struct share *all)
 
 static int run_engine(const struct options *o, int engine)
 {
-	size_t size = o->jobs * sizeof(struct share);
+	size_t size = (size_t)o->jobs * sizeof(struct share);
 	struct share *all = mmap(NULL, size, PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pids[MAX_JOBS];

@@ -103,7 +103,7 @@ struct twin {
 
 static void twin_init(struct twin *t, uint32_t size)
 {
-	uint64_t words = tkw__bitset_words(size);
+	size_t words = (size_t)tkw__bitset_words(size);
 
 	t->size = size;
 	t->mem = malloc(words * sizeof(uint64_t));
@@ -297,7 +297,8 @@ static void edges_compare(const struct tkw__bitset *set, unsigned in)
 /* Each subset of the edges, one added or dropped at a time. */
 static void test_bitset_of_five_levels(void **state)
 {
-	uint64_t *mem = malloc(tkw__bitset_words(FIVE_LEVELS) * sizeof(*mem));
+	size_t words = (size_t)tkw__bitset_words(FIVE_LEVELS);
+	uint64_t *mem = malloc(words * sizeof(*mem));
 	struct tkw__bitset set;
 	unsigned in = 0;
 	unsigned n, k;
