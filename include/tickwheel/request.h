@@ -134,7 +134,9 @@ int tkw_requests_cancel(struct tkw_requests *rs, uint64_t id);
 
 /*
  * Wait for the end of a request that was begun without fn, and end its memory.
- * One thread may, once for each request.
+ * One thread may, once for each request; not that of the event loop which runs
+ * the timer, or by which it is turned by hand: nobody else could end it in
+ * time.
  *
  * end     written on success.
  * Return  0; -ENOENT: no such request, or it was waited for before; -EBUSY:

@@ -55,7 +55,8 @@ struct tkw_stats {
 	uint64_t rescheduled;
 	/* Timeouts that came nearer inside the wheel; hashed: looked at. */
 	uint64_t moved;
-	/* Of the worker; wake-ups before its last turn. */
+	/* Of the worker; wake-ups before its last turn; in an event loop, runs,
+	 * of which several may make one turn. */
 	uint64_t turns;
 	uint64_t wake_ups;
 	uint64_t slow; /* tasks beyond slow_task_ns */

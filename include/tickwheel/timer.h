@@ -3,8 +3,8 @@
  * timer.h - timeouts by the million, from many threads.
  *
  * A timer calls functions when their time has come. Any thread schedules,
- * cancels and reschedules; the worker, a thread of the timer's own or a caller
- * that drives it by hand, fires.
+ * cancels and reschedules; the worker, a thread of the timer's own, an event
+ * loop or a caller that drives it by hand, fires.
  *
  *   Time     Nanoseconds in an int64_t, on the timer's clock. A deadline is
  *            rounded up to the next tick. TKW_NEVER_NS means never; what would
@@ -128,7 +128,8 @@ typedef void tkw_visit_fn(const struct tkw_timeout_info *info, void *ctx);
 /* Who makes a timer's time pass. */
 enum tkw_timer_drive {
 	TKW_DRIVE_THREAD = 0, /* a thread of its own */
-	TKW_DRIVE_MANUAL = 1  /* whoever calls tkw_timer_turn() */
+	TKW_DRIVE_MANUAL = 1, /* whoever calls tkw_timer_turn() */
+	TKW_DRIVE_LOOP = 2    /* an event loop: see loop.h */
 };
 
 /* What becomes of a timeout that is due, and that the executor does not take:
@@ -159,9 +160,10 @@ enum tkw_timer_clock {
 struct tkw_timer_hooks {
 	void *ctx; /* the first argument of each */
 	/* Nanoseconds, not negative. A reading before an earlier one counts as
-	 * that one. With a thread of its own the timer takes this clock to go
-	 * at about the pace of the system's: after a jump it fires when its
-	 * sleep is over, or when something earlier is scheduled. */
+	 * that one. With a thread of its own, or in an event loop, the timer
+	 * takes this clock to go at about the pace of the system's: after a
+	 * jump it fires when its sleep is over, or when something earlier is
+	 * scheduled. */
 	int64_t (*now)(void *ctx);
 	/* bytes of memory aligned to align, a power of two; NULL if there is
 	 * none. Timeouts are in pieces of 2 MiB, aligned to that. */
@@ -192,7 +194,8 @@ struct tkw_timer_config {
 	int clock;
 	/* How many parts the timer has, each with a lock of its own: rounded up
 	 * to a power of two, 64 at most. 0: two for each CPU that the process
-	 * may use. The manual drive has one, whatever is said here. */
+	 * may use, and one with an event loop. The manual drive has one,
+	 * whatever is said here. */
 	int shards;
 	/* hashed: slots of a ring, rounded up to a power of two; 0: 512.
 	 * hierarchical: 0. */
@@ -213,8 +216,8 @@ struct tkw_timer_config {
 	 * each task. <= 0: nobody looks. */
 	int64_t slow_task_ns;
 	/* Not 0: tell the log hook also while such a task runs. A thread of its
-	 * own looks twice in each slow_task_ns, which must be positive, and for
-	 * the manual drive there is none. */
+	 * own looks twice in each slow_task_ns, which must be positive. Only
+	 * for a timer with a thread. */
 	int watchdog;
 	/* The worker's name, of which the system takes 15 bytes; NULL:
 	 * "tickwheel". Copied. */
@@ -248,16 +251,16 @@ int tkw_timer_preset(struct tkw_timer_config *cfg, int preset);
  *         tick, slots or shards, slots above 2^30 or with the hierarchical
  *         engine, a tick of INT64_MAX / slots or more (slots after rounding),
  *         an unknown engine, drive, clock or refusal, an executor without a
- *         function, a watchdog without slow_task_ns or for the manual drive,
- *         one of the thread hooks, or one of alloc and free, without the
- *         other; -ENOMEM; -EMFILE or -ENFILE: no file descriptor for an alarm.
+ *         function, a watchdog without slow_task_ns or without a thread, one of
+ *         the thread hooks, or one of alloc and free, without the other;
+ *         -ENOMEM; -EMFILE or -ENFILE: no file descriptor for an alarm.
  */
 int tkw_timer_create(struct tkw_timer **out,
 		     const struct tkw_timer_config *cfg);
 
 /*
  * Start the worker now, instead of with the first schedule. Many threads may:
- * one worker is made. With the manual drive there is nothing to start.
+ * one worker is made. Where there is no thread there is nothing to start.
  *
  * Return  0: it is started, by this call or before; -EINVAL: NULL; -ENOMEM:
  *         the thread could not be made, nothing changed, try again;
@@ -441,7 +444,7 @@ const char *tkw_timer_check(struct tkw_timer *t);
  *         nothing is pending that will ever be due. A schedule may make it
  *         earlier: see tkw_timer_next().
  * Return  how many tasks ran, INT_MAX at most, without those that were given to
- *         an executor; -EINVAL: NULL, or the timer has a thread; -EBUSY:
+ *         an executor; -EINVAL: NULL, or it is not the manual drive; -EBUSY:
  *         another thread is in a turn; -EDEADLK: called from a task, an
  *         on-cancel callback or a visitor of this timer; -ESHUTDOWN; -EPERM.
  */

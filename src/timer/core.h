@@ -47,7 +47,8 @@ struct tkw_timer {
 	bool boottime;
 	bool own_clock; /* a hook for now */
 	bool limited;
-	bool manual;
+	bool manual;   /* no thread of its own */
+	bool pollable; /* but an alarm: see src/loop */
 	uint64_t slack_max_ns;
 	uint64_t max_pending;
 	struct tkw_timer_hooks hooks;
@@ -71,6 +72,7 @@ struct tkw_timer {
 	struct tkw__lock alarm_lock;
 	struct tkw__alarm alarm;
 	struct tkw__a64 armed;
+	uint64_t alarm_tick;     /* for which it was set; 0: for now */
 	struct tkw__a32 turning; /* manual: see life.c */
 
 	/* Only if limited: how many places are taken. */
@@ -83,11 +85,15 @@ struct tkw_timer {
 	struct tkw__a64 refused_memory;
 	struct tkw__a64 refused_stopped;
 
-	/* The worker's own: when its turn began; its last reading of the clock,
-	 * and what the coarse one said then; how often the executor has refused
-	 * in a row; how often the worker has woken up; and each shard's next
-	 * tick, as of its last look. */
+	/* The worker's own: when its turn began, how far it goes, how many it
+	 * may yet fire, and whether the last one was cut short; its last
+	 * reading of the clock, and what the coarse one said then; how often
+	 * the executor has refused in a row; how often the worker has woken up;
+	 * and each shard's next tick, as of its last look. */
 	_Alignas(64) int64_t turn_ns;
+	uint64_t turn_to;
+	uint64_t budget;
+	bool unfinished;
 	int64_t seen_ns;
 	int64_t seen_coarse_ns;
 	uint32_t refused_in_a_row;
@@ -175,10 +181,11 @@ static inline int tkw__ensure_started(struct tkw_timer *t)
 							     : tkw__start(t);
 }
 
-/* worker.c: a thread's whole life; a turn, which returns how many it fired and
- * writes the tick at which the next one is needed. */
+/* worker.c: a thread's whole life; a turn of so many timeouts at most, which
+ * returns how many it fired and writes the tick at which the next one is
+ * needed; 0: at once. */
 void *tkw__worker_run(void *timer);
-uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next);
+uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t most, uint64_t *next);
 /* Tell the log what was dropped since it was told last. */
 void tkw__worker_tell_dropped(struct tkw_timer *t);
 /* At which tick the worker is needed; 0: at once. Looks at each shard. */
@@ -195,5 +202,21 @@ static inline void tkw__worker_call(struct tkw_timer *t, uint64_t tick)
 
 /* Wake it at once. */
 void tkw__worker_wake(struct tkw_timer *t);
+
+/* Where there is no thread to sleep: a turn begins; it has ended, and the next
+ * is needed at a tick; there will be none any more. */
+void tkw__worker_awake(struct tkw_timer *t);
+void tkw__worker_arm(struct tkw_timer *t, uint64_t tick);
+void tkw__worker_disarm(struct tkw_timer *t);
+
+/*
+ * life.c: a turn by the caller, of a timer that has no thread, between a begin
+ * and an end. Return  0, or -EINVAL, -EPERM, -EDEADLK, -EBUSY, -ESHUTDOWN as
+ * tkw_timer_turn().
+ */
+int tkw__turn_enter(struct tkw_timer *t, bool pollable);
+void tkw__turn_leave(struct tkw_timer *t);
+/* A tick as a time; 0: now. */
+int64_t tkw__ns_of_next(struct tkw_timer *t, uint64_t tick);
 
 #endif /* TKW_TIMER_CORE_H */

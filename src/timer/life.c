@@ -165,7 +165,7 @@ static bool is_sound(const struct tkw_timer_config *cfg,
 {
 	if (cfg->size != 0 && cfg->size != sizeof(*cfg))
 		return false;
-	if (cfg->drive != TKW_DRIVE_THREAD && cfg->drive != TKW_DRIVE_MANUAL)
+	if (cfg->drive < TKW_DRIVE_THREAD || cfg->drive > TKW_DRIVE_LOOP)
 		return false;
 	if (cfg->clock != TKW_CLOCK_MONOTONIC &&
 	    cfg->clock != TKW_CLOCK_BOOTTIME)
@@ -173,7 +173,7 @@ static bool is_sound(const struct tkw_timer_config *cfg,
 	if (cfg->exec && cfg->exec->submit == NULL)
 		return false;
 	if (cfg->watchdog &&
-	    (cfg->slow_task_ns <= 0 || cfg->drive == TKW_DRIVE_MANUAL))
+	    (cfg->slow_task_ns <= 0 || cfg->drive != TKW_DRIVE_THREAD))
 		return false;
 	if (cfg->refusal < TKW_REFUSED_INLINE ||
 	    cfg->refusal > TKW_REFUSED_DROP)
@@ -186,7 +186,8 @@ static uint32_t shards_of(const struct tkw_timer_config *cfg)
 {
 	uint32_t shards = (uint32_t)cfg->shards;
 
-	if (cfg->drive == TKW_DRIVE_MANUAL)
+	if (cfg->drive == TKW_DRIVE_MANUAL ||
+	    (cfg->drive == TKW_DRIVE_LOOP && shards == 0))
 		return 1;
 	/* There are often more threads than CPUs, and two that run at the same
 	 * time shall not meet. */
@@ -208,7 +209,11 @@ static void settle(struct tkw_timer *t, const struct tkw_timer_config *cfg)
 	t->unit_ns = 1 + (t->tick_ns >> 30);
 	t->slack_max_ns = tkw__max_u64(2 * TKW_SEC, 2 * t->tick_ns);
 	t->forks = tkw__forks;
-	t->manual = cfg->drive == TKW_DRIVE_MANUAL;
+	t->manual = cfg->drive != TKW_DRIVE_THREAD;
+	t->pollable = cfg->drive == TKW_DRIVE_LOOP;
+	/* Nobody has run it yet, and the first schedule sets the alarm. */
+	t->alarm_tick = TKW_TICK_NEVER;
+	TKW__STORE(&t->armed, t->pollable ? TKW_TICK_NEVER : 0, RELAXED);
 	t->boottime = cfg->clock == TKW_CLOCK_BOOTTIME;
 	t->own_clock = t->hooks.now != NULL;
 	t->refusal = cfg->refusal;
@@ -271,6 +276,11 @@ static void count_in(struct tkw_timer *t, int64_t warn_timers)
 		     "serve all threads");
 }
 
+static bool has_alarm(const struct tkw_timer *t)
+{
+	return !t->manual || t->pollable;
+}
+
 /* Create, from a config that is sound. */
 static int create(struct tkw_timer **out, const struct tkw_timer_config *cfg,
 		  struct tkw_wheel_config *wheel)
@@ -289,7 +299,7 @@ static int create(struct tkw_timer **out, const struct tkw_timer_config *cfg,
 		.shard_mask = shards_of(cfg) - 1,
 	};
 	settle(t, cfg);
-	err = t->manual ? 0 : tkw__alarm_init(&t->alarm, t->boottime);
+	err = has_alarm(t) ? tkw__alarm_init(&t->alarm, t->boottime) : 0;
 	if (err != 0)
 		goto free_timer;
 	err = tkw__watch_init(t, cfg);
@@ -309,7 +319,7 @@ free_shards:
 free_watch:
 	tkw__watch_fini(t);
 free_alarm:
-	if (!t->manual)
+	if (has_alarm(t))
 		tkw__alarm_fini(&t->alarm);
 free_timer:
 	hooks.free(hooks.ctx, t, sizeof(*t));
@@ -341,7 +351,7 @@ static void free_timer(struct tkw_timer *t)
 		tkw__thread_no_cancel(); /* as above, while a file is closed */
 
 	free_shards(t, t->shard_mask + 1);
-	if (!t->manual)
+	if (has_alarm(t))
 		tkw__alarm_fini(&t->alarm);
 	tkw__watch_fini(t);
 	if (t->crew)
@@ -404,7 +414,7 @@ int tkw_timer_start(struct tkw_timer *t)
 
 /* --- the manual drive --------------------------------------------------- */
 
-static int64_t ns_of_next(struct tkw_timer *t, uint64_t tick)
+int64_t tkw__ns_of_next(struct tkw_timer *t, uint64_t tick)
 {
 	if (tick == 0)
 		return tkw__now(t);
@@ -420,7 +430,7 @@ enum {
 	AWAITED = 2
 };
 
-static void leave_turn(struct tkw_timer *t)
+void tkw__turn_leave(struct tkw_timer *t)
 {
 	/* RELEASE pairs with the ACQUIREs of enter_turn() and await_turn(). */
 	if (TKW__EXCHANGE(&t->turning, IDLE, RELEASE) == AWAITED)
@@ -440,7 +450,7 @@ static int enter_turn(struct tkw_timer *t)
 		return -EBUSY;
 	if (TKW__LOAD(&t->state, SEQ_CST) < TKW__STOPPING)
 		return 0;
-	leave_turn(t);
+	tkw__turn_leave(t);
 	return -ESHUTDOWN;
 }
 
@@ -456,33 +466,37 @@ static void await_turn(struct tkw_timer *t)
 	}
 }
 
+int tkw__turn_enter(struct tkw_timer *t, bool pollable)
+{
+	if (t == NULL)
+		return -EINVAL;
+	if (tkw__is_foreign(t))
+		return -EPERM;
+	if (!t->manual || t->pollable != pollable)
+		return -EINVAL;
+	if (tkw__frame_inside(t))
+		return -EDEADLK;
+	return enter_turn(t);
+}
+
 int tkw_timer_turn(struct tkw_timer *t, int64_t *next_ns)
 {
 	uint64_t fired;
 	uint64_t next;
 	int was;
-	int err;
+	int err = tkw__turn_enter(t, false);
 
-	if (t == NULL)
-		return -EINVAL;
-	if (tkw__is_foreign(t))
-		return -EPERM;
-	if (!t->manual)
-		return -EINVAL;
-	if (tkw__frame_inside(t))
-		return -EDEADLK;
-	err = enter_turn(t);
 	if (err != 0)
 		return err;
 	/* Were the thread cancelled in a task, the turn would never end. */
 	was = tkw__thread_no_cancel();
-	fired = tkw__worker_turn(t, &next);
+	fired = tkw__worker_turn(t, UINT64_MAX, &next);
 	tkw__thread_restore_cancel(was);
 	if (tkw__is_foreign(t))
 		return -EPERM; /* a task has forked, and this is the child */
 	if (next_ns)
-		*next_ns = ns_of_next(t, next);
-	leave_turn(t);
+		*next_ns = tkw__ns_of_next(t, next);
+	tkw__turn_leave(t);
 	return fired < INT_MAX ? (int)fired : INT_MAX;
 }
 
@@ -492,7 +506,7 @@ int tkw_timer_next(struct tkw_timer *t, int64_t *next_ns)
 		return -EINVAL;
 	if (tkw__is_foreign(t))
 		return -EPERM;
-	*next_ns = ns_of_next(t, tkw__worker_next(t));
+	*next_ns = tkw__ns_of_next(t, tkw__worker_next(t));
 	return 0;
 }
 
@@ -528,6 +542,8 @@ static void end_drive(struct tkw_timer *t, bool has_worker)
 {
 	if (t->manual)
 		await_turn(t);
+	if (t->pollable)
+		tkw__worker_disarm(t);
 	if (has_worker) {
 		tkw__worker_wake(t);
 		t->hooks.thread_join(t->hooks.ctx, t->thread);

@@ -7,7 +7,9 @@
  *         the shard's due list, a batch at a time, and call it, or give it to
  *         the executor, whose threads come back through crew.c. What is
  *         scheduled meanwhile for a tick of this turn goes to a shard's late
- *         list, and waits for the next: a turn ends.
+ *         list, and waits for the next: a turn ends. One that is bounded stops
+ *         in the middle, and the next call goes on with it, so that the order
+ *         is that of a turn in one go.
  *
  *         `covered` is a shard's own, set under its lock with the first look:
  *         what was scheduled before is in the wheel, in its order, and what
@@ -46,6 +48,12 @@ static bool is_stopping(const struct tkw_timer *t)
 	/* ACQUIRE pairs with the store of begin_stop(). */
 	return TKW__LOAD(&t->state, ACQUIRE) >= TKW__STOPPING ||
 	       tkw__is_foreign(t);
+}
+
+/* Does the turn go no further, for now or for good? */
+static bool is_over(const struct tkw_timer *t)
+{
+	return t->budget == 0 || is_stopping(t);
 }
 
 /* A timeout that is in a list is running from now on. Return  its deadline. */
@@ -201,7 +209,7 @@ static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
 	uint64_t fired = 0;
 	uint32_t n = 0;
 
-	while (!tkw__links_empty(&s->due) && !is_stopping(t)) {
+	while (!tkw__links_empty(&s->due) && !is_over(t)) {
 		struct tkw__timeout *to =
 			tkw__timeout_of((struct tkw_entry *)s->due.next);
 
@@ -213,8 +221,10 @@ static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
 			/* All of them need not ask an executor that is full. */
 			tkw__shard_put_off(s);
 		} else if (t->crew && tkw__state(to) != TKW__OWN) {
+			t->budget--;
 			fired += submit(t, s, to);
 		} else {
+			t->budget--;
 			fired += run(t, s, to);
 		}
 	}
@@ -302,7 +312,7 @@ static uint64_t run_tick(struct tkw_timer *t, struct tkw__shard *s,
 		more = tkw__shard_collect(s, tick, BATCH);
 		t->next[s->number] = tkw_wheel_next(s->wheel);
 		fired += run_due(t, s);
-	} while (more && !is_stopping(t));
+	} while (more && !is_over(t));
 	tkw__lock_drop(&s->lock);
 	return fired;
 }
@@ -318,10 +328,9 @@ static uint64_t least_next(const struct tkw_timer *t)
 }
 
 /* Begin a turn up to a tick: from here on nothing new comes into it. */
-static uint64_t begin_turn(struct tkw_timer *t, uint64_t to)
+static void begin_turn(struct tkw_timer *t, uint64_t to)
 {
-	uint64_t fired = 0;
-
+	t->turn_to = to;
 	for (uint32_t i = 0; i <= t->shard_mask; i++) {
 		struct tkw__shard *s = &t->shards[i];
 
@@ -331,12 +340,36 @@ static uint64_t begin_turn(struct tkw_timer *t, uint64_t to)
 		t->next[i] = tkw_wheel_next(s->wheel);
 		tkw__lock_drop(&s->lock);
 	}
-	for (uint32_t i = 0; i <= t->shard_mask && !is_stopping(t); i++) {
+}
+
+/* Fire what is in the due lists: late ones, and what a bounded turn has left.
+ */
+static uint64_t run_lists(struct tkw_timer *t)
+{
+	uint64_t fired = 0;
+
+	for (uint32_t i = 0; i <= t->shard_mask && !is_over(t); i++) {
 		tkw__lock_take_first(&t->shards[i].lock);
 		fired += run_due(t, &t->shards[i]);
 		tkw__lock_drop(&t->shards[i].lock);
 	}
 	return fired;
+}
+
+/* Has a bounded turn left something? */
+static bool is_unfinished(struct tkw_timer *t)
+{
+	bool left;
+
+	if (t->budget > 0 || is_stopping(t))
+		return false;
+	left = least_next(t) <= t->turn_to;
+	for (uint32_t i = 0; i <= t->shard_mask && !left; i++) {
+		tkw__lock_take_first(&t->shards[i].lock);
+		left = !tkw__links_empty(&t->shards[i].due);
+		tkw__lock_drop(&t->shards[i].lock);
+	}
+	return left;
 }
 
 /* How many a shard has dropped since it was asked last. The lock is held. */
@@ -374,7 +407,7 @@ void tkw__worker_tell_dropped(struct tkw_timer *t)
 }
 
 /* Let every wheel come up to the end of the turn, where nothing is left. */
-static void end_turn(struct tkw_timer *t, uint64_t to)
+static void end_turn(struct tkw_timer *t)
 {
 	uint64_t dropped = 0;
 
@@ -382,7 +415,7 @@ static void end_turn(struct tkw_timer *t, uint64_t to)
 		struct tkw__shard *s = &t->shards[i];
 
 		tkw__lock_take_first(&s->lock);
-		tkw__shard_collect(s, to, 0);
+		tkw__shard_collect(s, t->turn_to, 0);
 		dropped += take_dropped(s);
 		t->next[i] = tkw__shard_next(s);
 		if (i == 0) {
@@ -394,27 +427,33 @@ static void end_turn(struct tkw_timer *t, uint64_t to)
 	tell_dropped(t, dropped);
 }
 
-uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t *next)
+uint64_t tkw__worker_turn(struct tkw_timer *t, uint64_t most, uint64_t *next)
 {
 	uint64_t fired;
 	uint64_t tick;
-	uint64_t to;
 
+	t->budget = most;
 	t->turn_ns = tkw__now(t);
 	t->seen_ns = t->turn_ns;
 	t->seen_coarse_ns = tkw__clock_coarse();
 	t->refused_in_a_row = 0;
-	to = tkw__tick_at(t, t->turn_ns);
-	fired = begin_turn(t, to);
-	while ((tick = least_next(t)) <= to && !is_stopping(t)) {
+	if (!t->unfinished)
+		begin_turn(t, tkw__tick_at(t, t->turn_ns));
+	fired = run_lists(t);
+	while ((tick = least_next(t)) <= t->turn_to && !is_over(t)) {
 		for (uint32_t i = 0; i <= t->shard_mask; i++) {
-			if (t->next[i] <= tick && !is_stopping(t))
+			if (t->next[i] <= tick && !is_over(t))
 				fired += run_tick(t, &t->shards[i], tick);
 		}
 	}
-	if (!tkw__is_foreign(t))
-		end_turn(t, to);
-	*next = least_next(t);
+	*next = 0;
+	if (tkw__is_foreign(t))
+		return fired;
+	t->unfinished = is_unfinished(t);
+	if (!t->unfinished) {
+		end_turn(t);
+		*next = least_next(t);
+	}
 	return fired;
 }
 
@@ -443,6 +482,7 @@ static void set_alarm(struct tkw_timer *t, uint64_t tick)
 	 * to go at about the same pace. */
 	if (t->own_clock && at != TKW_NEVER_NS)
 		at -= tkw__now(t);
+	t->alarm_tick = tick;
 	TKW__STORE(&t->armed, tick, RELAXED);
 	tkw__alarm_set(&t->alarm, at, t->own_clock);
 }
@@ -450,6 +490,7 @@ static void set_alarm(struct tkw_timer *t, uint64_t tick)
 /* Let it ring at once. The alarm lock is held. */
 static void ring(struct tkw_timer *t)
 {
+	t->alarm_tick = 0;
 	/* Whoever still comes with a tick must not set it to a later time. */
 	TKW__STORE(&t->armed, 0, RELAXED);
 	tkw__alarm_set(&t->alarm, 0, true);
@@ -475,6 +516,40 @@ void tkw__worker_wake(struct tkw_timer *t)
 	tkw__lock_drop(&t->alarm_lock);
 }
 
+void tkw__worker_awake(struct tkw_timer *t)
+{
+	TKW__STORE(&t->armed, 0, RELAXED); /* see sleep_until() */
+	t->wake_ups++;
+}
+
+void tkw__worker_arm(struct tkw_timer *t, uint64_t tick)
+{
+	uint64_t now;
+
+	tkw__lock_take(&t->alarm_lock);
+	/* One that is to ring, and in time, need not be set again: that is a
+	 * system call. Of another clock it is not known whether it has rung. */
+	if (tick == 0)
+		ring(t);
+	else if (!t->own_clock && t->alarm_tick > t->turn_to &&
+		 t->alarm_tick <= tick)
+		TKW__STORE(&t->armed, t->alarm_tick, RELAXED);
+	else
+		set_alarm(t, tick);
+	tkw__lock_drop(&t->alarm_lock);
+	now = tkw__worker_next(t);
+	if (now < tick)
+		tkw__worker_rearm(t, now);
+}
+
+void tkw__worker_disarm(struct tkw_timer *t)
+{
+	tkw__lock_take(&t->alarm_lock);
+	tkw__alarm_set(&t->alarm, TKW_NEVER_NS, false);
+	TKW__STORE(&t->armed, 0, RELAXED);
+	tkw__lock_drop(&t->alarm_lock);
+}
+
 static void sleep_until(struct tkw_timer *t, uint64_t tick)
 {
 	tkw__lock_take(&t->alarm_lock);
@@ -497,7 +572,7 @@ void *tkw__worker_run(void *timer)
 	while (!is_stopping(t)) {
 		uint64_t next;
 
-		tkw__worker_turn(t, &next);
+		tkw__worker_turn(t, UINT64_MAX, &next);
 		if (!is_stopping(t) && next > tkw__tick_at(t, tkw__now(t)))
 			sleep_until(t, next);
 	}

@@ -114,6 +114,8 @@ void explore_lock_let_in(struct explore_spot s, uint32_t *holder);
 
 /* Wait for a time, *at, which others may change meanwhile. */
 void explore_wait_until(struct explore_spot s, const int64_t *at);
+/* Wait until the fd of an alarm is readable, as poll() does: explore_os.c. */
+void explore_poll(int fd);
 /* A point for an operation that changes nothing itself. */
 void explore_point(struct explore_spot s);
 

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "tickwheel/loop.h"
+
 struct run run;
 
 /* --- what the timer calls ------------------------------------------------ */
@@ -121,6 +123,16 @@ void open_limited(int shards, int64_t max_pending)
 void open_manual(void)
 {
 	open_with((struct tkw_timer_config){ .drive = TKW_DRIVE_MANUAL }, NULL);
+}
+
+void open_loop(int shards)
+{
+	struct tkw_timer_config cfg = {
+		.drive = TKW_DRIVE_LOOP,
+		.shards = shards,
+	};
+
+	open_with(cfg, NULL);
 }
 
 void open_exec(const struct tkw_exec *exec, int refusal)
@@ -243,6 +255,14 @@ int turn(void)
 	int err = tkw_timer_turn(run.t, NULL);
 
 	explore_tell("turn returns", err);
+	return err;
+}
+
+int loop_run(int most)
+{
+	int err = tkw_loop_run(run.t, most, NULL);
+
+	explore_tell("run returns", err);
 	return err;
 }
 
@@ -438,6 +458,11 @@ const struct explore_scenario explore_scenarios[] = {
 	  turn_against_rearm },
 	{ "next_schedule", "manual: next against turn and schedule",
 	  next_against_schedule },
+
+	{ "loop_wake", "loop: a new earliest against the end of a run",
+	  earliest_against_poll },
+	{ "loop_bound", "loop: bounded runs against cancel, schedule and stop",
+	  bounded_runs_against_all },
 
 	{ "sleep_earliest", "a new earliest against the worker's sleep",
 	  earliest_against_sleep },

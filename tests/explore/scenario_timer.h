@@ -52,6 +52,7 @@ extern struct run run;
 void open_timer(int shards);
 void open_limited(int shards, int64_t max_pending);
 void open_manual(void);
+void open_loop(int shards);
 /* With a hook for the clock, which shows the same time. */
 void open_own_clock(void);
 
@@ -69,6 +70,7 @@ int cancel_wait(unsigned tag);
 int reschedule(unsigned tag, int64_t delay_ns);
 int stop(void);
 int turn(void);
+int loop_run(int most);
 
 /* Threads that make one call, arg being the tag; what it returns must be one
  * of what can be. */
@@ -131,6 +133,9 @@ void turn_against_stop(void);
 void turn_against_turn(void);
 void turn_against_rearm(void);
 void next_against_schedule(void);
+
+void earliest_against_poll(void);
+void bounded_runs_against_all(void);
 
 void earliest_against_sleep(void);
 void two_earliest_at_once(void);

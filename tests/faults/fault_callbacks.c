@@ -305,7 +305,7 @@ static void try_to_end_the_timer(struct answers *a)
 	a->runs++;
 	a->stop = tkw_timer_stop(t, NULL, NULL);
 	a->destroy = tkw_timer_destroy(t);
-	a->turn = tkw_timer_turn(t, NULL);
+	a->turn = bed_turn(a->b, NULL);
 }
 
 static void end_from_task(void *arg, const struct tkw_firing *f)
@@ -324,7 +324,7 @@ static void expect_end_refused(const struct answers *a)
 	assert_int_equal(a->runs, 1);
 	assert_int_equal(a->stop, -EDEADLK);
 	assert_int_equal(a->destroy, -EDEADLK);
-	if (a->b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(a->b))
 		assert_true(a->turn == -EDEADLK || a->turn == -ESHUTDOWN);
 	else
 		assert_true(a->turn < 0);

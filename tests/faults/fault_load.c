@@ -69,8 +69,8 @@ static void fault_34_the_limit_is_exact_and_recovers(struct timer_bed *b)
 	/* or fire. */
 	bed_set_clock(b, b->now_ns + 10 * TKW_SEC + TKW_MSEC);
 	assert_int_equal(tkw_timer_reschedule(b->t, ids[0], 0), 0);
-	if (b->drive == TKW_DRIVE_MANUAL)
-		assert_int_equal(tkw_timer_turn(b->t, NULL), 10);
+	if (bed_by_hand(b))
+		assert_int_equal(bed_turn(b, NULL), 10);
 	bed_wait_fired(b, 10);
 	fill(b, 10, ids);
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
@@ -100,7 +100,7 @@ static void fault_34_a_task_schedules_again_at_the_limit(struct timer_bed *b)
 
 	bed_reopen(b, &cfg);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		bed_pass(b, 0);
 	fault_await(&rounds, 201);
 	bed_assert_ledger(b, 1);

@@ -36,7 +36,7 @@ rules()
 	src/os    | src/os src/base                            | *
 	src/exec  | src/exec src/os src/base $api_exec         | $libc
 	src/timer | src/timer src/wheel src/os src/base $api_timer | $libc
-	src/loop  | src/loop src/wheel src/os src/base $api_timer $api/loop.h | $libc
+	src/loop  | src/loop src/timer src/wheel src/os src/base $api_timer $api/loop.h | $libc
 	src/tasks | src/tasks src/base $os_for_tasks include   | $libc
 	adapters  | adapters include                           | *
 	tools     | tools include                              | *
@@ -170,6 +170,7 @@ plant()
 		include/tickwheel/timer.h include/tickwheel/retry.h \
 		src/base/links.h src/wheel/engine.h src/os/sync.h \
 		src/os/clock.h src/timer/shard.h src/exec/queue.h \
+		src/loop/turns.h \
 		"${1%.c}.h" "$1"; do
 		mkdir -p "$scratch/tree/$(dirname "$h")"
 		: >"$scratch/tree/$h"
@@ -213,7 +214,8 @@ self_test()
 	bad src/exec/a.c '<pthread.h>'
 	bad src/timer/a.c '"exec/queue.h"'
 	bad src/timer/a.c '<time.h>'
-	bad src/loop/a.c '"timer/shard.h"'
+	bad src/timer/a.c '"loop/turns.h"'
+	bad src/loop/a.c '"exec/queue.h"'
 	bad src/loop/a.c '"tickwheel/retry.h"'
 	bad src/tasks/a.c '"os/clock.h"'
 	bad src/tasks/a.c '"wheel/engine.h"'
@@ -235,6 +237,7 @@ self_test()
 	good src/wheel/a.c '"base/links.h"'
 	good src/wheel/a.c '"engine.h"'
 	good src/timer/a.c '"os/sync.h" /* a comment */'
+	good src/loop/a.c '"timer/shard.h"'
 	good src/tasks/a.c '"os/sync.h"'
 	good tools/a.c '<stdio.h>'
 	good bench/a.c '"tickwheel.h"'

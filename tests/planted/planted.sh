@@ -42,8 +42,8 @@ make_scratch()
 copy_tree()
 {
 	mkdir -p "$2"
-	(cd "$1" && tar cf - CMakeLists.txt cmake include src tests tools examples \
-		bench fuzz) | (cd "$2" && tar xf -)
+	(cd "$1" && tar cf - CMakeLists.txt adapters bench cmake examples fuzz \
+		include man src tests tools) | (cd "$2" && tar xf -)
 	cmake -S "$2" -B "$2/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 		-DCMAKE_C_FLAGS_RELWITHDEBINFO='-O1 -g' -DTKW_BUILD_TESTS=ON \
 		-DTKW_BUILD_BENCH=OFF >"$2/configure.log" 2>&1 ||

@@ -233,7 +233,7 @@ static inline void pass_to_gate(struct passer *p, struct book *k, int64_t ms)
 	k->in_round = wait_inside;
 	bed_set_clock(k->b, ZERO_NS + MS(ms));
 	bed_wake(k->b);
-	if (k->b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(k->b))
 		must(pthread_create(&p->thread, NULL, pass_beside, p) == 0);
 	gate_await(&gate, 1);
 }
@@ -242,7 +242,7 @@ static inline void pass_to_gate(struct passer *p, struct book *k, int64_t ms)
 static inline void pass_the_gate(struct passer *p)
 {
 	gate_open(&gate);
-	if (p->b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(p->b))
 		must(pthread_join(p->thread, NULL) == 0);
 	else
 		bed_pass(p->b, 0);

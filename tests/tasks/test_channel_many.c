@@ -236,7 +236,7 @@ static void test_channel_against_an_oracle(struct timer_bed *b)
 	}
 	for (tick = 0; tick < TICKS; tick++) {
 		for (i = 0; i < 20; i++) {
-			size_t k = roll(&seed, CROWD);
+			size_t k = (size_t)roll(&seed, CROWD);
 
 			change(w, &u[k], &truths[k], roll(&seed, 13));
 		}
@@ -291,7 +291,7 @@ static void test_channel_churn_skips_none(struct timer_bed *b)
 	bed_pass(b, PERIOD_NS - TKW_MSEC);
 	for (tick = 0; tick < 5000; tick++) {
 		for (i = 0; i < 6; i++) {
-			size_t k = roll(&seed, (uint64_t)4 * CROWD);
+			size_t k = (size_t)roll(&seed, (uint64_t)4 * CROWD);
 
 			if (k % 4 == 0)
 				continue;

@@ -257,8 +257,8 @@ static void close_pool(struct timer_bed *b, struct tkw_pool *pool)
 static void begin_on_pool(struct world *w)
 {
 	bed_set_clock(w->b, now_of(w) + PERIOD_NS + TKW_MSEC);
-	if (w->b->drive == TKW_DRIVE_MANUAL)
-		assert_int_equal(tkw_timer_turn(w->b->t, NULL), 0);
+	if (bed_by_hand(w->b))
+		assert_int_equal(bed_turn(w->b, NULL), 0);
 	else
 		bed_wake(w->b);
 }
@@ -729,8 +729,8 @@ static void test_channel_churn_on_a_pool(struct timer_bed *b)
 	race(w, come_and_go, r, &done);
 	while (atomic_load(&done) < RACERS) {
 		bed_set_clock(b, now_of(w) + TKW_MSEC);
-		if (b->drive == TKW_DRIVE_MANUAL)
-			assert_true(tkw_timer_turn(b->t, NULL) >= 0);
+		if (bed_by_hand(b))
+			assert_true(bed_turn(b, NULL) >= 0);
 		else
 			bed_wake(b);
 		sched_yield();

@@ -108,7 +108,7 @@ static void test_request_timeouts_of_all_kinds(struct timer_bed *b)
 
 	for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++) {
 		ask(rs, &a, due[i]);
-		if (b->drive == TKW_DRIVE_MANUAL)
+		if (bed_by_hand(b))
 			assert_under_way(&a);
 		bed_pass(b, TKW_MSEC);
 		assert_ended(&a, -ETIMEDOUT, NULL);

@@ -121,7 +121,7 @@ static void test_retry_gives_up(struct timer_bed *b)
 	struct attempt a = { .b = b, .g = g };
 
 	assert_int_equal(add(&a, 0), 0);
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		assert_int_equal(a.tries, 0); /* not inside of the call */
 	for (int i = 0; i < 60; i++)
 		bed_pass(b, TKW_SEC);

@@ -296,7 +296,7 @@ test_timer_batch_that_is_overdue_keeps_its_order(struct timer_bed *b)
 		items[i].when_ns = (int64_t)(i * 7919 % 100);
 	assert_int_equal(tkw_timer_schedule_batch_at(b->t, items, 100, NULL),
 			 0);
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		bed_assert_nothing_fired(b);
 	bed_pass(b, 0);
 	assert_int_equal(b->fired_count, 200);
@@ -862,8 +862,8 @@ static void test_timer_batch_from_a_task(struct timer_bed *b)
 
 	fill(b, f.items, FROM_TASK, 0, 0);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
-	if (b->drive == TKW_DRIVE_MANUAL) /* not in the same turn */
-		assert_int_equal(tkw_timer_turn(b->t, NULL), 1);
+	if (bed_by_hand(b)) /* not in the same turn */
+		assert_int_equal(bed_turn(b, NULL), 1);
 	bed_pass(b, 0);
 	assert_int_equal(f.scheduled, 0);
 	assert_int_equal(f.cancelled, FROM_TASK / 2);
@@ -889,7 +889,7 @@ static void *turn_once(void *arg)
 {
 	struct timer_bed *b = arg;
 
-	must(tkw_timer_turn(b->t, NULL) == 1);
+	must(bed_turn(b, NULL) == 1);
 	return NULL;
 }
 
@@ -922,7 +922,7 @@ static void one_of_each(struct timer_bed *b, uint64_t running,
 /* SPEC 3.8, 5.2 */
 static void test_timer_batch_cancel_says_of_each_what_it_is(struct timer_bed *b)
 {
-	const bool by_hand = b->drive == TKW_DRIVE_MANUAL;
+	const bool by_hand = bed_by_hand(b);
 	struct gate g = GATE_INIT;
 	const struct tkw_task task = { .fn = pass_gate, .arg = &g };
 	uint64_t ids[KINDS];
@@ -1090,7 +1090,7 @@ static void test_timer_batch_cancel_over_all_shards(struct timer_bed *b)
 	}
 	/* Their numbers were different ones. */
 	assert_int_equal((shards & (shards - 1)) != 0,
-			 b->drive == TKW_DRIVE_THREAD);
+			 b->drive != TKW_DRIVE_MANUAL);
 	bed_assert_ledger(b, all);
 	many_ids[all] = UINT64_C(63) << 56 | (many_ids[0] & 0xffffff);
 	assert_int_equal(

@@ -106,21 +106,21 @@ static void *turn_once(void *arg)
 {
 	struct runner *r = arg;
 
-	tkw_timer_turn(r->b->t, NULL);
+	bed_turn(r->b, NULL);
 	return NULL;
 }
 
 static void run_begin(struct runner *r, struct timer_bed *b)
 {
 	*r = (struct runner){ .b = b };
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		assert_int_equal(pthread_create(&r->thread, NULL, turn_once, r),
 				 0);
 }
 
 static void run_end(struct runner *r)
 {
-	if (r->b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(r->b))
 		pthread_join(r->thread, NULL);
 }
 
@@ -334,7 +334,7 @@ static void *turn_on(void *arg)
 	struct turner *u = arg;
 
 	while (!atomic_load(&u->over)) {
-		if (tkw_timer_turn(u->b->t, NULL) <= 0)
+		if (bed_turn(u->b, NULL) <= 0)
 			sched_yield();
 	}
 	return NULL;
@@ -370,13 +370,13 @@ static void test_timer_either_fires_or_is_cancelled(struct timer_bed *b)
 	struct turner u = { .b = b };
 	int i;
 
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		assert_int_equal(pthread_create(&u.thread, NULL, turn_on, &u),
 				 0);
 	for (i = 0; i < 3000; i++)
 		race_once(b, i);
 	atomic_store(&u.over, true);
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		pthread_join(u.thread, NULL);
 	bed_assert_ledger(b, 0);
 }
@@ -920,7 +920,7 @@ static void test_timer_gives_blocks_back_when_cancelled(struct timer_bed *b)
 	const struct tkw_task task = { .fn = must_not_run };
 	uint64_t *ids = malloc(MILLION * sizeof(*ids));
 	struct memory m;
-	size_t i;
+	uint64_t i;
 
 	assert_non_null(ids);
 	reopen_counted(b, &m);

@@ -145,7 +145,7 @@ int main(void)
 			       manual),
 		BED_TEST_UNDER(test_timer_check_finds_a_wrong_list_of_blocks,
 			       manual),
-		BED_TEST_UNDER(test_timer_check_finds_an_unsound_wheel, manual),
+		BED_TESTS_BY_HAND(test_timer_check_finds_an_unsound_wheel),
 		cmocka_unit_test(test_timer_check_refuses_null),
 	};
 

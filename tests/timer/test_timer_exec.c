@@ -279,8 +279,8 @@ static int64_t clock_of(struct timer_bed *b)
 static void tick(struct timer_bed *b, int64_t ns)
 {
 	bed_set_clock(b, clock_of(b) + ns);
-	if (b->drive == TKW_DRIVE_MANUAL)
-		assert_true(tkw_timer_turn(b->t, NULL) >= 0);
+	if (bed_by_hand(b))
+		assert_true(bed_turn(b, NULL) >= 0);
 }
 
 /* The same until so many more jobs were taken; no more, if there is no worker
@@ -502,7 +502,7 @@ static void test_exec_inline_fires_on_the_worker(struct timer_bed *b)
 	gate_pass(&w.fired);
 	assert_int_equal(w.times, 1);
 	assert_true(w.late_ns == 0);
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		assert_true(pthread_equal(w.by, pthread_self()));
 	else
 		assert_false(pthread_equal(w.by, pthread_self()));
@@ -538,7 +538,7 @@ static void test_exec_inline_turn_ends(struct timer_bed *b)
 
 	open_with(b, tkw_exec_inline(), cfg);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
-	if (b->drive == TKW_DRIVE_MANUAL) {
+	if (bed_by_hand(b)) {
 		for (left = 5; left > 0; left--) {
 			assert_int_equal(r.left, left);
 			tick(b, 0);
@@ -602,8 +602,7 @@ static void test_exec_pool_tasks_rearm(struct timer_bed *b)
 	}
 	for (i = 0; i < CHAINS; i++) {
 		/* Only the worker of one's own turns by itself. */
-		while (b->drive == TKW_DRIVE_MANUAL &&
-		       ledger_of(b).fired < ALL) {
+		while (bed_by_hand(b) && ledger_of(b).fired < ALL) {
 			tick(b, 0);
 			wait_a_moment();
 		}
@@ -908,6 +907,7 @@ BED_TEST(test_exec_running_cannot_be_cancelled)
 
 /* What a task on the pool is told when it would wait. */
 struct inside {
+	struct timer_bed *b;
 	struct gate done;
 	uint64_t other;   /* running */
 	uint64_t pending; /* its job waits, or it is not due */
@@ -928,7 +928,7 @@ static void inside_fired(void *arg, const struct tkw_firing *f)
 	in->wait_pending = tkw_timer_cancel_wait(f->timer, in->pending);
 	in->stop = tkw_timer_stop(f->timer, NULL, NULL);
 	in->destroy = tkw_timer_destroy(f->timer);
-	in->turn = tkw_timer_turn(f->timer, NULL);
+	in->turn = bed_turn(in->b, NULL);
 	gate_open(&in->done);
 }
 
@@ -937,7 +937,7 @@ static void test_exec_task_cannot_wait_for_its_timer(struct timer_bed *b)
 {
 	struct tkw_pool *p = open_pool(b, 2);
 	struct block block = { .gate = GATE_INIT };
-	struct inside in = { .done = GATE_INIT };
+	struct inside in = { .b = b, .done = GATE_INIT };
 	const struct tkw_task task = { .fn = inside_fired, .arg = &in };
 
 	in.other = schedule_block(b, &block);
@@ -952,8 +952,7 @@ static void test_exec_task_cannot_wait_for_its_timer(struct timer_bed *b)
 	assert_int_equal(in.wait_pending, 0);
 	assert_int_equal(in.stop, -EDEADLK);
 	assert_int_equal(in.destroy, -EDEADLK);
-	assert_int_equal(in.turn,
-			 b->drive == TKW_DRIVE_MANUAL ? -EDEADLK : -EINVAL);
+	assert_int_equal(in.turn, bed_by_hand(b) ? -EDEADLK : -EINVAL);
 	assert_int_equal(tkw_timer_is_stopped(b->t), 0);
 	assert_int_equal(bed_cancelled_times(b, 7), 1);
 	gate_open(&block.gate);
@@ -1018,11 +1017,11 @@ static void test_exec_refused_runs_inline(struct timer_bed *b)
 	answer_with(-EAGAIN);
 	schedule_who(b, &w, 2 * TKW_MSEC);
 	bed_set_clock(b, clock_of(b) + 3 * TKW_MSEC);
-	if (b->drive == TKW_DRIVE_MANUAL)
-		assert_int_equal(tkw_timer_turn(b->t, NULL), 1);
+	if (bed_by_hand(b))
+		assert_int_equal(bed_turn(b, NULL), 1);
 	gate_pass(&w.fired);
 	assert_true(pthread_equal(w.by, submitter()));
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		assert_true(pthread_equal(w.by, pthread_self()));
 	assert_true(w.deadline_ns == clock_of(b) - TKW_MSEC);
 	assert_true(w.late_ns == TKW_MSEC);
@@ -1061,7 +1060,7 @@ BED_TEST(test_exec_refused_runs_inline_in_order)
  * the deadline that it had. */
 static void test_exec_refused_is_offered_again(struct timer_bed *b)
 {
-	size_t retries = b->drive == TKW_DRIVE_MANUAL ? 5000 : 50;
+	size_t retries = bed_by_hand(b) ? 5000 : 50;
 	int64_t deadline_ns;
 	int64_t next_ns;
 	uint64_t id;
@@ -1075,7 +1074,7 @@ static void test_exec_refused_is_offered_again(struct timer_bed *b)
 	for (i = 1; i <= retries; i++) {
 		await_offered(i);
 		assert_pending(b, id, deadline_ns);
-		if (b->drive == TKW_DRIVE_MANUAL) {
+		if (bed_by_hand(b)) {
 			/* In the next tick, not at once. */
 			assert_int_equal(offered(), i);
 			assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
@@ -1303,10 +1302,10 @@ static void test_exec_abandoned_runs_inline(struct timer_bed *b)
 	schedule_who(b, &w, TKW_MSEC);
 	tick_collecting(b, TKW_MSEC, 1);
 	abandon_job(0);
-	if (b->drive == TKW_DRIVE_MANUAL) {
+	if (bed_by_hand(b)) {
 		assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
 		assert_true(next_ns <= clock_of(b));
-		assert_int_equal(tkw_timer_turn(b->t, NULL), 1);
+		assert_int_equal(bed_turn(b, NULL), 1);
 	}
 	gate_pass(&w.fired);
 	assert_true(pthread_equal(w.by, submitter()));
@@ -1860,7 +1859,7 @@ static void child_returns_from_drop(struct timer_bed *b, bool abandon)
 	answer_with(abandon ? 0 : -EAGAIN);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
 	bed_set_clock(b, clock_of(b) + TKW_MSEC);
-	said = tkw_timer_turn(b->t, NULL);
+	said = bed_turn(b, NULL);
 	if (abandon)
 		abandon_job(0);
 	if (f.child == 0) {
@@ -1931,8 +1930,8 @@ int main(void)
 		BED_TESTS(test_exec_jobs_may_outlive_the_timer),
 		BED_TESTS(test_exec_pool_outlives_the_timer),
 		BED_TESTS(test_exec_jobs_in_a_child_do_nothing),
-		BED_TEST_UNDER(test_exec_child_returns_from_a_drop, manual),
-		BED_TEST_UNDER(test_exec_child_returns_from_an_abandon, manual),
+		BED_TESTS_BY_HAND(test_exec_child_returns_from_a_drop),
+		BED_TESTS_BY_HAND(test_exec_child_returns_from_an_abandon),
 		BED_TESTS(test_exec_task_cannot_be_cancelled),
 	};
 

@@ -88,7 +88,7 @@ static void drive_until(struct timer_bed *b, sem_t *s)
 		return;
 	}
 	while (sem_trywait(s) != 0)
-		assert_true(tkw_timer_turn(b->t, NULL) >= 0);
+		assert_true(bed_turn(b, NULL) >= 0);
 }
 
 static void wait_asleep(pid_t tid)
@@ -453,7 +453,7 @@ static unsigned useless_turns(struct timer_bed *b)
 		assert_true(next_ns < TKW_NEVER_NS);
 		if (next_ns > clock_of(b))
 			bed_set_clock(b, next_ns);
-		ran = tkw_timer_turn(b->t, &next_ns);
+		ran = bed_turn(b, &next_ns);
 		if (ran != 0)
 			break;
 		assert_true(++turns < 1000);
@@ -504,7 +504,7 @@ static void test_timer_a_cancelled_one_costs_at_most_a_turn(struct timer_bed *b)
 		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), 0);
 	assert_true(useless_turns(b) <= rings + CANCELLED);
 	bed_assert_fired(b, 99);
-	assert_int_equal(tkw_timer_turn(b->t, &next_ns), 0);
+	assert_int_equal(bed_turn(b, &next_ns), 0);
 	assert_true(next_ns == TKW_NEVER_NS);
 }
 BED_TEST(test_timer_a_cancelled_one_costs_at_most_a_turn)
@@ -823,10 +823,10 @@ static void test_timer_scheduled_inside_a_turn_waits(struct timer_bed *b)
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
 	bed_schedule(b, 1, 7 * TKW_MSEC);
 	bed_set_clock(b, BED_START_NS + TKW_SEC);
-	assert_int_equal(tkw_timer_turn(b->t, &next_ns), 2);
+	assert_int_equal(bed_turn(b, &next_ns), 2);
 	bed_assert_fired(b, 1);
 	assert_true(next_ns <= BED_START_NS + TKW_SEC);
-	assert_int_equal(tkw_timer_turn(b->t, NULL), 1);
+	assert_int_equal(bed_turn(b, NULL), 1);
 	bed_assert_fired(b, 2);
 	assert_true(b->fired[1].late_ns == TKW_SEC - 3 * TKW_MSEC);
 }
@@ -897,10 +897,10 @@ static void test_timer_running_is_not_pending(struct timer_bed *b)
 	bed_schedule(b, 1, HOUR_NS);
 	bed_schedule(b, 2, HOUR_NS);
 	assert_int_equal(tkw_timer_pending(b->t), 3);
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		bed_schedule(b, 3, 2 * TKW_MSEC);
 	bed_pass(b, 10 * TKW_MSEC);
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		assert_int_equal(m.pending, 3);
 	else /* a marker of the bed's may be there, or not */
 		assert_true(m.pending == 2 || m.pending == 3);
@@ -959,7 +959,7 @@ static void test_timer_due_peers_hold_their_places(struct timer_bed *b)
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
 	bed_schedule(b, 1, 2 * TKW_MSEC);
 	bed_set_clock(b, BED_START_NS + TKW_SEC);
-	assert_int_equal(tkw_timer_turn(b->t, NULL), 2);
+	assert_int_equal(bed_turn(b, NULL), 2);
 	assert_int_equal(a.first, 0);
 	assert_int_equal(a.second, -EAGAIN);
 	bed_assert_ledger(b, 1);
@@ -1067,9 +1067,9 @@ static void zero_delay_loop(struct timer_bed *b, int64_t delay_ns)
 	sem_init(&c.done, 0, 0);
 	assert_int_equal(tkw_timer_schedule(b->t, &loop, delay_ns, NULL), 0);
 	assert_int_equal(tkw_timer_schedule(b->t, &loop, delay_ns, NULL), 0);
-	if (b->drive == TKW_DRIVE_MANUAL) {
-		assert_int_equal(tkw_timer_turn(b->t, NULL), 2);
-		assert_int_equal(tkw_timer_turn(b->t, NULL), 2);
+	if (bed_by_hand(b)) {
+		assert_int_equal(bed_turn(b, NULL), 2);
+		assert_int_equal(bed_turn(b, NULL), 2);
 		assert_int_equal(c.rounds, 4);
 	}
 	assert_int_equal(
@@ -1093,7 +1093,7 @@ static void test_timer_a_turn_ends(struct timer_bed *b)
 BED_TEST(test_timer_a_turn_ends)
 
 struct crowd {
-	struct tkw_timer *t;
+	struct timer_bed *b;
 	atomic_int inside;
 	atomic_int overlaps;
 	atomic_int refused;
@@ -1130,19 +1130,19 @@ static void *join_crowd(void *arg)
 	int i;
 
 	for (i = 0; i < CROWD_EACH; i++) {
-		if (tkw_timer_schedule(c->t, &task, 0, NULL) != 0)
+		if (tkw_timer_schedule(c->b->t, &task, 0, NULL) != 0)
 			atomic_fetch_add(&c->refused, 1);
 	}
 	return NULL;
 }
 
-/* Two of these quarrel about the manual drive: one is in a turn. */
+/* Two of these quarrel about a timer without a thread: one is in a turn. */
 static void *turn_for_crowd(void *arg)
 {
 	struct crowd *c = arg;
 
 	while (atomic_load(&c->fired) < CROWD_THREADS * CROWD_EACH) {
-		if (tkw_timer_turn(c->t, NULL) <= 0)
+		if (bed_turn(c->b, NULL) <= 0)
 			sched_yield();
 	}
 	return NULL;
@@ -1152,14 +1152,13 @@ static void *turn_for_crowd(void *arg)
 static void test_timer_runs_one_task_at_a_time(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 4 };
-	const bool by_hand = b->drive == TKW_DRIVE_MANUAL;
-	struct crowd c = { .tid = 0 };
+	const bool by_hand = bed_by_hand(b);
+	struct crowd c = { .b = b };
 	pthread_t threads[CROWD_THREADS];
 	pthread_t turners[2];
 	size_t i;
 
 	bed_reopen(b, &cfg);
-	c.t = b->t;
 	for (i = 0; i < CROWD_THREADS; i++)
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, join_crowd, &c), 0);
@@ -1224,7 +1223,7 @@ static void test_timer_lateness_counts_to_the_turn(struct timer_bed *b)
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
 	bed_schedule(b, 1, TKW_MSEC);
 	bed_set_clock(b, BED_START_NS + 5 * TKW_MSEC);
-	assert_int_equal(tkw_timer_turn(b->t, NULL), 2);
+	assert_int_equal(bed_turn(b, NULL), 2);
 	bed_assert_fired(b, 1);
 	assert_ptr_equal(s.timer, b->t);
 	assert_true(b->fired[0].late_ns == 4 * TKW_MSEC);
@@ -1261,8 +1260,8 @@ static void live_as_child(int drive)
 	    tkw_timer_schedule(child_timer, &far, HOUR_NS, NULL) != 0 ||
 	    tkw_timer_schedule(child_timer, &task, 0, NULL) != 0)
 		_exit(4);
-	if (drive == TKW_DRIVE_MANUAL) {
-		tkw_timer_turn(child_timer, NULL);
+	if (drive != TKW_DRIVE_THREAD) {
+		bed_turn_of(child_timer, drive, NULL);
 		_exit(5);
 	}
 	for (;;)
@@ -1300,6 +1299,7 @@ static void test_timer_task_may_exit_the_process(void **state)
 	(void)state;
 	exit_in_child(TKW_DRIVE_THREAD);
 	exit_in_child(TKW_DRIVE_MANUAL);
+	exit_in_child(TKW_DRIVE_LOOP);
 }
 
 int main(void)
@@ -1329,12 +1329,12 @@ int main(void)
 		BED_TESTS(test_timer_can_be_cancelled_while_it_is_due),
 		BED_TESTS(test_timer_running_is_not_pending),
 		BED_TESTS(test_timer_task_may_schedule_at_the_limit),
-		BED_TEST_UNDER(test_timer_due_peers_hold_their_places, manual),
+		BED_TESTS_BY_HAND(test_timer_due_peers_hold_their_places),
 		BED_TESTS(test_timer_task_may_make_any_call),
 		BED_TESTS(test_timer_a_turn_ends),
 		BED_TESTS(test_timer_runs_one_task_at_a_time),
 		BED_TESTS(test_timer_task_knows_its_id_and_deadline),
-		BED_TEST_UNDER(test_timer_lateness_counts_to_the_turn, manual),
+		BED_TESTS_BY_HAND(test_timer_lateness_counts_to_the_turn),
 		cmocka_unit_test(test_timer_task_may_exit_the_process),
 	};
 

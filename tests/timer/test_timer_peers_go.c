@@ -31,7 +31,7 @@ static void test_go_modified_earlier_is_not_dropped(struct peers *p)
 		assert_true(k > 0);
 		assert_true(k == 10 ||
 			    (b->drive == TKW_DRIVE_THREAD && has_ended(ret)));
-		peers_await(b, i + 1);
+		peers_await(b, (size_t)i + 1);
 		bed_assert_fired(b, i);
 	}
 	bed_assert_ledger(b, 0);
@@ -186,8 +186,8 @@ static void test_go_calls_itself_without_delay(struct peers *p)
 	bed_schedule(b, 2, 50 * p->cfg.tick_ns);
 	bed_set_clock(b, tkw_timer_now(b->t) + 100 * p->cfg.tick_ns);
 	bed_wake(b);
-	for (i = 0; b->drive == TKW_DRIVE_MANUAL && i < 11; i++)
-		assert_int_equal(tkw_timer_turn(b->t, NULL), i ? 1 : 2);
+	for (i = 0; bed_by_hand(b) && i < 11; i++)
+		assert_int_equal(bed_turn(b, NULL), i ? 1 : 2);
 	peers_await(b, 12);
 	assert_true(b->fired[0].tag == 1 && b->fired[1].tag == 2);
 	bed_pass(b, TKW_SEC);

@@ -346,7 +346,7 @@ int main(void)
 		PEERS_ON_ALL(test_pekko_late_turn_expires_several_slots),
 		PEERS_ON_ALL(test_pekko_late_turn_makes_nothing_early),
 		PEERS_ON_ALL(test_pekko_rounds_wrap_around),
-		PEERS_BOTH(test_pekko_rounds_wrap_around, "two slots", 0, 2),
+		PEERS_EACH(test_pekko_rounds_wrap_around, "two slots", 0, 2),
 		PEERS_ON_ALL(test_pekko_ticks_of_31_and_32_bits_are_passed),
 		PEERS_ON_ALL(test_pekko_fires_up_to_the_end_of_the_clock),
 		PEERS_ON_ALL(test_pekko_cancel_is_true_then_false),

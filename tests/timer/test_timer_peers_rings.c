@@ -254,7 +254,7 @@ static void test_tokio_remove_what_is_due_before_the_turn(struct peers *p)
 		id = bed_schedule(b, 1, edges[i] * p->cfg.tick_ns);
 		bed_set_clock(b, begin_ns + edges[i] * p->cfg.tick_ns);
 		assert_int_equal(tkw_timer_cancel(b->t, id), 0);
-		assert_int_equal(tkw_timer_turn(b->t, &next_ns), 0);
+		assert_int_equal(bed_turn(b, &next_ns), 0);
 		assert_true(next_ns == TKW_NEVER_NS);
 		assert_int_equal(tkw_timer_cancel(b->t, id), -ENOENT);
 	}

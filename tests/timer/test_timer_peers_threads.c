@@ -200,8 +200,8 @@ static void pass_a_tick(struct racer *r)
 	pthread_mutex_lock(&b->lock);
 	b->now_ns += c->tick_ns;
 	pthread_mutex_unlock(&b->lock);
-	if (b->drive == TKW_DRIVE_MANUAL)
-		ret = tkw_timer_turn(b->t, NULL);
+	if (bed_by_hand(b))
+		ret = bed_turn(b, NULL);
 	r->strange += ret < 0 && ret != -EBUSY;
 }
 

@@ -153,7 +153,7 @@ static void *turn_once(void *arg)
 {
 	struct timer_bed *b = arg;
 
-	return tkw_timer_turn(b->t, NULL) == 1 ? b : NULL;
+	return bed_turn(b, NULL) == 1 ? b : NULL;
 }
 
 /* SPEC 3.1: it would hang here if it waited for the worker or the task. */
@@ -168,7 +168,7 @@ static void test_timer_schedule_waits_for_no_task(struct timer_bed *b)
 
 	gate_init(&g);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		assert_int_equal(pthread_create(&turner, NULL, turn_once, b),
 				 0);
 	gate_await(&g, 1);
@@ -179,7 +179,7 @@ static void test_timer_schedule_waits_for_no_task(struct timer_bed *b)
 	pending = tkw_timer_pending(b->t);
 	/* Asserts only when nothing hangs there any more. */
 	gate_open(&g);
-	if (b->drive == TKW_DRIVE_MANUAL) {
+	if (bed_by_hand(b)) {
 		pthread_join(turner, &turned);
 		assert_ptr_equal(turned, b);
 	}
@@ -431,7 +431,7 @@ test_timer_delay_of_nothing_fires_on_the_next_turn(struct timer_bed *b)
 	for (i = 0; i < COUNT_OF(delays); i++) {
 		/* The clock stands still: in this tick, at its very begin. */
 		bed_schedule(b, i, delays[i]);
-		if (b->drive == TKW_DRIVE_MANUAL)
+		if (bed_by_hand(b))
 			bed_assert_nothing_fired(b);
 		bed_pass(b, 0);
 		bed_assert_fired(b, i);
@@ -455,12 +455,12 @@ static void test_timer_schedule_does_not_run_the_task(struct timer_bed *b)
 	pthread_mutex_init(&r.lock, NULL);
 	for (i = 0; i < 100; i++) {
 		assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
-		if (b->drive == TKW_DRIVE_MANUAL)
+		if (bed_by_hand(b))
 			assert_int_equal(r.runs, i);
 		bed_pass(b, 0);
 		assert_int_equal(r.runs, i + 1);
 		assert_true(r.late_ns == 0);
-		/* Under the manual drive the turn ran on this thread. */
+		/* Without a thread the turn ran on this thread. */
 		assert_int_equal(!pthread_equal(r.thread, pthread_self()),
 				 b->drive == TKW_DRIVE_THREAD);
 	}
@@ -468,22 +468,20 @@ static void test_timer_schedule_does_not_run_the_task(struct timer_bed *b)
 BED_TEST(test_timer_schedule_does_not_run_the_task)
 
 /* SPEC 3.3, 4.6, fault 6: in a task it is the turn after. */
-static void test_timer_delay_of_nothing_in_a_task_ends_the_turn(void **state)
+static void
+test_timer_delay_of_nothing_in_a_task_ends_the_turn(struct timer_bed *b)
 {
-	struct timer_bed b;
-	struct chain c = { .b = &b, .delay_ns = 0, .left = 4 };
+	struct chain c = { .b = b, .delay_ns = 0, .left = 4 };
 	int i;
 
-	(void)state;
-	bed_open(&b, TKW_DRIVE_MANUAL, NULL);
 	assert_int_equal(chain_schedule(&c), 0);
 	for (i = 4; i >= 0; i--) {
 		assert_int_equal(c.left, i);
-		assert_int_equal(tkw_timer_turn(b.t, NULL), 1);
+		assert_int_equal(bed_turn(b, NULL), 1);
 	}
-	assert_int_equal(tkw_timer_turn(b.t, NULL), 0);
-	bed_close(&b);
+	assert_int_equal(bed_turn(b, NULL), 0);
 }
+BED_TEST(test_timer_delay_of_nothing_in_a_task_ends_the_turn)
 
 /* --- 3.4 absolute deadlines ---------------------------------------------- */
 
@@ -886,7 +884,7 @@ static void test_timer_task_can_schedule_at_the_limit(struct timer_bed *b)
 	gate_init(&end);
 	bed_reopen(b, &cfg);
 	assert_int_equal(chain_schedule(&c), 0);
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		bed_pass(b, 0);
 	gate_wait_open(&end);
 	assert_int_equal(c.ret, 0);
@@ -1559,7 +1557,7 @@ int main(void)
 		BED_TESTS(test_timer_last_deadlines_come),
 		BED_TESTS(test_timer_delay_of_nothing_fires_on_the_next_turn),
 		BED_TESTS(test_timer_schedule_does_not_run_the_task),
-		cmocka_unit_test(
+		BED_TESTS_BY_HAND(
 			test_timer_delay_of_nothing_in_a_task_ends_the_turn),
 		BED_TESTS(test_timer_schedule_at_reads_no_clock),
 		BED_TESTS(test_timer_schedule_at_fires_at_its_time),

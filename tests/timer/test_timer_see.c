@@ -43,7 +43,7 @@ static void *turn_once(void *arg)
 {
 	struct gate *g = arg;
 
-	tkw_timer_turn(g->b->t, NULL);
+	bed_turn(g->b, NULL);
 	return NULL;
 }
 
@@ -59,7 +59,7 @@ static uint64_t enter_gate(struct gate *g, struct timer_bed *b,
 	sem_init(&g->open, 0, 0);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, delay_ns, &id), 0);
 	bed_wake(b);
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		assert_int_equal(pthread_create(&g->thread, NULL, turn_once, g),
 				 0);
 	sem_take(&g->entered);
@@ -69,7 +69,7 @@ static uint64_t enter_gate(struct gate *g, struct timer_bed *b,
 static void leave_gate(struct gate *g)
 {
 	sem_post(&g->open);
-	if (g->b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(g->b))
 		pthread_join(g->thread, NULL);
 	bed_pass(g->b, 0);
 	sem_destroy(&g->entered);
@@ -461,8 +461,8 @@ static void *keep_busy(void *arg)
 		tkw_timer_schedule(y->b->t, &task, i % 3 ? 0 : HOUR_NS,
 				   &ids[i % 16]);
 		tkw_timer_reschedule(y->b->t, ids[i * 5 % 16], 0);
-		if (y->b->drive == TKW_DRIVE_MANUAL)
-			tkw_timer_turn(y->b->t, NULL);
+		if (bed_by_hand(y->b))
+			bed_turn(y->b, NULL);
 	}
 	return NULL;
 }
@@ -545,8 +545,8 @@ static void test_timer_backward_readings_are_clamped(struct timer_bed *b)
 	assert_true(info.deadline_ns == high_ns + 10 * TKW_MSEC);
 	assert_true(info.left_ns == 10 * TKW_MSEC);
 	bed_schedule(b, 4, 0);
-	if (b->drive == TKW_DRIVE_MANUAL)
-		assert_int_equal(tkw_timer_turn(b->t, NULL), 1);
+	if (bed_by_hand(b))
+		assert_int_equal(bed_turn(b, NULL), 1);
 	else
 		bed_wait_fired(b, 2);
 	bed_assert_fired(b, 4);
@@ -596,14 +596,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BED_TESTS(test_timer_query_tells_of_a_pending_one),
-		BED_TEST_UNDER(test_timer_query_tells_how_late_it_is, manual),
+		BED_TESTS_BY_HAND(test_timer_query_tells_how_late_it_is),
 		BED_TESTS(test_timer_query_tells_of_a_running_one),
 		BED_TESTS(test_timer_query_tells_of_one_that_never_comes),
 		BED_TESTS(test_timer_query_refuses_what_has_ended),
 		BED_TESTS(test_timer_tells_deadlines_exactly),
 		BED_TESTS(test_timer_tells_the_last_deadlines),
 		BED_TESTS(test_timer_prints_when_it_is_due),
-		BED_TEST_UNDER(test_timer_prints_how_late_it_is, manual),
+		BED_TESTS_BY_HAND(test_timer_prints_how_late_it_is),
 		BED_TESTS(test_timer_prints_what_runs),
 		BED_TESTS(test_timer_print_is_cut_to_size),
 		BED_TESTS(test_timer_print_refuses),

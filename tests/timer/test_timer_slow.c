@@ -517,6 +517,8 @@ static void test_timer_watchdog_wants_a_limit_and_a_thread(void **state)
 	}
 	cfg.slow_task_ns = LIMIT_NS;
 	assert_int_equal(tkw_timer_create(&t, &cfg), -EINVAL);
+	cfg.drive = TKW_DRIVE_LOOP;
+	assert_int_equal(tkw_timer_create(&t, &cfg), -EINVAL);
 	assert_ptr_equal(t, before);
 	cfg.drive = TKW_DRIVE_THREAD;
 	assert_int_equal(tkw_timer_create(&t, &cfg), 0);

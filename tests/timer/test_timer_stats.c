@@ -195,9 +195,11 @@ static void take_samples(struct samples *s, size_t n, uint64_t *seed)
 /* The first of which, with those before it, there is such a share. */
 static int64_t exact_quantile(const struct samples *s, double share)
 {
+	/* Of its own, because a product in a comparison may be more exact. */
+	const double wanted = share * (double)s->n;
 	size_t i = 0;
 
-	while (i + 1 < s->n && (double)(i + 1) < share * (double)s->n)
+	while (i + 1 < s->n && (double)(i + 1) < wanted)
 		i++;
 	return s->ns[i];
 }
@@ -246,7 +248,7 @@ static void test_histogram_quantiles_of_shares_below_0(void **state)
 
 	(void)state;
 	for (i = 0; i < 20; i++) {
-		take_samples(&s, 1 + draw(&seed) % 50, &seed);
+		take_samples(&s, 1 + (size_t)(draw(&seed) % 50), &seed);
 		assert_true(tkw_histogram_quantile(&s.h, -0.5) ==
 			    tkw_histogram_quantile(&s.h, 0));
 		assert_true(tkw_histogram_quantile(&s.h, -(double)INFINITY) ==
@@ -533,14 +535,14 @@ static void test_timer_stats_count_turns(void **state)
 	assert_int_equal(stats_of(b)->turns, 0);
 	for (i = 0; i < 10; i++) {
 		bed_schedule(b, i, 0);
-		assert_int_equal(tkw_timer_turn(b->t, NULL), 1);
+		assert_int_equal(bed_turn(b, NULL), 1);
 		assert_int_equal(stats_of(b)->turns, 2 * i + 1);
 		/* One in which nothing is due is one. */
-		assert_int_equal(tkw_timer_turn(b->t, NULL), 0);
+		assert_int_equal(bed_turn(b, NULL), 0);
 		assert_int_equal(stats_of(b)->turns, 2 * i + 2);
 	}
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
-	assert_int_equal(tkw_timer_turn(b->t, NULL), -ESHUTDOWN);
+	assert_int_equal(bed_turn(b, NULL), -ESHUTDOWN);
 	assert_int_equal(stats_of(b)->turns, 20);
 	/* Nobody sleeps here. */
 	assert_int_equal(stats_of(b)->wake_ups, 0);
@@ -653,21 +655,21 @@ static void test_timer_stats_count_what_the_executor_refuses(void **state)
 
 	open_with(b, &s, TKW_REFUSED_INLINE);
 	schedule_ten(b);
-	assert_int_equal(tkw_timer_turn(b->t, NULL), 10);
+	assert_int_equal(bed_turn(b, NULL), 10);
 	assert_int_equal(stats_of(b)->refused_by_exec, 10);
 	assert_int_equal(stats_of(b)->ledger.fired, 10);
 
 	open_with(b, &s, TKW_REFUSED_DROP);
 	schedule_ten(b);
-	assert_int_equal(tkw_timer_turn(b->t, NULL), 0);
+	assert_int_equal(bed_turn(b, NULL), 0);
 	assert_int_equal(stats_of(b)->refused_by_exec, 10);
 	assert_int_equal(stats_of(b)->ledger.dropped, 10);
 
 	open_with(b, &s, TKW_REFUSED_RETRY);
 	schedule_ten(b);
-	assert_int_equal(tkw_timer_turn(b->t, NULL), 0);
+	assert_int_equal(bed_turn(b, NULL), 0);
 	bed_set_clock(b, b->now_ns + TKW_MSEC);
-	assert_int_equal(tkw_timer_turn(b->t, NULL), 0);
+	assert_int_equal(bed_turn(b, NULL), 0);
 	assert_int_equal(stats_of(b)->refused_by_exec, 20);
 	assert_int_equal(stats_of(b)->ledger.pending, 10);
 	assert_int_equal(stats_of(b)->refused_full, 0);
@@ -683,7 +685,7 @@ static void test_timer_stats_count_what_is_abandoned(void **state)
 	open_with(b, &s, TKW_REFUSED_DROP);
 	s.says = 0;
 	schedule_ten(b);
-	assert_int_equal(tkw_timer_turn(b->t, NULL), 0);
+	assert_int_equal(bed_turn(b, NULL), 0);
 	assert_int_equal(s.count, 10);
 	assert_int_equal(stats_of(b)->refused_by_exec, 0);
 	assert_int_equal(stats_of(b)->ledger.pending, 10);
@@ -728,7 +730,7 @@ static void test_timer_stats_say_how_late(void **state)
 		at_ns = (b->now_ns / TKW_MSEC + 2) * TKW_MSEC;
 		bed_schedule(b, i, at_ns - b->now_ns);
 		bed_set_clock(b, at_ns + late[i]);
-		assert_int_equal(tkw_timer_turn(b->t, NULL), 1);
+		assert_int_equal(bed_turn(b, NULL), 1);
 		assert_true(b->fired[i].late_ns == late[i]);
 		most = late[i] > most ? late[i] : most;
 		assert_true(stats_of(b)->lateness.max_ns == most);
@@ -795,7 +797,7 @@ static void test_timer_stats_see_that_tasks_wait_for_others(void **state)
 		assert_int_equal(
 			tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
 	bed_set_clock(b, BASE_NS + 2 * TKW_MSEC);
-	assert_int_equal(tkw_timer_turn(b->t, NULL), TASKS);
+	assert_int_equal(bed_turn(b, NULL), TASKS);
 	h = &stats_of(b)->lateness;
 	assert_int_equal(h->count, TASKS);
 	assert_true(h->max_ns <= (TASKS - 1) * TKW_USEC);
@@ -823,7 +825,7 @@ static void test_timer_stats_say_how_late_an_executor_is(void **state)
 	open_with(b, &s, TKW_REFUSED_INLINE);
 	s.says = 0;
 	schedule_ten(b);
-	assert_int_equal(tkw_timer_turn(b->t, NULL), 0);
+	assert_int_equal(bed_turn(b, NULL), 0);
 	assert_int_equal(stats_of(b)->lateness.count, 0);
 	for (i = 0; i < 10; i++) {
 		bed_set_clock(b, b->now_ns + (int64_t)i * TKW_SEC);
@@ -1099,7 +1101,7 @@ BED_TEST(test_timer_dump_refuses_null)
 static void test_timer_dump_of_many_shards_and_after_stop(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 64 };
-	const bool many = b->drive == TKW_DRIVE_THREAD;
+	const bool many = b->drive != TKW_DRIVE_MANUAL;
 	static char text[20000];
 
 	bed_reopen(b, &cfg);
@@ -1117,7 +1119,7 @@ BED_TEST(test_timer_dump_of_many_shards_and_after_stop)
 
 #define UNDER(drive_, name_)                                                   \
 	{                                                                      \
-		.name = #name_, .test_func = (name_),                          \
+		.name = #name_ " (" #drive_ ")", .test_func = (name_),         \
 		.setup_func = bed_setup_##drive_,                              \
 		.teardown_func = bed_teardown                                  \
 	}
@@ -1143,20 +1145,29 @@ int main(void)
 		BED_TESTS(test_timer_stats_count_moves),
 		BED_TESTS(test_timer_stats_count_looks_of_the_hashed),
 		UNDER(manual, test_timer_stats_count_turns),
+		UNDER(loop, test_timer_stats_count_turns),
 		UNDER(thread, test_timer_stats_count_wake_ups),
 		UNDER(manual, test_timer_stats_count_what_the_executor_refuses),
+		UNDER(loop, test_timer_stats_count_what_the_executor_refuses),
 		UNDER(manual, test_timer_stats_count_what_is_abandoned),
+		UNDER(loop, test_timer_stats_count_what_is_abandoned),
 		UNDER(manual, test_timer_stats_say_how_late),
+		UNDER(loop, test_timer_stats_say_how_late),
 		UNDER(manual, test_timer_stats_say_how_late_each_was),
+		UNDER(loop, test_timer_stats_say_how_late_each_was),
 		UNDER(manual, test_timer_stats_see_that_tasks_wait_for_others),
+		UNDER(loop, test_timer_stats_see_that_tasks_wait_for_others),
 		UNDER(manual, test_timer_stats_say_how_late_an_executor_is),
+		UNDER(loop, test_timer_stats_say_how_late_an_executor_is),
 		BED_TESTS(test_timer_stats_lateness_is_of_what_fired),
 		BED_TESTS(test_timer_stats_are_of_all_shards),
 		BED_TESTS(test_timer_stats_refuse_null),
 		BED_TESTS(test_timer_stats_in_a_child_are_refused),
 		BED_TESTS(test_timer_stats_from_a_task),
 		UNDER(manual, test_timer_dump_says_what_there_is),
+		UNDER(loop, test_timer_dump_says_what_there_is),
 		UNDER(manual, test_timer_dump_is_cut_as_asked),
+		UNDER(loop, test_timer_dump_is_cut_as_asked),
 		BED_TESTS(test_timer_dump_refuses_null),
 		BED_TESTS(test_timer_dump_of_many_shards_and_after_stop),
 	};

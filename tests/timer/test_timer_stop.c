@@ -96,21 +96,21 @@ static void *turn_once(void *arg)
 {
 	struct runner *r = arg;
 
-	tkw_timer_turn(r->b->t, NULL);
+	bed_turn(r->b, NULL);
 	return NULL;
 }
 
 static void run_begin(struct runner *r, struct timer_bed *b)
 {
 	*r = (struct runner){ .b = b };
-	if (b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(b))
 		assert_int_equal(pthread_create(&r->thread, NULL, turn_once, r),
 				 0);
 }
 
 static void run_end(struct runner *r)
 {
-	if (r->b->drive == TKW_DRIVE_MANUAL)
+	if (bed_by_hand(r->b))
 		pthread_join(r->thread, NULL);
 }
 
@@ -400,7 +400,7 @@ static void test_timer_stop_hands_over(struct timer_bed *b)
 	assert_int_equal(s.count, 5);
 	assert_int_equal(b->cancelled_count, 5);
 	for (k = 0; k < 5; k++) {
-		i = b->cancelled[k]; /* in whatever order */
+		i = (size_t)b->cancelled[k]; /* in whatever order */
 		assert_true(s.info[k].id == ids[i]);
 		assert_int_equal(s.info[k].state, TKW_TIMEOUT_PENDING);
 		assert_true(s.info[k].deadline_ns ==
@@ -489,8 +489,8 @@ static void test_timer_after_stop_all_have_ended(struct timer_bed *b)
 	assert_int_equal(tkw_timer_query(b->t, id, &info), -ENOENT);
 	ret = tkw_timer_reschedule(b->t, id, 0);
 	assert_true(ret == -ENOENT || ret == -ESHUTDOWN);
-	if (b->drive == TKW_DRIVE_MANUAL)
-		assert_int_equal(tkw_timer_turn(b->t, NULL), -ESHUTDOWN);
+	if (bed_by_hand(b))
+		assert_int_equal(bed_turn(b, NULL), -ESHUTDOWN);
 	bed_pass(b, TKW_SEC);
 	bed_assert_nothing_fired(b);
 	assert_int_equal(bed_cancelled_times(b, 1), 1);
@@ -678,7 +678,7 @@ static void visit_and_call(const struct tkw_timeout_info *info, void *ctx)
 	g->cancel = tkw_timer_cancel(t, g->ids[(i + 2) % 4]);
 	g->cancel_wait = tkw_timer_cancel_wait(t, g->ids[(i + 3) % 4]);
 	g->ledger = tkw_timer_ledger(t, &l);
-	g->turn = tkw_timer_turn(t, NULL);
+	g->turn = bed_turn(g->b, NULL);
 	g->pending = tkw_timer_pending(t);
 }
 
@@ -905,6 +905,7 @@ struct fate {
 
 struct race {
 	struct tkw_timer *t;
+	int drive;
 	pthread_barrier_t barrier;
 	atomic_int begun;
 	atomic_int odd; /* results that cannot be */
@@ -968,7 +969,7 @@ static void *turn_in_race(void *arg)
 	int ret = 0;
 
 	while (ret != -ESHUTDOWN) {
-		ret = tkw_timer_turn(r->t, NULL);
+		ret = bed_turn_of(r->t, r->drive, NULL);
 		if (ret < 0 && ret != -ESHUTDOWN)
 			atomic_fetch_add(&r->odd, 1);
 		sched_yield();
@@ -1006,9 +1007,10 @@ static void race_once(int drive, int round)
 	size_t i;
 
 	memset(&r, 0, sizeof(r));
+	r.drive = drive;
 	assert_int_equal(tkw_timer_create(&r.t, &cfg), 0);
 	pthread_barrier_init(&r.barrier, NULL, SCHEDULERS);
-	if (drive == TKW_DRIVE_MANUAL)
+	if (drive != TKW_DRIVE_THREAD)
 		assert_int_equal(
 			pthread_create(&turner, NULL, turn_in_race, &r), 0);
 	for (i = 0; i < SCHEDULERS; i++) {
@@ -1025,7 +1027,7 @@ static void race_once(int drive, int round)
 	assert_int_equal(tkw_timer_stop(r.t, fate_is_seen, NULL), 0);
 	for (i = 0; i < SCHEDULERS; i++)
 		pthread_join(schedulers[i].thread, NULL);
-	if (drive == TKW_DRIVE_MANUAL)
+	if (drive != TKW_DRIVE_THREAD)
 		pthread_join(turner, NULL);
 	pthread_barrier_destroy(&r.barrier);
 	assert_fates(&r);
@@ -1041,6 +1043,7 @@ static void test_timer_schedule_races_stop(void **state)
 	for (i = 0; i < 2 * FATES; i++) {
 		race_once(TKW_DRIVE_THREAD, i);
 		race_once(TKW_DRIVE_MANUAL, i);
+		race_once(TKW_DRIVE_LOOP, i);
 	}
 }
 
@@ -1244,7 +1247,7 @@ int main(void)
 		BED_TESTS(test_timer_visitor_cannot_stop_its_timer),
 		BED_TESTS(test_timer_task_may_stop_another_timer),
 		BED_TESTS(test_timer_stop_hands_over),
-		BED_TEST_UNDER(test_timer_stop_hands_over_all_there_is, manual),
+		BED_TESTS_BY_HAND(test_timer_stop_hands_over_all_there_is),
 		BED_TESTS(test_timer_stop_needs_no_visitor),
 		BED_TESTS(test_timer_after_stop_all_have_ended),
 		cmocka_unit_test(test_timer_stop_wakes_and_joins_the_worker),

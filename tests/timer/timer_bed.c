@@ -14,8 +14,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "tickwheel/loop.h"
+
 enum {
-	ROOM = 1 << 18 /* for what fires, and for on-cancel calls */
+	ROOM = 1 << 18, /* for what fires, and for on-cancel calls */
+	LOOP_MOST = 3   /* that a run fires */
 };
 
 struct bed_arg {
@@ -203,6 +206,11 @@ int bed_setup_manual(void **state)
 	return setup(state, TKW_DRIVE_MANUAL);
 }
 
+int bed_setup_loop(void **state)
+{
+	return setup(state, TKW_DRIVE_LOOP);
+}
+
 int bed_setup_thread(void **state)
 {
 	return setup(state, TKW_DRIVE_THREAD);
@@ -363,6 +371,22 @@ static void pass_by_thread(struct timer_bed *b)
 	}
 }
 
+bool bed_by_hand(const struct timer_bed *b)
+{
+	return b->drive != TKW_DRIVE_THREAD;
+}
+
+int bed_turn_of(struct tkw_timer *t, int drive, int64_t *next_ns)
+{
+	return drive == TKW_DRIVE_LOOP ? tkw_loop_run(t, 0, next_ns)
+				       : tkw_timer_turn(t, next_ns);
+}
+
+int bed_turn(struct timer_bed *b, int64_t *next_ns)
+{
+	return bed_turn_of(b->t, b->drive, next_ns);
+}
+
 static void pass_by_hand(struct timer_bed *b)
 {
 	int ran;
@@ -374,6 +398,18 @@ static void pass_by_hand(struct timer_bed *b)
 		assert_int_equal(ran, 0);
 }
 
+/* A few at a time, so that each test meets runs that are cut short. */
+static void pass_by_loop(struct timer_bed *b)
+{
+	int64_t next_ns = 0;
+	int ran;
+
+	do {
+		ran = tkw_loop_run(b->t, LOOP_MOST, &next_ns);
+	} while (ran >= 0 && next_ns <= b->now_ns && next_ns < TKW_NEVER_NS);
+	assert_true(ran >= 0 || ran == -ESHUTDOWN);
+}
+
 void bed_pass(struct timer_bed *b, int64_t ns)
 {
 	pthread_mutex_lock(&b->lock);
@@ -381,6 +417,8 @@ void bed_pass(struct timer_bed *b, int64_t ns)
 	pthread_mutex_unlock(&b->lock);
 	if (b->t && b->drive == TKW_DRIVE_MANUAL)
 		pass_by_hand(b);
+	else if (b->t && b->drive == TKW_DRIVE_LOOP)
+		pass_by_loop(b);
 	else if (b->t)
 		pass_by_thread(b);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_bed.h - a timer on a virtual clock for the tests, under either drive.
+ * timer_bed.h - a timer on a virtual clock for the tests, under each drive.
  *
  * The clock stands still until a test lets time pass. With the manual drive
- * bed_pass() runs turns; with a thread of its own it wakes the worker, and
- * waits until what is due has fired. Nothing here depends on real time.
+ * bed_pass() runs turns, and with that of an event loop runs of a few timeouts
+ * each; with a thread of its own it wakes the worker, and waits until what is
+ * due has fired. Nothing here depends on real time.
  *
- * A test is a function of a bed, and is run over both drives:
+ * A test is a function of a bed, and is run over all drives:
  *
  *     static void test_timer_fires_once(struct timer_bed *b) ...
  *     const struct CMUnitTest tests[] = { BED_TESTS(test_timer_fires_once) };
@@ -86,8 +87,15 @@ void bed_reopen(struct timer_bed *b, const struct tkw_timer_config *cfg);
  */
 void bed_pass(struct timer_bed *b, int64_t ns);
 
+/* Is it this thread that makes the timer's time pass? Then a turn of all that
+ * is due: tkw_timer_turn(), or tkw_loop_run(). */
+bool bed_by_hand(const struct timer_bed *b);
+int bed_turn(struct timer_bed *b, int64_t *next_ns);
+/* The same for a timer that is not a bed's, of either drive. */
+int bed_turn_of(struct tkw_timer *t, int drive, int64_t *next_ns);
+
 /* Under a thread, make the worker look at the clock, by a marker; do not wait
- * for it. Under the manual drive: nothing. */
+ * for it. Under another drive: nothing. */
 void bed_wake(struct timer_bed *b);
 
 /* Wait until so many bed_task()s have fired in all. For a thread. */
@@ -143,10 +151,12 @@ void bed_memory_refuse_at(struct bed_memory *m, size_t n);
 /* Does a thread of this process sleep in the kernel? */
 bool bed_is_asleep(pid_t tid);
 
-/* Two entries of a table of tests: "NAME (manual)" and "NAME (thread)". */
+/* Three entries of a table of tests: "NAME (manual)", "NAME (loop)" and
+ * "NAME (thread)". */
 typedef void bed_test_fn(struct timer_bed *b);
 int bed_setup_manual(void **state);
 int bed_setup_thread(void **state);
+int bed_setup_loop(void **state);
 int bed_teardown(void **state);
 #define BED_TEST(name)                                                         \
 	static void name##_run(void **state)                                   \
@@ -160,6 +170,10 @@ int bed_teardown(void **state);
 		.teardown_func = bed_teardown                                  \
 	}
 #define BED_TESTS(name)                                                        \
-	BED_TEST_UNDER(name, manual), BED_TEST_UNDER(name, thread)
+	BED_TEST_UNDER(name, manual), BED_TEST_UNDER(name, loop),              \
+		BED_TEST_UNDER(name, thread)
+/* The same without the thread. */
+#define BED_TESTS_BY_HAND(name)                                                \
+	BED_TEST_UNDER(name, manual), BED_TEST_UNDER(name, loop)
 
 #endif /* TKW_TESTS_TIMER_BED_H */

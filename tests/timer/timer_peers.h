@@ -6,7 +6,7 @@
  * for is asked of this one in test_timer_peers*.c. Many of the peers are
  * hashed wheels: such tests run over the presets that bear their names, over a
  * ring so small that nearly each delay goes round it, and over the default
- * engine, each under both drives:
+ * engine, under each drive:
  *
  *     static void test_netty_fires_once(struct peers *p) ...
  *     PEERS_TEST(test_netty_fires_once)
@@ -98,28 +98,33 @@ static inline int peers_teardown(void **state)
 			__VA_ARGS__                                            \
 		}                                                              \
 	}
-#define PEERS_BOTH(name, text, preset, slots)                                  \
+#define PEERS_EACH(name, text, preset, slots)                                  \
 	PEERS_ENTRY(name, text ", manual", TKW_DRIVE_MANUAL, preset, slots),   \
+		PEERS_ENTRY(name, text ", loop", TKW_DRIVE_LOOP, preset,       \
+			    slots),                                            \
 		PEERS_ENTRY(name, text ", thread", TKW_DRIVE_THREAD, preset,   \
 			    slots)
 
 /* Entries of a table of tests: the default and a small hashed ring. */
 #define PEERS_ON_TWO(name)                                                     \
-	PEERS_BOTH(name, "default", 0, 0),                                     \
-		PEERS_BOTH(name, "small ring", 0, PEERS_SLOTS_FEW)
+	PEERS_EACH(name, "default", 0, 0),                                     \
+		PEERS_EACH(name, "small ring", 0, PEERS_SLOTS_FEW)
 
-/* The same for what only the manual drive makes certain. */
+/* The same for what is certain only without a thread. */
 #define PEERS_BY_HAND(name)                                                    \
 	PEERS_ENTRY(name, "default, manual", TKW_DRIVE_MANUAL, 0, 0),          \
+		PEERS_ENTRY(name, "default, loop", TKW_DRIVE_LOOP, 0, 0),      \
 		PEERS_ENTRY(name, "small ring, manual", TKW_DRIVE_MANUAL, 0,   \
+			    PEERS_SLOTS_FEW),                                  \
+		PEERS_ENTRY(name, "small ring, loop", TKW_DRIVE_LOOP, 0,       \
 			    PEERS_SLOTS_FEW)
 
 /* Both of PEERS_ON_TWO(), and each preset. */
 #define PEERS_ON_ALL(name)                                                     \
-	PEERS_ON_TWO(name), PEERS_BOTH(name, "netty", TKW_PRESET_NETTY, 0),    \
-		PEERS_BOTH(name, "jraft", TKW_PRESET_JRAFT, 0),                \
-		PEERS_BOTH(name, "dubbo future", TKW_PRESET_DUBBO_FUTURE, 0),  \
-		PEERS_BOTH(name, "dubbo heartbeat",                            \
+	PEERS_ON_TWO(name), PEERS_EACH(name, "netty", TKW_PRESET_NETTY, 0),    \
+		PEERS_EACH(name, "jraft", TKW_PRESET_JRAFT, 0),                \
+		PEERS_EACH(name, "dubbo future", TKW_PRESET_DUBBO_FUTURE, 0),  \
+		PEERS_EACH(name, "dubbo heartbeat",                            \
 			   TKW_PRESET_DUBBO_HEARTBEAT, 0)
 
 /* When a deadline's tick begins: what fires for it fires then. */
@@ -159,7 +164,7 @@ static inline void peers_await(struct timer_bed *b, size_t fired)
 		return;
 	}
 	while (b->fired_count < fired)
-		assert_true(tkw_timer_turn(b->t, NULL) > 0);
+		assert_true(bed_turn(b, NULL) > 0);
 }
 
 static inline void peers_deed_run(void *arg, const struct tkw_firing *firing)
