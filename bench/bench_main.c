@@ -34,23 +34,12 @@ static bool any_wheel_wanted(const struct bench_options *o)
 	return false;
 }
 
-static bool any_peer_wanted(const struct bench_options *o)
-{
-	for (size_t i = 0; bench_peers_get(i); i++) {
-		if (bench_options_want_impl(
-			    o, bench_peer_name(bench_peers_get(i))))
-			return true;
-	}
-	return false;
-}
-
 /* Return whether there is anything to do. */
 static bool make_plan(struct plan *plan, const struct bench_options *o)
 {
 	if (any_wheel_wanted(o))
 		plan->row_count = bench_rows_plan(plan->rows, o);
-	if (any_peer_wanted(o))
-		plan->request_count = bench_timer_rows_plan(plan->requests, o);
+	plan->request_count = bench_timer_rows_plan(plan->requests, o);
 	return plan->row_count + plan->request_count > 0;
 }
 

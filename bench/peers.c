@@ -21,6 +21,7 @@
 struct bench_peer {
 	const char *name;
 	const char *group; /* of its rows; NULL: timer; "": all */
+	const char *loop;  /* how its rows end; NULL: any */
 	pid_t pid;         /* 0: not running */
 	int to, from;
 	size_t len; /* read, and not yet looked at */
@@ -43,6 +44,13 @@ static struct bench_peer peers[] = {
 	{ .name = "mutex_wheel" },
 	{ .name = "mutex_hash", .group = "tasks" },
 	{ .name = "sharded_hash", .group = "tasks" },
+	{ .name = "tickwheel_clock", .group = "loop" },
+	{ .name = "libuv", .group = "loop", .loop = "/libuv" },
+	{ .name = "libevent", .group = "loop", .loop = "/libevent" },
+	{ .name = "libevent_common",
+	  .group = "loop",
+	  .loop = "/libevent_same" },
+	{ .name = "libev", .group = "loop", .loop = "/libev" },
 };
 
 enum {
@@ -67,10 +75,14 @@ bool bench_peer_lost(const struct bench_peer *p)
 	return p->lost[0] != '\0';
 }
 
-bool bench_peer_is_of(const struct bench_peer *p, const char *group)
+bool bench_peer_is_of(const struct bench_peer *p, const char *group,
+		      const char *where)
 {
 	const char *own = p->group ? p->group : "timer";
+	const char *end = strrchr(where, '/');
 
+	if (p->loop && (end == NULL || strcmp(end, p->loop) != 0))
+		return false;
 	return *own == '\0' || strcmp(own, group) == 0;
 }
 

@@ -50,8 +50,10 @@ struct bench_peer *bench_peers_get(size_t i);
 
 const char *bench_peer_name(const struct bench_peer *p);
 
-/* Does it take part in the rows of a group: timer, tasks? */
-bool bench_peer_is_of(const struct bench_peer *p, const char *group);
+/* Does it take part in the rows of a group (timer, tasks, loop), those that end
+ * like this? */
+bool bench_peer_is_of(const struct bench_peer *p, const char *group,
+		      const char *where);
 
 /* Why it cannot be asked, NULL if it can. A peer that was lost can not. */
 const char *bench_peer_missing(const struct bench_peer *p);

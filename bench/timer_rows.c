@@ -30,11 +30,22 @@
  *   request/Tt           T threads complete the oldest of their last 1000
  *                        requests and begin a new one, with a timeout; wall
  *                        time per operation, and the processor's (request_cpu)
+ *
+ * and loop/...:
+ *
+ *   extend/1e5/LOOP      1e5 timeouts in an event loop, due in 30 to 60 s: push
+ *                        a random one back to 60 s from now, 1000 in each round
+ *                        of the loop. The loop's own timers, and ours through
+ *                        the adapter; and the processor's time (extend_cpu).
+ *                        libevent_same: all were due in 60 s from the first, as
+ *                        its common timeouts want it
  */
 #include "timer_rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+#include "peers.h"
 
 static const struct bench_figure schedule_figures[] = {
 	{ .key = "ns", .bench = "schedule", .unit = "ns/op" },
@@ -112,6 +123,11 @@ static const struct bench_figure request_figures[] = {
 	{ .key = "cpu_ns", .bench = "request_cpu", .unit = "ns/op" },
 };
 
+static const struct bench_figure extend_figures[] = {
+	{ .key = "ns", .bench = "extend", .unit = "ns/op" },
+	{ .key = "cpu_ns", .bench = "extend_cpu", .unit = "ns/op" },
+};
+
 /* One request of a shape. */
 struct timer_case {
 	const char *where;
@@ -185,6 +201,13 @@ static const struct timer_case request_cases[] = {
 	{ "4t", "threads=4", 375000, false, true },
 };
 
+static const struct timer_case extend_cases[] = {
+	{ "1e5/libuv", "loop=1 n=100000", 2000000, false, true },
+	{ "1e5/libevent", "loop=2 n=100000", 2000000, false, true },
+	{ "1e5/libevent_same", "loop=2 n=100000 same=1", 2000000, false, true },
+	{ "1e5/libev", "loop=3 n=100000", 2000000, false, true },
+};
+
 struct timer_shape {
 	const char *group; /* how its name begins */
 	const char *name;
@@ -224,6 +247,8 @@ static const struct timer_shape shapes[] = {
 	  false },
 	{ "tasks", "request", "request", FIGURES(request_figures),
 	  request_cases, 3, 3, false },
+	{ "loop", "extend", "extend", FIGURES(extend_figures), extend_cases, 4,
+	  4, false },
 };
 
 enum {
@@ -275,10 +300,26 @@ void bench_timer_rows_name(char name[BENCH_NAME_MAX],
 		       q->figures[figure].bench, q->where);
 }
 
+/* Is there a peer of this request among those that are wanted? */
+static bool has_peer(const struct bench_request *q,
+		     const struct bench_options *o)
+{
+	const struct bench_peer *peer;
+
+	for (size_t i = 0; (peer = bench_peers_get(i)) != NULL; i++) {
+		if (bench_peer_is_of(peer, q->group, q->where) &&
+		    bench_options_want_impl(o, bench_peer_name(peer)))
+			return true;
+	}
+	return false;
+}
+
 static bool wanted(const struct bench_request *q, const struct bench_options *o)
 {
 	char name[BENCH_NAME_MAX];
 
+	if (!has_peer(q, o))
+		return false;
 	if (bench_options_want_row(o, q->name))
 		return true;
 	for (size_t i = 0; i < q->figure_count; i++) {

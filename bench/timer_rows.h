@@ -12,7 +12,7 @@
 #include "options.h"
 
 enum {
-	BENCH_REQUESTS_MAX = 80,
+	BENCH_REQUESTS_MAX = 96,
 	BENCH_FIGURES_MAX = 9,
 	BENCH_NAME_MAX = 48
 };
@@ -28,7 +28,7 @@ struct bench_figure {
 
 struct bench_request {
 	char name[BENCH_NAME_MAX]; /* of them all, such as timer/pair/2t */
-	const char *group;         /* the begin of the name: timer, tasks */
+	const char *group;         /* how the name begins: timer, tasks, loop */
 	const char *where;         /* the end of it: 2t */
 	char text[96];             /* for the peer */
 	const struct bench_figure *figures;
@@ -39,7 +39,7 @@ struct bench_request {
 };
 
 /* The requests that the options ask for; returns how many. A request is wanted
- * if its name is, or that of one of its figures. */
+ * if its name is, or that of one of its figures, and one of its peers. */
 size_t bench_timer_rows_plan(struct bench_request *requests,
 			     const struct bench_options *o);
 

@@ -38,7 +38,7 @@ static void choose_peers(struct timer_run *t, const struct bench_options *o)
 		struct entrant *e = &t->entrants[t->count];
 
 		if (!bench_options_want_impl(o, bench_peer_name(peer)) ||
-		    !bench_peer_is_of(peer, t->q->group))
+		    !bench_peer_is_of(peer, t->q->group, t->q->where))
 			continue;
 		e->peer = peer;
 		e->left_out = bench_peer_missing(peer);

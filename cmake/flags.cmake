@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-# tkw_flags(target): the project's language, warnings and instrumentation.
+# tkw_flags(target [NO_HARDEN]): the project's language, warnings, hardening and
+# instrumentation.
 # Each target of the tree calls it; nothing is set globally, so that a project
 # which adds this one as a sub-folder keeps its own flags.
 
 if(TKW_BUILD_FUZZ AND NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "TKW_BUILD_FUZZ needs clang (CMAKE_C_COMPILER=clang)")
 endif()
+
+include(cmake/harden.cmake)
 
 function(tkw_flags target)
   set_target_properties(${target} PROPERTIES
@@ -16,6 +19,9 @@ function(tkw_flags target)
     $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>)
   if(TKW_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(NOT "NO_HARDEN" IN_LIST ARGN)
+    tkw_harden(${target})
   endif()
 
   set(instrument "")

@@ -37,8 +37,19 @@ enum peer_kind {
 	PEER_HERD,
 	PEER_MEMORY,
 	PEER_STOP,
-	PEER_REQUEST
+	PEER_REQUEST,
+	PEER_EXTEND
 };
+
+/* Whose event loop. */
+enum peer_loop {
+	PEER_LOOP_LIBUV = 1,
+	PEER_LOOP_LIBEVENT,
+	PEER_LOOP_LIBEV
+};
+
+/* extend: the idle timeout. */
+#define EXTEND_MS 60000
 
 /* One sample, as asked for. */
 struct peer_load {
@@ -49,6 +60,8 @@ struct peer_load {
 	uint32_t at;     /* pair: 1: the caller knows the time */
 	uint32_t ms;     /* fire, idle, far: how long to measure */
 	uint32_t rounds; /* stop */
+	uint32_t loop;   /* extend: enum peer_loop */
+	uint32_t same;   /* extend: 1: the first delays are the same too */
 	uint32_t tick_ns;
 	uint32_t ops; /* of each thread */
 };
@@ -76,6 +89,9 @@ struct peer_impl {
 	void (*run_stop)(const struct peer_load *l, struct peer_answer *a);
 	/* NULL: has no requests. */
 	void (*run_requests)(const struct peer_load *l, struct peer_answer *a);
+	/* NULL: is in no event loop. */
+	void (*run_extend)(const struct peer_load *l, struct peer_answer *a);
+	uint32_t loop;       /* enum peer_loop; 0: any */
 	const char *missing; /* why it was not built */
 };
 
@@ -87,9 +103,23 @@ extern const struct peer_impl peer_impl_mutex_libevent;
 extern const struct peer_impl peer_impl_timerfd;
 extern const struct peer_impl peer_impl_mutex_hash;
 extern const struct peer_impl peer_impl_sharded_hash;
+extern const struct peer_impl peer_impl_tickwheel_clock;
+extern const struct peer_impl peer_impl_libuv;
+extern const struct peer_impl peer_impl_libevent;
+extern const struct peer_impl peer_impl_libevent_common;
+extern const struct peer_impl peer_impl_libev;
 
 /* run_requests of ours. */
 void peer_run_requests(const struct peer_load *l, struct peer_answer *a);
+
+/* run_extend of ours, and of each loop, the clock read each time or not. */
+void peer_run_extend(const struct peer_load *l, struct peer_answer *a);
+void peer_extend_libuv(const struct peer_load *l, bool clock,
+		       struct peer_answer *a);
+void peer_extend_libevent(const struct peer_load *l, bool clock,
+			  struct peer_answer *a);
+void peer_extend_libev(const struct peer_load *l, bool clock,
+		       struct peer_answer *a);
 
 /* Threads that begin a timed part together. */
 struct peer_team {

@@ -726,6 +726,7 @@ static void run_load(const struct peer_load *l, struct peer_answer *a)
 		break;
 	case PEER_STOP:
 	case PEER_REQUEST:
+	case PEER_EXTEND:
 		break; /* not here: see struct peer_impl */
 	}
 }

@@ -29,10 +29,13 @@ const struct peer_impl peer_impl_mutex_libevent = { .name = "mutex_libevent",
 #endif
 
 static const struct peer_impl *const impls[] = {
-	&peer_impl_tickwheel,      &peer_impl_mutex_wheel,
-	&peer_impl_mutex_libev,    &peer_impl_mutex_libuv,
-	&peer_impl_mutex_libevent, &peer_impl_timerfd,
-	&peer_impl_mutex_hash,     &peer_impl_sharded_hash,
+	&peer_impl_tickwheel,       &peer_impl_mutex_wheel,
+	&peer_impl_mutex_libev,     &peer_impl_mutex_libuv,
+	&peer_impl_mutex_libevent,  &peer_impl_timerfd,
+	&peer_impl_mutex_hash,      &peer_impl_sharded_hash,
+	&peer_impl_tickwheel_clock, &peer_impl_libuv,
+	&peer_impl_libevent,        &peer_impl_libevent_common,
+	&peer_impl_libev,
 };
 
 static const struct {
@@ -45,6 +48,7 @@ static const struct {
 	{ "idle", PEER_IDLE },         { "far", PEER_FAR },
 	{ "herd", PEER_HERD },         { "memory", PEER_MEMORY },
 	{ "stop", PEER_STOP },         { "request", PEER_REQUEST },
+	{ "extend", PEER_EXTEND },
 };
 
 static const struct {
@@ -60,6 +64,9 @@ static const struct {
 	{ "at", offsetof(struct peer_load, at), 0, 1 },
 	{ "ms", offsetof(struct peer_load, ms), 1, UINT32_MAX },
 	{ "rounds", offsetof(struct peer_load, rounds), 1, UINT32_MAX },
+	{ "loop", offsetof(struct peer_load, loop), PEER_LOOP_LIBUV,
+	  PEER_LOOP_LIBEV },
+	{ "same", offsetof(struct peer_load, same), 0, 1 },
 	{ "tick_ns", offsetof(struct peer_load, tick_ns), 1, UINT32_MAX },
 };
 
@@ -112,6 +119,7 @@ static bool parse_line(char *line, struct peer_load *l)
 				 .window = 1000,
 				 .ms = 10000,
 				 .rounds = 100,
+				 .loop = PEER_LOOP_LIBUV,
 				 .tick_ns = PEER_MSEC };
 	if (!parse_kind(word, l))
 		return false;
@@ -124,6 +132,17 @@ static bool parse_line(char *line, struct peer_load *l)
 	return true;
 }
 
+static void run_extend(const struct peer_impl *impl, const struct peer_load *l,
+		       struct peer_answer *a)
+{
+	if (impl->run_extend == NULL)
+		a->skip = impl->missing ? impl->missing : "is in no loop";
+	else if (impl->loop != 0 && impl->loop != l->loop)
+		a->skip = "it is another loop";
+	else
+		impl->run_extend(l, a);
+}
+
 static void run(const struct peer_impl *impl, char *line, struct peer_answer *a)
 {
 	struct peer_load load;
@@ -134,6 +153,8 @@ static void run(const struct peer_impl *impl, char *line, struct peer_answer *a)
 		impl->run_requests(&load, a);
 	else if (load.kind == PEER_REQUEST)
 		a->skip = "has no requests";
+	else if (load.kind == PEER_EXTEND)
+		run_extend(impl, &load, a);
 	else if (impl->run == NULL)
 		a->skip = impl->missing ? impl->missing : "has no timer";
 	else if (load.kind != PEER_STOP)

@@ -160,4 +160,5 @@ const struct peer_impl peer_impl_tickwheel = {
 	.run = run_load,
 	.run_stop = run_stop,
 	.run_requests = peer_run_requests,
+	.run_extend = peer_run_extend,
 };

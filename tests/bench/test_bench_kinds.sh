@@ -28,9 +28,14 @@ kinds()
 	memory n=1000 : bytes after_kb
 	stop threads=2 rounds=3 : accepted lost
 	END
-	# Requests are for the peers in C.
+	# Requests and loops are for the peers in C.
 	case $command in
-	*tkw_bench_peer*) echo 'request threads=2 ops=1000 : ns cpu_ns' ;;
+	*tkw_bench_peer*)
+		echo 'request threads=2 ops=1000 : ns cpu_ns'
+		for loop in 1 '2 same=1' 2 3; do
+			echo "extend loop=$loop n=500 ops=2500 : ns cpu_ns"
+		done
+		;;
 	esac
 }
 
@@ -49,6 +54,8 @@ has_figures()
 	case $impl,$request in
 	# Whether a call falls into a small herd is luck.
 	tickwheel,herd*) may_skip=yes ;;
+	# The loop's library may be missing.
+	tickwheel,extend*) may_skip=yes ;;
 	tickwheel,*) may_skip= ;;
 	*) may_skip=yes ;;
 	esac

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# headers.sh ROOT | --self-test - each public header compiles alone, twice in
-# one file, as C11 and as C++11, 17 and 20, without a warning.
+# headers.sh ROOT | --self-test - each public header, the adapters included,
+# compiles alone, twice in one file, as C11 and as C++11, 17 and 20, without a
+# warning. An adapter whose library is not there is skipped, and CI fails then.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
@@ -23,16 +24,43 @@ compile()
 		complain "$header does not compile alone as $language"
 }
 
+# try_all INCLUDE_DIR HEADER FLAGS...
+try_all()
+{
+	dir=$1
+	header=$2
+	shift 2
+	compile "$dir" "$header" c11 "$CC" -x c -Wstrict-prototypes "$@"
+	for language in c++11 c++17 c++20; do
+		compile "$dir" "$header" "$language" "$CXX" -x c++ "$@"
+	done
+}
+
+# Each adapter includes one header of a library, and ours. libuv's asks libc for
+# more than C11.
+check_adapters()
+{
+	for h in $(cd "$1/adapters" && find . -name '*.h' | sed 's,^\./,,' | sort); do
+		if sed -n 's/^\(#include <.*\)/\1/p' "$1/adapters/$h" |
+			grep -v '<tickwheel' |
+			"$CC" -E -x c -o /dev/null - 2>/dev/null; then
+			try_all "$1/adapters" "$h" -D_GNU_SOURCE -I"$1/include"
+		elif [ "${CI:-}" = true ]; then
+			complain "the library of $h is not there"
+		else
+			echo "skipped: no library for $h"
+		fi
+	done
+}
+
 check_headers()
 {
 	headers=$(cd "$1/include" && find . -name '*.h' | sed 's,^\./,,' | sort)
 	[ -n "$headers" ] || complain "no headers under $1/include"
 	for h in $headers; do
-		compile "$1/include" "$h" c11 "$CC" -x c -Wstrict-prototypes
-		for language in c++11 c++17 c++20; do
-			compile "$1/include" "$h" "$language" "$CXX" -x c++
-		done
+		try_all "$1/include" "$h"
 	done
+	[ ! -d "$1/adapters" ] || check_adapters "$1"
 	verdict "$(echo "$headers" | wc -l) headers, each in 4 languages"
 }
 
@@ -48,6 +76,15 @@ self_test()
 	make_scratch
 	plant 'int tkw_a(int x);'
 	must_accept 'a sound header' sh "$self" "$scratch"
+	mkdir "$scratch/adapters"
+	echo 'struct tkw_b { int x; };' >"$scratch/adapters/b.h"
+	must_reject 'b.h does not compile alone as c11' sh "$self" "$scratch"
+	printf '#include <no/such.h>\n' >"$scratch/adapters/b.h"
+	must_accept 'an adapter without its library' \
+		env CI= sh "$self" "$scratch"
+	must_reject 'the library of b.h is not there' \
+		env CI=true sh "$self" "$scratch"
+	rm -r "$scratch/adapters"
 	plant 'uint64_t tkw_a(void);'
 	must_reject 'a.h does not compile alone as c11' sh "$self" "$scratch"
 	plant 'int tkw_a(int class);'

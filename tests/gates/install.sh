@@ -1,15 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # install.sh ROOT | --self-test - the release preset builds and installs, and
-# what it installs is enough: the first example compiles against the installed
-# headers, and runs with the shared and with the static library.
+# what it installs is enough, also after its folder was moved: programs of
+# tests/consumer compile against the headers and run with the shared and with the
+# static library, found by the compiler alone, by pkg-config and by CMake. They
+# also build with the sources as a folder of their project.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
 CC=${CC:-cc}
 CMAKE=${CMAKE:-cmake}
-unset DESTDIR
+unset DESTDIR PKG_CONFIG_SYSROOT_DIR
+# A folder per architecture, where the compiler knows one: deeper than usual.
+libdir=lib/$("$CC" -print-multiarch 2>/dev/null)
+libdir=${libdir%/}
 
 # step WHAT COMMAND...: its output is shown only if it fails, and that ends it.
 step()
@@ -36,28 +41,125 @@ check_presets()
 install_it()
 {
 	step configure "$CMAKE" --preset release -B "$scratch/make" \
-		-DCMAKE_INSTALL_LIBDIR=lib -DTKW_BUILD_BENCH=OFF
+		-DCMAKE_INSTALL_LIBDIR="$libdir" -DTKW_BUILD_BENCH=OFF
 	step build "$CMAKE" --build "$scratch/make"
-	step install "$CMAKE" --install "$scratch/make" --prefix "$prefix"
-	diff -r include "$prefix/include" >&2 ||
+	step install "$CMAKE" --install "$scratch/make" --prefix "$scratch/first"
+	mkdir "$scratch/headers"
+	cp -R include/. adapters/. "$scratch/headers"
+	diff -r "$scratch/headers" "$scratch/first/include" >&2 ||
 		complain 'the installed headers are not those of the tree'
+	mv "$scratch/first" "$prefix"
+	grep -rlF "$scratch/" "$prefix" >"$scratch/named"
+	while read -r f; do
+		complain "names a folder of this machine: ${f#"$prefix"/}"
+	done <"$scratch/named"
 }
 
-# try KIND LIBRARY...: compile the example, run it.
+# run KIND PROGRAM: it succeeds, and says something.
+run()
+{
+	LD_LIBRARY_PATH=$prefix/$libdir "$2" >"$scratch/$1.out" ||
+		complain "the program failed: $1"
+	[ -s "$scratch/$1.out" ] || complain "the program said nothing: $1"
+	cmp -s "$scratch/$1.out" "$scratch/shared.out" ||
+		complain "the libraries do not do the same: $1"
+	kinds=$((kinds + 1))
+}
+
+# try KIND FLAG...: compile the consumer in C, run it.
 try()
 {
 	kind=$1
 	shift
 	step "compile, $kind" "$CC" -std=c11 -Wall -Wextra -Werror \
-		-I"$prefix/include" examples/first_wheel.c \
-		-o "$scratch/$kind" "$@"
-	LD_LIBRARY_PATH=$prefix/lib "$scratch/$kind" >"$scratch/$kind.out" ||
-		complain "the example failed: $kind"
-	[ -s "$scratch/$kind.out" ] || complain "the example said nothing: $kind"
+		tests/consumer/in_c.c -o "$scratch/$kind" "$@"
+	run "$kind" "$scratch/$kind"
+}
+
+# ask KIND OPTION...: what pkg-config says, as a list of words in `words`.
+ask()
+{
+	kind=$1
+	shift
+	step "pkg-config, $kind" env \
+		PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" \
+		pkg-config "$@" --cflags --libs tickwheel
+	words=$(cat "$scratch/step")
+}
+
+try_pkg_config()
+{
+	ask pc_shared
+	# shellcheck disable=SC2086 # a list of flags
+	try pc_shared $words
+	ask pc_static --static
+	# shellcheck disable=SC2086
+	try pc_static -static $words
+	asks_for pc_shared
+	asks_not pc_static
+}
+
+# try_cmake KIND CMAKE-ARGUMENT...: the consumers by CMake.
+try_cmake()
+{
+	kind=$1
+	shift
+	step "configure, $kind" "$CMAKE" -S tests/consumer -B "$scratch/$kind" \
+		-G Ninja "$@"
+	step "compile, $kind" "$CMAKE" --build "$scratch/$kind"
+	for program in in_c_shared in_c_static in_cxx_shared; do
+		run "${kind}_$program" "$scratch/$kind/$program"
+	done
+	asks_for "$kind/in_c_shared" "$kind/in_cxx_shared"
+	asks_not "$kind/in_c_static"
+}
+
+# The package is for its own version, and not for an earlier one that may have
+# had another API.
+check_version_file()
+{
+	file=$prefix/$libdir/cmake/tickwheel/tickwheelConfigVersion.cmake
+	for wanted in "$version" 0.0; do
+		cat >"$scratch/ask.cmake" <<-END
+		set(PACKAGE_FIND_VERSION $wanted)
+		string(REPLACE "." ";" part $wanted)
+		list(GET part 0 PACKAGE_FIND_VERSION_MAJOR)
+		list(GET part 1 PACKAGE_FIND_VERSION_MINOR)
+		set(CMAKE_SIZEOF_VOID_P "")
+		include($file)
+		message(STATUS "\${PACKAGE_VERSION_COMPATIBLE}")
+		END
+		step "version $wanted" "$CMAKE" -P "$scratch/ask.cmake"
+		cp "$scratch/step" "$scratch/answer.$wanted"
+	done
+	grep -q TRUE "$scratch/answer.$version" ||
+		complain "the CMake package is not for version $version"
+	if grep -q TRUE "$scratch/answer.0.0"; then
+		complain 'the CMake package is for version 0.0 too'
+	fi
+}
+
+# asks_for PROGRAM...: each needs the shared library, by its soname.
+asks_for()
+{
+	for program in "$@"; do
+		objdump -p "$scratch/$program" | grep -q "NEEDED  *$soname\$" ||
+			complain "$program does not ask for $soname"
+	done
+}
+
+asks_not()
+{
+	for program in "$@"; do
+		if objdump -p "$scratch/$program" |
+			grep -q 'NEEDED  *libtickwheel'; then
+			complain "$program asks for a shared library"
+		fi
+	done
 }
 
 # Before 1.0 a minor version may break the API: its number is in the soname.
-check_soname()
+name_version()
 {
 	version=$(sed -n 's/^#define TKW_VERSION "\(.*\)"$/\1/p' \
 		include/tickwheel/version.h)
@@ -69,34 +171,42 @@ check_soname()
 		soname=libtickwheel.so.${version%%.*}
 		;;
 	esac
-	objdump -p "$scratch/shared" | grep -q "NEEDED  *$soname\$" ||
-		complain "the shared example does not ask for $soname"
-	if objdump -p "$scratch/static" | grep -q 'NEEDED  *libtickwheel'; then
-		complain 'the static example asks for a shared library'
-	fi
+}
+
+# What comes next takes its time.
+settle()
+{
+	[ "$complaints" -eq 0 ] || verdict
 }
 
 check_install()
 {
 	make_scratch
-	prefix=$scratch/prefix
+	prefix=$scratch/elsewhere/moved
+	mkdir "$scratch/elsewhere"
+	kinds=0
 	cd "$1" || exit 1
+	name_version
 	check_presets
+	settle
 	install_it
-	try shared -L"$prefix/lib" -ltickwheel
-	try static "$prefix/lib/libtickwheel.a"
-	check_soname
-	cmp -s "$scratch/shared.out" "$scratch/static.out" ||
-		complain 'the two libraries do not do the same'
-	verdict 'installed, and used both ways'
+	check_version_file
+	try shared -I"$prefix/include" -L"$prefix/$libdir" -ltickwheel
+	try static -I"$prefix/include" "$prefix/$libdir/libtickwheel.a"
+	asks_for shared
+	asks_not static
+	settle
+	try_pkg_config
+	settle
+	try_cmake package -DCMAKE_PREFIX_PATH="$prefix"
+	settle
+	try_cmake folder -DTICKWHEEL="$PWD"
+	verdict "installed, moved, and used in $kinds ways"
 }
 
 # A small project that installs a library of one function.
-plant()
+plant_project()
 {
-	tree=$scratch/tree
-	rm -rf "$tree"
-	mkdir -p "$tree/include/tickwheel" "$tree/examples"
 	cat >"$tree/CMakePresets.json" <<-'END'
 	{ "version": 6,
 	  "configurePresets": [
@@ -106,23 +216,63 @@ plant()
 	END
 	cat >"$tree/CMakeLists.txt" <<-'END'
 	cmake_minimum_required(VERSION 3.25)
-	project(planted LANGUAGES C)
+	project(planted VERSION 0.7.3 LANGUAGES C)
+	include(GNUInstallDirs)
+	include(CMakePackageConfigHelpers)
+	set(dir ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
 	add_library(tickwheel SHARED one.c)
 	set_target_properties(tickwheel PROPERTIES SOVERSION 0.7)
 	add_library(static STATIC one.c)
 	set_target_properties(static PROPERTIES OUTPUT_NAME tickwheel)
-	install(TARGETS tickwheel)
-	install(TARGETS static)
-	install(DIRECTORY include/ TYPE INCLUDE)
+	foreach(lib tickwheel static)
+	  target_include_directories(${lib} PUBLIC
+	    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+	    $<INSTALL_INTERFACE:include>)
+	  add_library(tickwheel::${lib} ALIAS ${lib})
+	endforeach()
+	install(TARGETS tickwheel EXPORT one)
+	install(TARGETS static EXPORT one)
+	install(DIRECTORY include/ adapters/ TYPE INCLUDE)
+	file(RELATIVE_PATH up "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig/" /p)
+	file(WRITE ${PROJECT_BINARY_DIR}/tickwheel.pc
+	  "p=\${pcfiledir}/${up}\nName: tickwheel\nDescription: d\nVersion: 0\n"
+	  "Cflags: -I\${p}/include\n"
+	  "Libs: -L\${p}/${CMAKE_INSTALL_LIBDIR} -ltickwheel\n")
+	install(FILES ${PROJECT_BINARY_DIR}/tickwheel.pc
+	  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+	write_basic_package_version_file(tickwheelConfigVersion.cmake
+	  COMPATIBILITY SameMinorVersion)
+	install(FILES ${PROJECT_BINARY_DIR}/tickwheelConfigVersion.cmake
+	  DESTINATION ${dir})
+	install(EXPORT one FILE tickwheelConfig.cmake NAMESPACE tickwheel::
+	  DESTINATION ${dir})
 	END
+}
+
+plant()
+{
+	tree=$scratch/tree
+	rm -rf "$tree"
+	mkdir -p "$tree/include/tickwheel" "$tree/tests/consumer" \
+		"$tree/adapters"
+	plant_project
+	sed 's/tickwheel 0.1/tickwheel 0.7/' "$consumer" \
+		>"$tree/tests/consumer/CMakeLists.txt"
 	echo '#define TKW_VERSION "0.7.3"' >"$tree/include/tickwheel/version.h"
-	echo 'int one(void);' >"$tree/include/tickwheel.h"
+	cat >"$tree/include/tickwheel.h" <<-'END'
+	#ifdef __cplusplus
+	extern "C"
+	#endif
+	int one(void);
+	END
+	echo 'int two(void);' >"$tree/adapters/tickwheel_two.h"
 	echo 'int one(void); int one(void) { return 1; }' >"$tree/one.c"
-	cat >"$tree/examples/first_wheel.c" <<-'END'
+	cat >"$tree/tests/consumer/in_c.c" <<-'END'
 	#include <stdio.h>
 	#include <tickwheel.h>
 	int main(void) { return printf("%d\n", one()) != 2; }
 	END
+	cp "$tree/tests/consumer/in_c.c" "$tree/tests/consumer/in_cxx.cc"
 }
 
 # broken WORD FILE SED-SCRIPT
@@ -142,11 +292,24 @@ self_test()
 		's/"name": "release", "conf/"name": "other", "conf/'
 	broken 'failed: build' one.c 's/return/retrun/'
 	broken 'the installed headers' CMakeLists.txt '/DIRECTORY/d'
-	broken 'failed: compile, shared' CMakeLists.txt '/TARGETS/d'
-	broken 'failed: compile, static' CMakeLists.txt '/TARGETS static/d'
+	broken 'the installed headers' CMakeLists.txt 's,include/ adapters/,include/,'
+	broken 'failed: compile, shared' CMakeLists.txt \
+		'/TARGETS/s/EXPORT.*/EXPORT one DESTINATION x)/'
+	broken 'failed: compile, static' CMakeLists.txt \
+		'/TARGETS static/s/EXPORT.*/EXPORT one DESTINATION x)/'
 	broken 'does not ask for libtickwheel.so.0.7' CMakeLists.txt \
 		's/SOVERSION 0.7/SOVERSION 0/'
-	broken 'the example failed: shared' examples/first_wheel.c 's/!= 2/!= 3/'
+	broken 'the program failed: shared' tests/consumer/in_c.c 's/!= 2/!= 3/'
+	broken 'failed: pkg-config, pc_shared' CMakeLists.txt \
+		's,/pkgconfig),/nowhere),'
+	broken 'failed: compile, pc_shared' CMakeLists.txt \
+		's,.{pcfiledir}/.{up},/usr/local,'
+	broken 'failed: configure, package' CMakeLists.txt \
+		's/TARGETS static EXPORT one/TARGETS static/'
+	broken 'names a folder of this machine: lib' CMakeLists.txt \
+		's,{pcfiledir}/.{up},{CMAKE_BINARY_DIR}/..,; s,p=.,p=,'
+	broken 'failed: configure, folder' CMakeLists.txt '/ALIAS/d'
+	broken 'is for version 0.0 too' CMakeLists.txt 's/SameMinor/SameMajor/'
 	plant
 	sed -i 's/STATIC one/STATIC two/' "$tree/CMakeLists.txt"
 	sed 's/return 1/return 2/' "$tree/one.c" >"$tree/two.c"
@@ -154,12 +317,13 @@ self_test()
 	self_verdict
 }
 
-for tool in ninja objdump; do
+for tool in ninja objdump pkg-config g++; do
 	command -v "$tool" >/dev/null && continue
 	echo "skipped: no $tool"
 	exit 77
 done
 self=$0
+consumer=$(dirname "$0")/../consumer/CMakeLists.txt
 case ${1:-} in
 --self-test)
 	self_test

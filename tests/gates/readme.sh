@@ -1,94 +1,202 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# readme.sh ROOT [PAGE.md PROGRAM...]... | --self-test - the programs of a page
-# are the examples in the tree, one after the other, and what the page says they
-# print is what they print. PROGRAM is an example, built.
+# readme.sh ROOT PROGRAMS | --self-test - what the README and the pages of docs/
+# show in C is in an example of the tree, and what they say it prints is what it
+# prints. PROGRAMS is the folder where the examples are built.
+#
+# A block of C is a part of one example, line by line; one with main() is all of
+# it, but for the licence and the title. The next block of text is what it
+# prints; blocks of C that follow each other share one.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
-# block N LANGUAGE FILE: the N-th fenced block of that language.
-block()
+# split_page FILE PREFIX: its blocks of C and text, in files named after their
+# place; on stdout, what is wrong with its fences.
+split_page()
 {
-	awk -v n="$1" -v fence="\`\`\`$2" '
-	inside && /^```$/ { inside = 0 }
-	inside { print }
-	$0 == fence && --n == 0 { inside = 1 }
-	' "$3"
+	awk -v prefix="$2" '
+	inside && /^```$/ { inside = 0; close(file); next }
+	inside { print >file; next }
+	/^[ \t]*(```|~~~)/ {
+		inside = 1
+		language = substr($0, 4)
+		if ($0 !~ /^```(c|text|sh|java|cmake|json)$/)
+			print "a block of which language? " $0
+		file = sprintf("%s%03d.%s", prefix, ++n, language)
+		if (language !~ /^(c|text)$/)
+			file = "/dev/null"
+		printf "" >file
+	}
+	END { if (inside) print "a block without an end" }
+	' "$1"
 }
 
-# check_program PROGRAM: the n-th one of the page, in the tree `root`.
-check_program()
+# examples_with FILE: the names of the examples that have its lines, one after
+# the other; if there is a main() among them, all lines but the first two.
+examples_with()
 {
-	name=$(basename "$1")
-	block "$n" c "$root/$page" >"$scratch/program"
-	block "$n" text "$root/$page" >"$scratch/output"
-	[ -s "$scratch/program" ] || complain "no program $n in $page"
-	[ -s "$scratch/output" ] || complain "no output $n in $page"
-	# The file has its licence and a title above.
-	sed '1,2d' "$root/examples/$name.c" |
-		diff - "$scratch/program" >&2 ||
-		complain "program $n of $page is not the example $name"
-	"$1" >"$scratch/printed" || complain "the example $name failed"
-	diff "$scratch/printed" "$scratch/output" >&2 ||
-		complain "$page shows another output of $name"
+	# shellcheck disable=SC2016 # the dollars are awk's
+	find "$root/examples" -name '*.c' | sort | xargs awk -v part="$1" '
+	function search(    i, k) {
+		for (i = 1; lines && i + lines - 1 <= length_of; i++) {
+			for (k = 1; k <= lines && text[i + k - 1] == block[k]; k++)
+				;
+			if (k <= lines || (whole && (i != 3 ||
+			    lines != length_of - 2)))
+				continue
+			sub(/.*\//, "", name)
+			sub(/\.c$/, "", name)
+			print name
+			return
+		}
+	}
+	BEGIN {
+		while ((getline line <part) > 0) {
+			block[++lines] = line
+			whole = whole || line ~ /^int main\(/
+		}
+	}
+	FNR == 1 { search(); name = FILENAME; length_of = 0 }
+	{ text[++length_of] = $0 }
+	END { search() }
+	'
+}
+
+# check_c FILE: a block of C is in one example, which joins the `shown`.
+check_c()
+{
+	found=$(examples_with "$1")
+	case $(echo "$found" | wc -w) in
+	0)
+		complain "$page shows what is in no example: $(head -n 1 "$1")"
+		;;
+	1)
+		shown="$shown $found"
+		blocks=$((blocks + 1))
+		;;
+	*)
+		complain "$page shows what is in several examples:" \
+			"$(echo "$found" | tr '\n' ' ')"
+		;;
+	esac
+}
+
+# check_text FILE: it is what each of the `shown` prints.
+check_text()
+{
+	for name in $shown; do
+		if [ ! -x "$programs/$name" ]; then
+			unbuilt="$unbuilt $name"
+			continue
+		fi
+		"$programs/$name" >"$scratch/printed" ||
+			complain "the example $name failed"
+		diff "$scratch/printed" "$1" >&2 ||
+			complain "$page shows another output of $name"
+	done
+	shown=
+}
+
+check_page()
+{
+	rm -f "$scratch"/block*
+	split_page "$root/$page" "$scratch/block" >"$scratch/wrong"
+	while read -r line; do
+		complain "$page: $line"
+	done <"$scratch/wrong"
+	shown=
+	for block in "$scratch"/block*; do
+		case $block in
+		*.c)
+			check_c "$block"
+			;;
+		*.text)
+			check_text "$block"
+			;;
+		esac
+	done
+	[ -z "$shown" ] || complain "$page does not show the output of$shown"
 }
 
 check_readme()
 {
 	make_scratch
 	root=$1
-	shift
-	for word in "$@"; do
-		case $word in
-		*.md)
-			page=$word
-			n=0
-			;;
-		*)
-			n=$((n + 1))
-			check_program "$word"
-			;;
-		esac
+	programs=$2
+	blocks=0
+	unbuilt=
+	pages=0
+	for page in $(cd "$root" && ls -- *.md docs/*.md); do
+		before=$blocks
+		check_page
+		pages=$((pages + 1))
+		[ "$page" != README.md ] || [ "$blocks" -gt "$before" ] ||
+			complain 'no program in README.md'
 	done
-	verdict "$# words"
+	if [ "$complaints" -eq 0 ] && [ -n "$unbuilt" ]; then
+		echo "$gate: skipped: no library for$unbuilt"
+		exit 77
+	fi
+	verdict "$blocks blocks of C on $pages pages"
 }
 
 plant()
 {
 	tree=$scratch/tree
 	rm -rf "$tree"
-	mkdir -p "$tree/examples"
+	mkdir -p "$tree/examples" "$tree/docs"
 	for name in one two; do
-		printf 'licence\ntitle\nint %s;\n' "$name" >"$tree/examples/$name.c"
+		printf 'licence\ntitle\nint %s;\n\nint main(void)\n' "$name" \
+			>"$tree/examples/$name.c"
 		printf '#!/bin/sh\necho %s\n' "$name" >"$tree/$name"
 		chmod +x "$tree/$name"
 		# shellcheck disable=SC2016 # fences, not commands
-		printf '```c\nint %s;\n```\n```text\n%s\n```\n' "$name" "$name"
+		printf '```c\nint %s;\n\nint main(void)\n```\n```text\n%s\n```\n' \
+			"$name" "$name"
 	done >"$tree/README.md"
-	sed 1,6d "$tree/README.md" >"$tree/PAGE.md"
+	# shellcheck disable=SC2016
+	printf '%s\n' '```sh' ls '```' '```text' huh '```' '' '```c' 'int two;' \
+		'```' and '```text' two '```' >"$tree/docs/page.md"
 }
 
+# spoil FILE SED-SCRIPT WORD: a sound tree, but for this.
+spoil()
+{
+	plant
+	sed -i "$2" "$tree/$1"
+	must_reject "$3" sh "$self" "$tree" "$tree"
+}
+
+# shellcheck disable=SC2016 # fences, and the dollars are sed's
 self_test()
 {
 	make_scratch
 	plant
-	set -- "$tree" README.md "$tree/one" "$tree/two" PAGE.md "$tree/two"
-	must_accept 'a sound tree' sh "$self" "$@"
-	echo 'int y;' >>"$tree/examples/two.c"
-	must_reject 'program 2 of README.md is not' sh "$self" "$@"
+	must_accept 'a sound tree' sh "$self" "$tree" "$tree"
+	spoil README.md 's/int one;/int won;/' 'README.md shows what is in no ex'
+	spoil docs/page.md 's/int two/int too/' 'page.md shows what is in no ex'
+	spoil docs/page.md 's/^int two.*/int main(void)/' 'is in no example'
+	spoil examples/two.c '$a int more;' 'README.md shows what is in no ex'
+	spoil examples/two.c '4a int between;' 'README.md shows what is in no ex'
+	spoil docs/page.md 's/^int two;/licence/' 'is in several examples'
+	spoil one '$a echo again' 'README.md shows another output of one'
+	spoil two '$a exit 1' 'the example two failed'
+	spoil docs/page.md 's/^two$/too/' 'docs/page.md shows another output of two'
+	spoil docs/page.md '/^int/,$ { /^```text/,$d }' 'not show the output of two'
+	# Two programs, and the output of the second.
+	spoil README.md '/^```text/{ N; /one/{ N; d; }; }' 'output of one'
+	spoil docs/page.md 's/^int two;$//' 'docs/page.md shows what is in'
+	spoil docs/page.md '/^int two;$/d' 'docs/page.md shows what is in no'
+	spoil README.md d 'no program in README.md'
+	spoil docs/page.md 's/^```c$/```C/' 'page.md: a block of which language'
+	spoil docs/page.md 's/^```c$/ ```c/' 'page.md: a block of which language'
+	spoil docs/page.md 's/^```c$/~~~c/' 'page.md: a block of which language'
+	spoil docs/page.md 's/^```c$/```/' 'page.md: a block of which language'
+	spoil docs/page.md '$d' 'page.md: a block without an end'
 	plant
-	echo 'echo again' >>"$tree/one"
-	must_reject 'another output of one' sh "$self" "$@"
-	plant
-	echo 'exit 1' >>"$tree/two"
-	must_reject 'the example two failed' sh "$self" "$@"
-	plant
-	: >"$tree/README.md"
-	must_reject 'no program 1' sh "$self" "$@"
-	plant
-	sed -i 's/int two/int three/' "$tree/PAGE.md"
-	must_reject 'program 1 of PAGE.md is not' sh "$self" "$@"
+	rm "$tree/two"
+	must_reject 'skipped: no library for two' sh "$self" "$tree" "$tree"
 	self_verdict
 }
 
@@ -98,7 +206,6 @@ case ${1:-} in
 	self_test
 	;;
 *)
-	: "${3:?readme.sh ROOT PAGE.md PROGRAM...}"
-	check_readme "$@"
+	check_readme "${1:?the root of the tree}" "${2:?the examples, built}"
 	;;
 esac

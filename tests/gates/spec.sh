@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # spec.sh ROOT | --self-test - each numbered statement of docs/promises.md, and
 # each fault, has a test that names it: test_1_9_... or "SPEC 1.9", fault_23_...
-# or "fault 23"; and no test names one that does not exist.
+# or "fault 23"; and no test names one that does not exist. What
+# docs/guarantees.md names, numbers and tests, exists too.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
@@ -59,6 +60,27 @@ named()
 	}' | sort
 }
 
+# Each test and each number of the guarantees is there.
+check_guarantees()
+{
+	page=$1/docs/guarantees.md
+	tr -cs 'a-z0-9_' '\n' <"$page" | grep -E '^(test|fault)_' | sort -u \
+		>"$scratch/said"
+	while read -r name; do
+		grep -rqE "^(static )?void $name\(" "$1/tests" ||
+			complain "docs/guarantees.md: there is no $name"
+	done <"$scratch/said"
+	{
+		grep -oE '[0-9]+\.[0-9]+' "$page"
+		grep -oE 'faults? [0-9]+( and [0-9]+)?' "$page" |
+			tr -cs '0-9\n' ' ' | tr ' ' '\n' | sed '/./!d; s/^/fault /'
+	} | sort -u | comm -23 - "$scratch/promised" >"$scratch/unknown"
+	while read -r number; do
+		complain "docs/guarantees.md: nothing promises $number"
+	done <"$scratch/unknown"
+	[ -s "$scratch/said" ] || complain 'docs/guarantees.md names no test'
+}
+
 check_spec()
 {
 	make_scratch
@@ -74,6 +96,7 @@ check_spec()
 	while read -r number; do
 		complain "a test of $number, which does not exist"
 	done <"$scratch/unknown"
+	check_guarantees "$1"
 	verdict "$(wc -l <"$scratch/named") tests of \
 $(wc -l <"$scratch/promised") statements"
 }
@@ -88,6 +111,8 @@ plant()
 	printf '| 1.1 | One. |\n| 1.2 | Two. |\n\n| 7 | Seven. |\n' \
 		>"$tree/docs/promises.md"
 	printf '%s\n' "$@" >"$tree/tests/unit/test_a.c"
+	echo 'static void test_kept(void)' >"$tree/tests/unit/test_b.c"
+	echo '| 1.1 (fault 7) | test_kept |' >"$tree/docs/guarantees.md"
 }
 
 self_test()
@@ -112,6 +137,16 @@ self_test()
 		'	cmocka_unit_test(test_1_2_b),' \
 		'static void fault_07_c(void **state)'
 	must_reject 'no test of 1.2.' sh "$self" "$tree"
+	plant '/* SPEC 1.1, 1.2, fault 7 */' 'static void test_a(void **state)'
+	must_accept 'guarantees' sh "$self" "$tree"
+	sed -i s/test_kept/test_broken/ "$tree/docs/guarantees.md"
+	must_reject 'there is no test_broken' sh "$self" "$tree"
+	echo '1.3 | test_kept' >"$tree/docs/guarantees.md"
+	must_reject 'nothing promises 1.3' sh "$self" "$tree"
+	echo '(faults 7 and 8) | test_kept' >"$tree/docs/guarantees.md"
+	must_reject 'nothing promises fault 8' sh "$self" "$tree"
+	echo '1.1' >"$tree/docs/guarantees.md"
+	must_reject 'names no test' sh "$self" "$tree"
 	rm "$tree/docs/promises.md"
 	must_reject 'has no numbers' sh "$self" "$tree"
 	self_verdict

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+# What is installed: the libraries, the headers, a file for pkg-config, a package
+# for CMake. All may be moved together afterwards: each file finds the others
+# from where it lies itself. CMAKE_INSTALL_PREFIX must not be written into one,
+# because `cmake --install --prefix` does not change it.
+
+include(CMakePackageConfigHelpers)
+
+set(tkw_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
+install(TARGETS tickwheel tickwheel_static EXPORT tickwheelTargets)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/
+                  ${PROJECT_SOURCE_DIR}/adapters/ TYPE INCLUDE
+        FILES_MATCHING PATTERN "*.h")
+
+# The way up is longer with a folder per architecture, such as Debian's. Folders
+# that were given from the root stay where they are.
+set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  file(RELATIVE_PATH up "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" /p)
+  string(REGEX REPLACE "/$" "" pc_prefix "\${pcfiledir}/${up}")
+endif()
+set(pc_includedir "\${prefix}")
+cmake_path(APPEND pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
+set(pc_libdir "\${prefix}")
+cmake_path(APPEND pc_libdir "${CMAKE_INSTALL_LIBDIR}")
+configure_file(cmake/tickwheel.pc.in tickwheel.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tickwheel.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# As with the soname: before 1.0 a minor version may break the API.
+set(compatible SameMajorVersion)
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(compatible SameMinorVersion)
+endif()
+configure_package_config_file(cmake/tickwheelConfig.cmake.in
+  tickwheelConfig.cmake INSTALL_DESTINATION ${tkw_package_dir})
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/tickwheelConfigVersion.cmake
+  COMPATIBILITY ${compatible})
+install(FILES ${PROJECT_BINARY_DIR}/tickwheelConfig.cmake
+              ${PROJECT_BINARY_DIR}/tickwheelConfigVersion.cmake
+        DESTINATION ${tkw_package_dir})
+install(EXPORT tickwheelTargets NAMESPACE tickwheel::
+        DESTINATION ${tkw_package_dir})

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* from_libuv.c - uv_timers.c, with timeouts of a timer in libuv's loop. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tickwheel.h>
+#include <tickwheel_uv.h>
+
+struct conn {
+	uint64_t idle;
+	const char *name;
+	struct conn *peer;
+};
+
+static struct tkw_timer *timer;
+static struct tkw_uv_adapter adapter;
+
+static void close_conn(struct conn *c, const char *why)
+{
+	printf("%s: %s\n", c->name, why);
+	/* Inside of its own on_idle() there is nothing left to cancel. */
+	tkw_timer_cancel(timer, c->idle);
+	free(c);
+}
+
+static void on_idle(void *arg, const struct tkw_firing *firing)
+{
+	struct conn *c = arg;
+
+	(void)firing;
+	close_conn(c->peer, "closed by its peer");
+	close_conn(c, "idle, closed");
+	tkw_uv_detach(&adapter); /* that was the last: let the loop end */
+}
+
+static int open_conn(struct conn **out, const char *name, int64_t idle_ns)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+	struct tkw_task task = { .fn = on_idle, .arg = c };
+
+	if (c == NULL)
+		return -ENOMEM;
+	c->name = name;
+	*out = c;
+	return tkw_timer_schedule(timer, &task, idle_ns, &c->idle);
+}
+
+static void on_packet(struct conn *c, int64_t idle_ns)
+{
+	if (tkw_timer_reschedule(timer, c->idle, idle_ns) == 0)
+		printf("%s: a packet, pushed back\n", c->name);
+}
+
+int main(void)
+{
+	struct tkw_timer_config cfg = { .size = sizeof(cfg),
+					.drive = TKW_DRIVE_LOOP };
+	uv_loop_t *loop = uv_default_loop();
+	struct conn *a, *b;
+
+	if (tkw_timer_create(&timer, &cfg) != 0 ||
+	    tkw_uv_attach(&adapter, loop, timer) != 0)
+		return 1;
+	if (open_conn(&a, "a", 3600 * TKW_SEC) != 0 ||
+	    open_conn(&b, "b", 50 * TKW_MSEC) != 0)
+		return 1;
+	b->peer = a;
+	on_packet(a, 7200 * TKW_SEC);
+	uv_run(loop, UV_RUN_DEFAULT); /* until no handle is active */
+	return tkw_timer_destroy(timer) != 0 || uv_loop_close(loop) != 0;
+}

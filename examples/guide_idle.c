@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* guide_idle.c - an idle timeout that packets push back; who frees what. */
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tickwheel.h>
+
+struct conn {
+	struct tkw_timer *timer;
+	uint64_t idle;
+	sem_t quiet;
+};
+
+static void on_idle(void *arg, const struct tkw_firing *firing)
+{
+	struct conn *c = arg;
+
+	(void)firing;
+	puts("no packet for too long");
+	sem_post(&c->quiet);
+}
+
+static struct conn *open_conn(struct tkw_timer *t, int64_t idle_ns)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+	struct tkw_task task = { .fn = on_idle,
+				 .arg = c,
+				 .slack_ns = idle_ns / 16 };
+
+	if (c == NULL)
+		return NULL;
+	c->timer = t;
+	sem_init(&c->quiet, 0, 0);
+	if (tkw_timer_schedule(t, &task, idle_ns, &c->idle) == 0)
+		return c;
+	free(c);
+	return NULL;
+}
+
+static void on_packet(struct conn *c, int64_t idle_ns)
+{
+	/* Later than before: about a store, and nobody is woken. */
+	if (tkw_timer_reschedule(c->timer, c->idle, idle_ns) == 0)
+		puts("pushed back");
+	else
+		puts("too late, on_idle() has the word");
+}
+
+/* Anywhere but in a task of the timer. */
+static void free_conn(struct conn *c)
+{
+	/* 0: it never ran; 1: it was running, and is over; -ENOENT: it had run.
+	 * Whichever it is, nobody looks at c any more. */
+	int how = tkw_timer_cancel_wait(c->timer, c->idle);
+
+	puts(how == 0 ? "freed, and on_idle() never ran"
+		      : "freed, and on_idle() is over");
+	free(c);
+}
+
+int main(void)
+{
+	struct conn *busy, *calm;
+	struct tkw_timer *t;
+
+	if (tkw_timer_create(&t, NULL) != 0)
+		return 1;
+	busy = open_conn(t, 60 * TKW_SEC);
+	if (busy == NULL)
+		return 1;
+	on_packet(busy, 120 * TKW_SEC);
+	calm = open_conn(t, 20 * TKW_MSEC);
+	if (calm == NULL)
+		return 1;
+	while (sem_wait(&calm->quiet) != 0)
+		; /* a signal came in between */
+	on_packet(calm, 20 * TKW_MSEC);
+	free_conn(busy);
+	free_conn(calm);
+	return tkw_timer_destroy(t);
+}

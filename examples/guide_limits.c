@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* guide_limits.c - a timer that is full, and what is refused. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tickwheel.h>
+
+static void on_timeout(void *arg, const struct tkw_firing *firing)
+{
+	(void)firing;
+	free(arg);
+}
+
+static void ask(struct tkw_timer *t, uint64_t *id)
+{
+	struct tkw_task task = { .fn = on_timeout,
+				 .arg = malloc(100),
+				 .on_cancel = free };
+	int err = tkw_timer_schedule(t, &task, 60 * TKW_SEC, id);
+
+	if (err != 0)
+		free(task.arg); /* no callback: it is still ours */
+	puts(err == 0 ? "accepted" : err == -EAGAIN ? "full" : "stopped");
+}
+
+int main(void)
+{
+	struct tkw_timer_config cfg = { .size = sizeof(cfg), .max_pending = 1 };
+	struct tkw_timer *t;
+	uint64_t id = 0;
+
+	if (tkw_timer_create(&t, &cfg) != 0)
+		return 1;
+	ask(t, &id);
+	ask(t, &id);
+	tkw_timer_cancel(t, id); /* makes room at once */
+	ask(t, &id);
+	tkw_timer_stop(t, NULL, NULL); /* the one that is left: its on_cancel */
+	ask(t, &id);
+	return tkw_timer_destroy(t);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* guide_poll.c - a timer without a thread, in a loop of one's own. */
+#include <poll.h>
+#include <stdio.h>
+#include <tickwheel.h>
+
+static void on_timeout(void *arg, const struct tkw_firing *firing)
+{
+	(void)firing;
+	printf("%s\n", (const char *)arg);
+}
+
+static int run(struct tkw_timer *t)
+{
+	struct pollfd fds[] = { { .fd = tkw_loop_fd(t), .events = POLLIN } };
+
+	/* A server's sockets would be in fds too. */
+	while (tkw_timer_pending(t) > 0) {
+		if (poll(fds, 1, -1) < 1)
+			continue; /* a signal came in between */
+		if (tkw_loop_run(t, 1000, NULL) < 0)
+			return 1;
+	}
+	return 0;
+}
+
+int main(void)
+{
+	struct tkw_timer_config cfg = { .size = sizeof(cfg),
+					.drive = TKW_DRIVE_LOOP };
+	struct tkw_task soon = { .fn = on_timeout, .arg = "after 10 ms" };
+	struct tkw_task now = { .fn = on_timeout, .arg = "at once" };
+	struct tkw_timer *t;
+	int status;
+
+	if (tkw_timer_create(&t, &cfg) != 0)
+		return 1;
+	tkw_timer_schedule(t, &soon, 10 * TKW_MSEC, NULL);
+	tkw_timer_schedule(t, &now, 0, NULL);
+	status = run(t);
+	return tkw_timer_destroy(t) != 0 || status != 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* guide_repeat.c - a heartbeat that ends itself. */
+#include <semaphore.h>
+#include <stdio.h>
+#include <tickwheel.h>
+
+struct heart {
+	int beats;
+	sem_t still;
+};
+
+static void beat(void *arg, struct tkw_repeat *r)
+{
+	struct heart *h = arg;
+
+	printf("beat %d\n", ++h->beats);
+	if (h->beats == 3)
+		tkw_repeat_free(r); /* legal here, and the last round */
+}
+
+static void on_destroy(void *arg)
+{
+	struct heart *h = arg;
+
+	sem_post(&h->still); /* no round runs any more, and none will */
+}
+
+int main(void)
+{
+	struct tkw_repeat_config cfg = { .size = sizeof(cfg),
+					 .interval_ns = 5 * TKW_MSEC,
+					 .mode = TKW_REPEAT_RATE_SKIP,
+					 .fn = beat,
+					 .on_destroy = on_destroy };
+	struct heart h = { 0 };
+	struct tkw_repeat *r;
+
+	sem_init(&h.still, 0, 0);
+	cfg.arg = &h;
+	if (tkw_timer_create(&cfg.timer, NULL) != 0 ||
+	    tkw_repeat_create(&r, &cfg) != 0 || tkw_repeat_start(r) != 0)
+		return 1;
+	while (sem_wait(&h.still) != 0)
+		; /* a signal came in between */
+	return tkw_timer_destroy(cfg.timer);
+}

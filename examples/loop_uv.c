@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loop_uv.c - connections that are closed when nothing came for a while, in
+ * a loop of libuv. Each packet pushes the idle timeout back.
+ *
+ * Three clients, the other ends of socketpairs, send some packets and fall
+ * silent. They too live on the timer: it is all one thread.
+ */
+#define _DEFAULT_SOURCE
+
+#include <stdio.h>
+#include <sys/socket.h>
+#include <tickwheel.h>
+#include <tickwheel_uv.h>
+#include <unistd.h>
+
+#define IDLE (50 * TKW_MSEC)
+#define PACE (5 * TKW_MSEC) /* from packet to packet */
+
+struct conn {
+	const char *name;
+	int to_send; /* packets of its client, still */
+	int packets; /* read */
+	int near, far;
+	uint64_t idle; /* the timeout's id */
+	uv_poll_t poll;
+};
+
+static struct conn conns[] = {
+	{ .name = "chatty", .to_send = 20 },
+	{ .name = "brief", .to_send = 5 },
+	{ .name = "silent" },
+};
+
+enum {
+	CONNS = sizeof(conns) / sizeof(conns[0])
+};
+
+static struct tkw_timer *timer;
+static struct tkw_uv_adapter adapter;
+static uv_loop_t loop;
+static int conns_open;
+
+/* A byte is a packet. */
+static int read_packets(struct conn *c)
+{
+	char bytes[64];
+	ssize_t n = recv(c->near, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	c->packets += n > 0 ? (int)n : 0;
+	return n > 0;
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+	struct conn *c = poll->data;
+
+	(void)events;
+	if (status == 0 && read_packets(c))
+		tkw_timer_reschedule(timer, c->idle, IDLE);
+}
+
+static void on_idle(void *arg, const struct tkw_firing *firing)
+{
+	const struct tkw_task again = { .fn = on_idle, .arg = arg };
+	struct conn *c = arg;
+
+	(void)firing;
+	if (read_packets(c)) { /* it was this program that was slow */
+		tkw_timer_schedule(timer, &again, IDLE, &c->idle);
+		return;
+	}
+	printf("%s: idle after %d packets, closed\n", c->name, c->packets);
+	uv_close((uv_handle_t *)&c->poll, NULL);
+	close(c->near);
+	close(c->far);
+	if (--conns_open == 0)
+		tkw_uv_detach(&adapter); /* then the loop ends */
+}
+
+/* The clients' side. */
+static void send_packets(void *arg, const struct tkw_firing *firing)
+{
+	const struct tkw_task again = { .fn = send_packets };
+	int sent = 0;
+
+	(void)arg;
+	(void)firing;
+	for (struct conn *c = conns; c < conns + CONNS; c++) {
+		if (c->to_send > 0 && send(c->far, "x", 1, 0) == 1) {
+			c->to_send--;
+			sent++;
+		}
+	}
+	if (sent > 0)
+		tkw_timer_schedule(timer, &again, PACE, NULL);
+}
+
+static int open_conn(struct conn *c)
+{
+	const struct tkw_task task = { .fn = on_idle, .arg = c };
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+		return -1;
+	c->near = ends[0];
+	c->far = ends[1];
+	conns_open++;
+	if (uv_poll_init(&loop, &c->poll, c->near) != 0)
+		return -1;
+	c->poll.data = c;
+	if (uv_poll_start(&c->poll, UV_READABLE, on_readable) != 0)
+		return -1;
+	return tkw_timer_schedule(timer, &task, IDLE, &c->idle);
+}
+
+int main(void)
+{
+	const struct tkw_timer_config in_loop = { .drive = TKW_DRIVE_LOOP };
+	const struct tkw_task clients = { .fn = send_packets };
+
+	if (uv_loop_init(&loop) != 0 ||
+	    tkw_timer_create(&timer, &in_loop) != 0 ||
+	    tkw_uv_attach(&adapter, &loop, timer) != 0)
+		return 1;
+	tkw_timer_schedule(timer, &clients, PACE, NULL);
+	for (int i = 0; i < CONNS; i++) {
+		if (open_conn(&conns[i]) != 0)
+			return 1;
+	}
+	uv_run(&loop, UV_RUN_DEFAULT);
+	printf("all are closed\n");
+	return uv_loop_close(&loop) != 0 || tkw_timer_destroy(timer) != 0;
+}

@@ -1,0 +1,206 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# abi.sh ROOT SHARED | --dump ROOT SHARED | --self-test - what programs see of the
+# library, functions and types, is what packaging/abi says: tickwheel-X.Y.Z.abi
+# is a dump of version X.Y.Z by abidw. --dump writes it anew, which is how one says
+# that a change was meant. A dump of another version with the same soname was
+# released: nothing in it may be removed or changed.
+set -u
+# shellcheck source=common.sh
+. "$(dirname "$0")/common.sh"
+
+CC=${CC:-cc}
+
+# The dump of the tree's version, in `dump`.
+name_dump()
+{
+	version=$(sed -n 's/^#define TKW_VERSION "\(.*\)"$/\1/p' \
+		"$1/include/tickwheel/version.h")
+	dump=$1/packaging/abi/tickwheel-$version.abi
+}
+
+# make_dump ROOT SHARED FILE: the public headers say which types are public.
+# Nothing of the machine goes into it: no lines, and folders from the root.
+make_dump()
+{
+	abidw --headers-dir "$1/include" --drop-private-types \
+		--drop-undefined-syms --exported-interfaces-only \
+		--no-comp-dir-path --no-corpus-path --no-elf-needed \
+		--no-show-locs --type-id-style hash \
+		--out-file "$scratch/raw" "$2" || exit 1
+	sed "s, path='[^']*/src/, path='src/," "$scratch/raw" >"$3"
+}
+
+write_dump()
+{
+	make_scratch
+	name_dump "$1"
+	mkdir -p "$1/packaging/abi"
+	make_dump "$1" "$2" "$dump"
+	echo "abi: wrote $dump"
+}
+
+# compare DUMP OPTION...: with the library. Two dumps are compared, not a dump
+# and a library: abidiff takes types without a file for private ones.
+compare()
+{
+	abidiff "$@" "$scratch/now" >&2
+}
+
+soname_of()
+{
+	sed -n "1s/.* soname='\([^']*\)'.*/\1/p" "$1"
+}
+
+check_abi()
+{
+	make_scratch
+	root=$1
+	name_dump "$root"
+	[ -f "$dump" ] || {
+		complain "no $dump: make one by ./dev abi"
+		verdict
+	}
+	make_dump "$root" "$2" "$scratch/now"
+	if grep -n "='/" "$dump" >&2; then
+		complain 'the dump names a folder of some machine'
+	fi
+	compare --harmless "$dump" ||
+		complain 'what programs see has changed; if that is meant: ./dev abi'
+	for old in "$root"/packaging/abi/*.abi; do
+		[ "$old" != "$dump" ] || continue
+		[ "$(soname_of "$old")" = "$(soname_of "$dump")" ] || continue
+		compare --no-added-syms "$old" ||
+			complain "not compatible with $(basename "$old" .abi)"
+	done
+	verdict "$(grep -c '<elf-symbol ' "$dump") functions as in $dump"
+}
+
+# build: the library of the planted tree.
+build()
+{
+	$CC -g -shared -fPIC -I"$tree/include" -Wl,-soname,libone.so.7 \
+		"$tree/src/one.c" -o "$tree/one.so" || exit 1
+}
+
+# A library in small, and its dump.
+plant()
+{
+	tree=$scratch/tree
+	rm -rf "$tree"
+	mkdir -p "$tree/include/tickwheel" "$tree/src"
+	echo '#define TKW_VERSION "7.2.1"' >"$tree/include/tickwheel/version.h"
+	cat >"$tree/include/tickwheel/one.h" <<-'END'
+	enum tkw_kind { TKW_A, TKW_B };
+	struct tkw_hidden;
+	struct tkw_one { int a; enum tkw_kind kind; };
+	int tkw_get(const struct tkw_one *one, struct tkw_hidden *hidden);
+	typedef int tkw_number;
+	tkw_number tkw_two(void);
+	END
+	cat >"$tree/src/one.c" <<-'END'
+	#include "tickwheel/one.h"
+	struct tkw_hidden { int a; };
+	int tkw_get(const struct tkw_one *one, struct tkw_hidden *hidden)
+	{
+		return one->a + hidden->a;
+	}
+	tkw_number tkw_two(void) { return 2; }
+	END
+	build
+	sh "$self" --dump "$tree" "$tree/one.so" >/dev/null || exit 1
+}
+
+# changed FILE SED-SCRIPT: the library is built anew, the dump is not.
+changed()
+{
+	plant
+	sed -i "$2" "$tree/$1"
+	build
+}
+
+rejected()
+{
+	changed "$2" "$3"
+	must_reject "$1" sh "$self" "$tree" "$tree/one.so"
+}
+
+self_test_releases()
+{
+	plant
+	cp "$tree/packaging/abi/tickwheel-7.2.1.abi" \
+		"$tree/packaging/abi/tickwheel-7.2.0.abi"
+	echo 'int tkw_new(void) { return 3; }' >>"$tree/src/one.c"
+	build
+	sh "$self" --dump "$tree" "$tree/one.so" >/dev/null
+	must_accept 'more than the last release' sh "$self" "$tree" "$tree/one.so"
+	sed -i 's/tkw_two/tkw_too/' "$tree/src/one.c"
+	build
+	sh "$self" --dump "$tree" "$tree/one.so" >/dev/null
+	must_reject 'not compatible with tickwheel-7.2.0' \
+		sh "$self" "$tree" "$tree/one.so"
+}
+
+self_test()
+{
+	make_scratch
+	plant
+	must_accept 'a sound library' sh "$self" "$tree" "$tree/one.so"
+	cp "$tree/packaging/abi/tickwheel-7.2.1.abi" "$scratch/once"
+	mv "$tree" "$scratch/other"
+	tree=$scratch/other
+	build
+	sh "$self" --dump "$tree" "$tree/one.so" >/dev/null
+	must_accept 'a dump made in another folder' \
+		cmp "$scratch/once" "$tree/packaging/abi/tickwheel-7.2.1.abi"
+	rm -r "$tree"
+	changed src/one.c 's/hidden { int a/hidden { int a, b/'
+	must_accept 'a change that is private' sh "$self" "$tree" "$tree/one.so"
+	rejected './dev abi' include/tickwheel/one.h 's/{ int a;/{ int a, b;/'
+	rejected 'data member change' include/tickwheel/one.h \
+		's/{ int a;/{ short a;/'
+	rejected 'Removed function' src/one.c '/tkw_two/d'
+	rejected 'Added function' src/one.c \
+		's/.*tkw_two.*/& int tkw_new(void) { return 3; }/'
+	rejected 'return type changed' include/tickwheel/one.h 's/f int/f long/'
+	rejected 'TKW_C' include/tickwheel/one.h 's/TKW_B }/TKW_B, TKW_C }/'
+	plant
+	rm "$tree"/packaging/abi/*
+	must_reject 'make one by' sh "$self" "$tree" "$tree/one.so"
+	plant
+	sed -i "s,='src/,='/home/src/," "$tree"/packaging/abi/*
+	must_reject 'names a folder' sh "$self" "$tree" "$tree/one.so"
+	self_test_releases
+	self_verdict
+}
+
+for tool in abidw abidiff readelf; do
+	command -v "$tool" >/dev/null && continue
+	echo "skipped: no $tool"
+	exit 77
+done
+self=$0
+case ${1:-} in
+--self-test)
+	self_test
+	exit
+	;;
+--dump)
+	write_dump "${2:?the root of the tree}" "${3:?the shared library}"
+	exit
+	;;
+esac
+: "${1:?the root of the tree}" "${2:?the shared library}"
+[ -f "$2" ] || {
+	complain "no library $2"
+	verdict
+}
+readelf -h "$2" | grep -q 'Machine:.*X86-64' || {
+	echo 'skipped: the dumps are of x86-64'
+	exit 77
+}
+readelf -S "$2" | grep -qF .debug_info || {
+	echo 'skipped: the library has no debug information'
+	exit 77
+}
+check_abi "$1" "$2"

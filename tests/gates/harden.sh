@@ -1,0 +1,186 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# harden.sh SHARED STATIC PROGRAM | --self-test - what was built is hardened, as
+# docs/internals/hardening.md says.
+set -u
+# shellcheck source=common.sh
+. "$(dirname "$0")/common.sh"
+
+CC=${CC:-cc}
+
+say()
+{
+	printf 'harden: %-22s %s\n' "$1:" "$2"
+}
+
+# check_image FILE: what holds for the library and for a program.
+check_image()
+{
+	name=$(basename "$1")
+	readelf -lW "$1" >"$scratch/segments" || complain "cannot read $1"
+	readelf -dW "$1" >"$scratch/dynamic"
+	before=$complaints
+	grep -q 'GNU_RELRO' "$scratch/segments" ||
+		complain "$name: no RELRO segment"
+	grep -Eq '\((FLAGS|FLAGS_1)\).*NOW' "$scratch/dynamic" ||
+		complain "$name: bound lazily"
+	grep -q 'GNU_STACK' "$scratch/segments" ||
+		complain "$name: nothing is said about its stack"
+	awk '$1 == "GNU_STACK" && !/ RW / { exit 1 }' "$scratch/segments" ||
+		complain "$name: an executable stack"
+	awk '$1 == "LOAD" && / RWE / { exit 1 }' "$scratch/segments" ||
+		complain "$name: memory that is writable and executable"
+	if grep -q 'TEXTREL' "$scratch/dynamic"; then
+		complain "$name: relocations in the code"
+	fi
+	if grep -Eq '\((RPATH|RUNPATH)\)' "$scratch/dynamic"; then
+		complain "$name: looks for libraries in a folder of its own"
+	fi
+	[ "$complaints" -gt "$before" ] ||
+		say "$name" 'RELRO, bound at start, no executable stack, no RPATH'
+}
+
+check_shared()
+{
+	check_image "$1"
+	readelf -W --dyn-syms "$1" | awk '$7 == "UND" { print $8 }' |
+		sort >"$scratch/used"
+	grep -q '^__stack_chk_fail@' "$scratch/used" ||
+		complain "$name: no stack protector"
+	# Where the compiler knows how large a buffer is, libc is told.
+	grep -Eq '^__v?snprintf_chk@' "$scratch/used" ||
+		complain "$name: nothing is fortified"
+	say "$name" "calls $(grep -Eo '^__[a-z_]*_chk(_fail)?' "$scratch/used" |
+		tr '\n' ' ')"
+}
+
+# Each object says so, or the linker takes the mark from all that it links. (The
+# mark of a whole program depends on libc's objects too, so it is not asked for.)
+check_marks()
+{
+	case $(readelf -h "$1" | sed -n 's/^ *Machine: *//p') in
+	*X86-64* | *80386*)
+		marks='IBT, SHSTK'
+		;;
+	AArch64)
+		marks='BTI, PAC'
+		;;
+	*)
+		return
+		;;
+	esac
+	readelf -nW "$2" 2>/dev/null | awk -v marks="feature: $marks" '
+	/^File: / {
+		file = $2
+		gsub(/.*\(|\)/, "", file)
+		marked[file] = 0
+	}
+	index($0, marks) { marked[file] = 1 }
+	END { for (f in marked) print marked[f], f }' >"$scratch/marked"
+	[ -s "$scratch/marked" ] || complain "no objects in $2"
+	while read -r marked object; do
+		[ "$marked" -eq 1 ] || complain "$object: not marked $marks"
+	done <"$scratch/marked"
+	say "$(basename "$2")" \
+		"$(grep -c '^1' "$scratch/marked") objects marked $marks"
+}
+
+check_program()
+{
+	check_image "$1"
+	readelf -h "$1" | grep -q 'Type: *DYN' ||
+		complain "$name: at a fixed address (no PIE)"
+}
+
+check_built()
+{
+	make_scratch
+	check_shared "$1"
+	check_marks "$1" "$2"
+	check_program "$3"
+	verdict 'hardened'
+}
+
+flags='-O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fcf-protection'
+links='-Wl,-z,relro,-z,now'
+
+# plant COMPILE-FLAG LINK-FLAG PROGRAM-FLAG: a library in small, with these flags
+# after the usual ones.
+plant()
+{
+	cat >"$scratch/one.c" <<-'END'
+	#include <stdarg.h>
+	#include <stdio.h>
+	void tkw_one(char *to, const char *format, ...)
+	{
+		char line[64];
+		va_list args;
+		va_start(args, format);
+		vsnprintf(line, sizeof(line), format, args);
+		va_end(args);
+		snprintf(to, 32, "%s", line);
+	}
+	END
+	echo 'int main(void) { return 0; }' >"$scratch/main.c"
+	rm -f "$scratch/one.a"
+	# shellcheck disable=SC2086 # lists of flags
+	$CC $flags -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fPIC $1 -c \
+		"$scratch/one.c" -o "$scratch/one.o" &&
+		ar rcs "$scratch/one.a" "$scratch/one.o" &&
+		$CC -shared $links $2 "$scratch/one.o" -o "$scratch/one.so" &&
+		$CC $flags -fPIE -pie $links $3 "$scratch/main.c" \
+			-o "$scratch/one" || exit 1
+}
+
+check_planted()
+{
+	sh "$self" "$scratch/one.so" "$scratch/one.a" "$scratch/one"
+}
+
+# rejected WORD COMPILE-FLAG LINK-FLAG PROGRAM-FLAG
+rejected()
+{
+	plant "$2" "$3" "$4"
+	must_reject "$1" check_planted
+}
+
+self_test()
+{
+	make_scratch
+	plant '' '' ''
+	must_accept 'a hardened library' check_planted
+	rejected 'one.so: no stack protector' -fno-stack-protector '' ''
+	rejected 'nothing is fortified' -U_FORTIFY_SOURCE '' ''
+	case $(uname -m) in
+	x86_64 | i?86)
+		rejected 'one.o: not marked' -fcf-protection=none '' ''
+		rejected 'one.o: not marked' -fcf-protection=branch '' ''
+		;;
+	esac
+	rejected 'one.so: no RELRO' '' -Wl,-z,norelro ''
+	rejected 'one.so: bound lazily' '' -Wl,-z,lazy ''
+	rejected 'one.so: an executable stack' '' -Wl,-z,execstack ''
+	rejected 'one.so: looks for libraries' '' -Wl,-rpath,/opt ''
+	rejected 'one: at a fixed address' '' '' '-fno-pie -no-pie'
+	rejected 'one: bound lazily' '' '' -Wl,-z,lazy
+	rejected 'one: an executable stack' '' '' -Wl,-z,execstack
+	plant '' '' ''
+	ar d "$scratch/one.a" one.o
+	must_reject 'no objects' check_planted
+	self_verdict
+}
+
+command -v readelf >/dev/null || {
+	echo 'skipped: no readelf'
+	exit 77
+}
+self=$0
+case ${1:-} in
+--self-test)
+	self_test
+	;;
+*)
+	: "${3:?harden.sh SHARED STATIC PROGRAM}"
+	check_built "$@"
+	;;
+esac
