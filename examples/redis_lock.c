@@ -128,7 +128,7 @@ static void lost(void *ctx, const struct tkw_lease *lease, int why,
 
 /* --- take and give back -------------------------------------------------- */
 
-static void die(const char *why)
+static _Noreturn void die(const char *why)
 {
 	fprintf(stderr, "redis_lock: %s\n", why);
 	exit(1);
