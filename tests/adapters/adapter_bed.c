@@ -7,15 +7,16 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "proc_state.h"
 #include "tickwheel/stats.h"
 #include "tickwheel_epoll.h" /* for TKW_ADAPTER_MOST */
 
@@ -23,7 +24,8 @@ enum {
 	MANY = 100000,
 	PAIRS = 5000, /* of them have a socketpair */
 	ROUNDS = 3,   /* packets for each of these */
-	SPARE_FDS = 64
+	SPARE_FDS = 64,
+	LOOKS = 20000 /* at a loop that sleeps: some 200 ms */
 };
 
 #define FAR (3600 * TKW_SEC)
@@ -204,10 +206,9 @@ static void test_adapter_fires_what_is_due(void **state)
 
 static void *schedule_elsewhere(void *arg)
 {
-	const struct timespec pause = { .tv_nsec = 20 * TKW_MSEC };
-
-	/* Most likely the loop waits by then. */
-	(void)nanosleep(&pause, NULL);
+	/* The loop is on the first thread. */
+	while (!bed_is_asleep(getpid()))
+		sched_yield();
 	schedule(arg, count_it, 0);
 	return NULL;
 }
@@ -510,9 +511,10 @@ static void push_all_back(struct bed *b, const struct bed_conn *conns,
 
 static void *send_later(void *arg)
 {
-	const struct timespec pause = { .tv_nsec = 200 * TKW_MSEC };
-
-	(void)nanosleep(&pause, NULL);
+	for (uint32_t looks = 0; looks < LOOKS;) {
+		if (bed_is_asleep(getpid()))
+			looks++;
+	}
 	send_packet(arg);
 	return NULL;
 }

@@ -12,6 +12,7 @@
 #include "timer_bed.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,7 +20,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "gate.h"
@@ -46,34 +46,10 @@ static void join(pthread_t thread)
 	must(pthread_join(thread, NULL) == 0);
 }
 
-/* The letter after the name in parentheses, which may hold anything. */
-static char state_in(const char *path)
-{
-	char text[512];
-	const char *state;
-	size_t n;
-	FILE *f = fopen(path, "r");
-
-	if (!f)
-		return '?';
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	state = strrchr(text, ')');
-	return state && state[1] == ' ' ? state[2] : '?';
-}
-
-static void wait_a_moment(void)
-{
-	const struct timespec moment = { 0, 50000 };
-
-	nanosleep(&moment, NULL);
-}
-
 static void wait_asleep(pid_t tid)
 {
 	while (!bed_is_asleep(tid))
-		wait_a_moment();
+		sched_yield();
 }
 
 /* --- the collector ------------------------------------------------------ */
@@ -604,7 +580,7 @@ static void test_exec_pool_tasks_rearm(struct timer_bed *b)
 		/* Only the worker of one's own turns by itself. */
 		while (bed_by_hand(b) && ledger_of(b).fired < ALL) {
 			tick(b, 0);
-			wait_a_moment();
+			sched_yield();
 		}
 		gate_pass(&r[i].done);
 	}
@@ -1701,7 +1677,7 @@ static void test_exec_pool_outlives_the_timer(struct timer_bed *b)
 		bed_schedule(b, i, TKW_MSEC);
 	tick(b, TKW_MSEC);
 	while (tkw_pool_queued(p) < 100)
-		wait_a_moment();
+		sched_yield();
 	b->t = NULL;
 	assert_int_equal(tkw_timer_destroy(other), 0);
 	assert_int_equal(b->cancelled_count, 100);
@@ -1737,10 +1713,10 @@ static bool ends_well(pid_t child)
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)child);
 	while ((got = waitpid(child, &status, WNOHANG)) == 0) {
-		asleep = state_in(path) == 'S' ? asleep + 1 : 0;
+		asleep = proc_state(path) == 'S' ? asleep + 1 : 0;
 		if (asleep == 2000)
 			must(kill(child, SIGKILL) == 0);
-		wait_a_moment();
+		sched_yield();
 	}
 	must(got == child);
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;

@@ -663,24 +663,3 @@ void bed_memory_refuse_at(struct bed_memory *m, size_t n)
 	m->refuse_at = n ? m->calls + n : 0;
 	pthread_mutex_unlock(&m->lock);
 }
-
-/* --- threads ------------------------------------------------------------ */
-
-bool bed_is_asleep(pid_t tid)
-{
-	char text[512];
-	const char *state;
-	size_t n;
-	FILE *f;
-
-	snprintf(text, sizeof(text), "/proc/self/task/%d/stat", (int)tid);
-	f = fopen(text, "r");
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	/* "TID (NAME) STATE ..." */
-	state = strrchr(text, ')');
-	return state && state[1] == ' ' && state[2] == 'S';
-}

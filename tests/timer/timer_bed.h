@@ -25,6 +25,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "proc_state.h" /* IWYU pragma: export */
 #include "tickwheel/timer.h"
 #include "tickwheel/wheel.h"
 
@@ -147,9 +148,6 @@ struct tkw_timer_hooks bed_memory_hooks(struct bed_memory *m);
 void bed_memory_refuse(struct bed_memory *m, bool refuse);
 /* The n-th call from now on; 0: none. */
 void bed_memory_refuse_at(struct bed_memory *m, size_t n);
-
-/* Does a thread of this process sleep in the kernel? */
-bool bed_is_asleep(pid_t tid);
 
 /* Three entries of a table of tests: "NAME (manual)", "NAME (loop)" and
  * "NAME (thread)". */

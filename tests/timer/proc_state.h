@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* proc_state.h - what the system says that a thread or a process does. */
+#ifndef TKW_TESTS_PROC_STATE_H
+#define TKW_TESTS_PROC_STATE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* The letter in a stat file of /proc: 'S' asleep, 'Z' a zombie, ...; '?' if
+ * there is none. */
+char proc_state(const char *path);
+
+/* Does a thread of this process sleep in the kernel? */
+bool bed_is_asleep(pid_t tid);
+
+#endif /* TKW_TESTS_PROC_STATE_H */
