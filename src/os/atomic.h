@@ -20,6 +20,9 @@ struct tkw__a64 {
 };
 
 #define TKW__LOAD(a, order) __atomic_load_n(&(a)->v, __ATOMIC_##order)
+/* A relaxed load of a word that does not change while it matters: no step for
+ * an explorer. */
+#define TKW__GLANCE(a) __atomic_load_n(&(a)->v, __ATOMIC_RELAXED)
 #define TKW__STORE(a, x, order) __atomic_store_n(&(a)->v, x, __ATOMIC_##order)
 #define TKW__EXCHANGE(a, x, order)                                             \
 	__atomic_exchange_n(&(a)->v, x, __ATOMIC_##order)
@@ -43,8 +46,8 @@ bool tkw__fence_all(void);
 
 /* Sleep while *a is `value`, or until unparked, or for no reason. */
 void tkw__park(struct tkw__a32 *a, uint32_t value);
-/* The same, but not for longer than about a millisecond. */
-void tkw__park_briefly(struct tkw__a32 *a, uint32_t value);
+/* The same, but not for longer than this. */
+void tkw__park_for(struct tkw__a32 *a, uint32_t value, int64_t ns);
 
 /* Wake those who are parked at a; at least one, or all. */
 void tkw__unpark_one(struct tkw__a32 *a);

@@ -19,6 +19,10 @@
 #define FUTEX (sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex)
 #endif
 
+enum {
+	NS_PER_SEC = 1000000000
+};
+
 static void futex(struct tkw__a32 *a, int op, uint32_t value,
 		  const struct timespec *most)
 {
@@ -34,9 +38,17 @@ void tkw__park(struct tkw__a32 *a, uint32_t value)
 	futex(a, FUTEX_WAIT, value, NULL);
 }
 
-void tkw__park_briefly(struct tkw__a32 *a, uint32_t value)
+void tkw__park_for(struct tkw__a32 *a, uint32_t value, int64_t ns)
 {
-	futex(a, FUTEX_WAIT, value, &(struct timespec){ .tv_nsec = 1000000 });
+	struct timespec most = {
+		/* In more than 68 years: time_t may have 32 bits. */
+		.tv_sec = ns / NS_PER_SEC > INT32_MAX
+				  ? INT32_MAX
+				  : (time_t)(ns / NS_PER_SEC),
+		.tv_nsec = (long)(ns % NS_PER_SEC),
+	};
+
+	futex(a, FUTEX_WAIT, value, &most);
 }
 
 void tkw__unpark_one(struct tkw__a32 *a)

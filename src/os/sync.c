@@ -8,7 +8,8 @@
 #define TKW__SPINS 6
 #endif
 enum {
-	PAUSES = 50
+	PAUSES = 50,
+	SOON_NS = 1000000
 };
 
 static void relax(void)
@@ -94,7 +95,7 @@ static void park_until_taken(struct tkw__lock *l, bool first)
 		} else if (fenced) {
 			tkw__park(&l->calls, calls);
 		} else {
-			tkw__park_briefly(&l->calls, calls);
+			tkw__park_for(&l->calls, calls, SOON_NS);
 		}
 	}
 }
@@ -137,7 +138,9 @@ static void hand_over(struct tkw__lock *l, uint32_t state)
 {
 	/* RELEASE pairs with the ACQUIRE of park_until_taken(). */
 	TKW__STORE(&l->state, state, RELEASE);
-	TKW__ADD(&l->calls, ONE_CALL, RELAXED);
+	/* RELEASE: after the store. A waiter that remembers the new number and
+	 * sees the old state would park, and nobody would call again. */
+	TKW__ADD(&l->calls, ONE_CALL, RELEASE);
 	tkw__unpark_all(&l->calls);
 }
 

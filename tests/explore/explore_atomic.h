@@ -25,6 +25,7 @@ struct tkw__a64 {
 
 #define TKW__LOAD(a, order)                                                    \
 	EXPLORE_SIZED(explore_load, a)(EXPLORE_SPOT("load", #a), &(a)->v)
+#define TKW__GLANCE(a) ((a)->v)
 #define TKW__STORE(a, x, order)                                                \
 	EXPLORE_SIZED(explore_store, a)                                        \
 	(EXPLORE_SPOT("store", #a), &(a)->v, x, EXPLORE_##order)
@@ -46,7 +47,7 @@ struct tkw__a64 {
 
 #define tkw__park(a, value)                                                    \
 	explore_park(EXPLORE_SPOT("park at", #a), &(a)->v, value)
-#define tkw__park_briefly(a, value) tkw__park(a, value)
+#define tkw__park_for(a, value, ns) ((void)(ns), tkw__park(a, value))
 #define tkw__unpark_one(a)                                                     \
 	explore_unpark(EXPLORE_SPOT("unpark one at", #a), &(a)->v, false)
 #define tkw__unpark_all(a)                                                     \
