@@ -26,11 +26,11 @@ set(tkw_sources
   src/timer/stats.c
   src/timer/watch.c
   src/loop/loop.c
-  src/tasks/channel.c
-  src/tasks/lease.c
-  src/tasks/repeat.c
-  src/tasks/request.c
-  src/tasks/retry.c)
+  src/patterns/channel.c
+  src/patterns/lease.c
+  src/patterns/repeat.c
+  src/patterns/request.c
+  src/patterns/retry.c)
 find_package(Threads REQUIRED)
 set(tkw_map ${PROJECT_SOURCE_DIR}/src/tickwheel.map)
 

@@ -32,7 +32,7 @@ struct tkw__local {
 	uint32_t number; /* its own, in the order of first asking; never 0 */
 	void *frames;    /* the timer's: see core.h */
 	void *pool;      /* of which it is a thread; see pool.c */
-	void *insides;   /* of src/tasks: see inner.h */
+	void *insides;   /* of src/patterns: see inner.h */
 	bool silent;     /* a cancel calls no on-cancel; see inner.h */
 };
 struct tkw__local *tkw__thread_local(void);

@@ -320,7 +320,7 @@ static void cancel_and_drop(struct tkw_timer *t, struct tkw__shard *s,
 	bool call;
 	void *block;
 
-	/* Its owner knows: see tkw__cancel_silently() of src/tasks. */
+	/* Its owner knows: see tkw__cancel_silently() of src/patterns. */
 	if (to->on_cancel && tkw__thread_local()->silent) {
 		to->on_cancel = NULL;
 		tkw__thread_local()->silent = false;

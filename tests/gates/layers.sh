@@ -17,7 +17,7 @@ libc="$plain string.h stdlib.h stdio.h"
 api=include/tickwheel
 api_wheel="$api/version.h $api/error.h $api/wheel.h"
 api_exec="$api/version.h $api/error.h $api/exec.h"
-os_for_tasks='src/os/atomic.h src/os/sync.h src/os/memory.h src/os/thread.h'
+os_for_patterns='src/os/atomic.h src/os/sync.h src/os/memory.h src/os/thread.h'
 api_timer="$api_wheel $api/exec.h $api/stats.h $api/timer.h"
 
 # It judges the wheel, so it shares no code with it.
@@ -37,7 +37,7 @@ rules()
 	src/exec  | src/exec src/os src/base $api_exec         | $libc
 	src/timer | src/timer src/wheel src/os src/base $api_timer | $libc
 	src/loop  | src/loop src/timer src/wheel src/os src/base $api_timer $api/loop.h | $libc
-	src/tasks | src/tasks src/base $os_for_tasks include   | $libc
+	src/patterns | src/patterns src/base $os_for_patterns include   | $libc
 	adapters  | adapters include                           | *
 	tools     | tools include                              | *
 	examples  | examples include                           | *
@@ -217,8 +217,8 @@ self_test()
 	bad src/timer/a.c '"loop/turns.h"'
 	bad src/loop/a.c '"exec/queue.h"'
 	bad src/loop/a.c '"tickwheel/retry.h"'
-	bad src/tasks/a.c '"os/clock.h"'
-	bad src/tasks/a.c '"wheel/engine.h"'
+	bad src/patterns/a.c '"os/clock.h"'
+	bad src/patterns/a.c '"wheel/engine.h"'
 	bad adapters/a.h '"../src/os/sync.h"' src/os/sync.h
 	bad tools/a.c '"wheel/engine.h"'
 	bad examples/a.c '"base/links.h"'
@@ -238,7 +238,7 @@ self_test()
 	good src/wheel/a.c '"engine.h"'
 	good src/timer/a.c '"os/sync.h" /* a comment */'
 	good src/loop/a.c '"timer/shard.h"'
-	good src/tasks/a.c '"os/sync.h"'
+	good src/patterns/a.c '"os/sync.h"'
 	good tools/a.c '<stdio.h>'
 	good bench/a.c '"tickwheel.h"'
 	good tests/model/oracle.c '<string.h>'

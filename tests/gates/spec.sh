@@ -107,11 +107,11 @@ plant()
 {
 	tree=$scratch/tree
 	rm -rf "$tree"
-	mkdir -p "$tree/tests/unit" "$tree/docs" "$tree/fuzz"
+	mkdir -p "$tree/tests/wheel" "$tree/docs" "$tree/fuzz"
 	printf '| 1.1 | One. |\n| 1.2 | Two. |\n\n| 7 | Seven. |\n' \
 		>"$tree/docs/promises.md"
-	printf '%s\n' "$@" >"$tree/tests/unit/test_a.c"
-	echo 'static void test_kept(void)' >"$tree/tests/unit/test_b.c"
+	printf '%s\n' "$@" >"$tree/tests/wheel/test_a.c"
+	echo 'static void test_kept(void)' >"$tree/tests/wheel/test_b.c"
 	echo '| 1.1 (fault 7) | test_kept |' >"$tree/docs/guarantees.md"
 }
 

@@ -46,7 +46,7 @@
 #include "os/memory.h"
 #include "os/sync.h"
 #include "os/thread.h"
-#include "tasks/inner.h"
+#include "patterns/inner.h"
 
 /* The narrow builds have few generations and places, as those of the timer. */
 #ifdef TKW__GENERATION_BITS

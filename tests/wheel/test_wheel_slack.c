@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_wheel_slack.c - SPEC 1.10: a tick rounded up within its slack. */
-#include "bed.h"
+#include "wheel_bed.h"
 
 static void expect(uint64_t tick, uint64_t slack, uint64_t want)
 {

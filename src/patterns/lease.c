@@ -38,7 +38,7 @@
 #include "os/memory.h"
 #include "os/sync.h"
 #include "os/thread.h"
-#include "tasks/inner.h"
+#include "patterns/inner.h"
 
 enum {
 	DEFAULT_CHUNK = 100,

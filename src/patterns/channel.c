@@ -39,7 +39,7 @@
 #include "os/memory.h"
 #include "os/sync.h"
 #include "os/thread.h"
-#include "tasks/inner.h"
+#include "patterns/inner.h"
 
 enum {
 	STEP = 256

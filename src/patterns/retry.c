@@ -28,7 +28,7 @@
 #include "os/memory.h"
 #include "os/sync.h"
 #include "os/thread.h"
-#include "tasks/inner.h"
+#include "patterns/inner.h"
 #include "tickwheel/repeat.h"
 
 enum {

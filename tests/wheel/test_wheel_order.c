@@ -4,7 +4,7 @@
  * inside a tick, across rings and removals, and with a bounded advance that is
  * resumed; moved and extended entries.
  */
-#include "bed.h"
+#include "wheel_bed.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * it, in the direction in which the engine will walk. Nothing but speed depends
  * on it, so no other test would notice.
  */
-#include "bed.h"
+#include "wheel_bed.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* inner.h - what the modules of src/tasks have in common. */
-#ifndef TKW_TASKS_INNER_H
-#define TKW_TASKS_INNER_H
+/* inner.h - what the modules of src/patterns have in common. */
+#ifndef TKW_PATTERNS_INNER_H
+#define TKW_PATTERNS_INNER_H
 
 #include <errno.h>
 #include <stdbool.h>
@@ -96,4 +96,4 @@ static inline int64_t tkw__dice_roll(struct tkw__dice *d, int64_t sides)
 	return (int64_t)((x ^ (x >> 31)) % (uint64_t)sides);
 }
 
-#endif /* TKW_TASKS_INNER_H */
+#endif /* TKW_PATTERNS_INNER_H */

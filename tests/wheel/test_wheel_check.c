@@ -5,7 +5,7 @@
  * A sound wheel is broken in one place, the checker must name the invariant;
  * mended again it must be content: it was that, and nothing else.
  */
-#include "bed.h"
+#include "wheel_bed.h"
 
 #include <stdlib.h>
 #include <string.h>

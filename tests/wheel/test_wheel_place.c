@@ -3,7 +3,7 @@
  * test_wheel_place.c - SPEC 1.2 to 1.4: engines, slot counts and the worked
  * examples of which slot an entry is in; and the walk over all entries.
  */
-#include "bed.h"
+#include "wheel_bed.h"
 
 #include <stdlib.h>
 #include <string.h>

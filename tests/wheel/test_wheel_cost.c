@@ -5,7 +5,7 @@
  * calls of the allocator. No clock.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, sysconf */
-#include "bed.h"
+#include "wheel_bed.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * The bit set is held against a plain array of flags, at sizes on both sides of
  * each of its levels.
  */
-#include "bed.h"
+#include "wheel_bed.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bed.h - the test bed of the wheel's unit tests.
+ * wheel_bed.h - the test bed of the wheel's unit tests.
  *
  * Each test runs once per variant: the hierarchical engine and hashed rings of
  * several sizes. The build runs all of it a second time with 16-slot rings.
@@ -8,8 +8,8 @@
  * test compares as text: "0@5 2@5 1@7" is entry 0 at tick 5, then 2, then 1 at
  * tick 7. The checker is called after each change.
  */
-#ifndef UNIT_BED_H
-#define UNIT_BED_H
+#ifndef TKW_TESTS_WHEEL_BED_H
+#define TKW_TESTS_WHEEL_BED_H
 
 /* cmocka.h wants the first four before itself. */
 #include <setjmp.h>
@@ -96,4 +96,4 @@ void bed_expect_place(struct bed *b, uint32_t id, uint32_t ring, uint64_t slot,
 /* The callback itself, for a test that calls tkw_wheel_advance(). */
 void bed_expired(struct tkw_wheel *w, struct tkw_entry *e, void *ctx);
 
-#endif /* UNIT_BED_H */
+#endif /* TKW_TESTS_WHEEL_BED_H */

@@ -3,7 +3,7 @@
  * test_wheel_see.c - what SPEC 10.1 shows of a wheel: how many steps it has
  * made, and how many slots are in use, against a plain count of both.
  */
-#include "bed.h"
+#include "wheel_bed.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

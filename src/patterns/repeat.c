@@ -34,7 +34,7 @@
 #include "os/memory.h"
 #include "os/sync.h"
 #include "os/thread.h"
-#include "tasks/inner.h"
+#include "patterns/inner.h"
 
 enum {
 	NAME_BYTES = 32

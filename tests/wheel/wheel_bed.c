@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bed.c - variants, wrappers that check, and the log of expiries. */
-#include "bed.h"
+/* wheel_bed.c - variants, wrappers that check, and the log of expiries. */
+#include "wheel_bed.h"
 
 #include <inttypes.h>
 #include <stdio.h>

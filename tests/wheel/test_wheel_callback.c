@@ -3,7 +3,7 @@
  * test_wheel_callback.c - SPEC 1.9: what an expiry callback may do to the wheel
  * that runs it, and that a pass ends whatever it does.
  */
-#include "bed.h"
+#include "wheel_bed.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * test_wheel_time.c - SPEC 1.1 and 1.7: what now is, what is due when, the end
  * of time, every ring's boundary, and what the next tick is said to be.
  */
-#include "bed.h"
+#include "wheel_bed.h"
 
 static void test_1_1_advance_expires_all_up_to_its_target(void **state)
 {

@@ -3,7 +3,7 @@
  * test_wheel_refuse.c - the caller's mistakes: each gets the answer that the
  * header says, in debug and release alike, and changes nothing, byte by byte.
  */
-#include "bed.h"
+#include "wheel_bed.h"
 
 #include <stdlib.h>
 #include <string.h>
