@@ -7,29 +7,9 @@
  */
 #include "args.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-
-void tool_complain(const char *fmt, ...)
-{
-	char line[400];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	/* What the user typed is quoted in it: it stays one line, and sends the
-	 * terminal no commands. */
-	for (char *p = line; *p; p++) {
-		if (*p < ' ' || *p > '~')
-			*p = '?';
-	}
-	(void)fprintf(stderr, "tkw: %s\n", line);
-}
 
 /* Is the next word the option, and with "=value"? */
 static bool matches(const struct args *a, const char *name, const char **value)
@@ -134,19 +114,4 @@ void args_unknown(const struct args *a, const char *const *others,
 		      a->word[0][0] == '-' ? "unknown option"
 					   : "unexpected argument",
 		      a->word[0], see);
-}
-
-int tool_flush(void)
-{
-	static bool told;
-	int err;
-
-	errno = 0;
-	if (!fflush(stdout) && !ferror(stdout))
-		return 0;
-	err = errno ? errno : EIO;
-	if (!told)
-		tool_complain("standard output: %s", strerror(err));
-	told = true;
-	return -1;
 }

@@ -5,12 +5,7 @@
 
 #include <stdint.h>
 
-/* How tkw ends. */
-enum {
-	TOOL_EXIT_OK = 0,
-	TOOL_EXIT_FAILURE = 1, /* it went wrong, or the result is bad */
-	TOOL_EXIT_USAGE = 2    /* the command line is wrong */
-};
+#include "tool.h"
 
 /* The words that have not been read yet. */
 struct args {
@@ -46,16 +41,5 @@ int args_help(struct args *a); /* --help or -h */
  */
 void args_unknown(const struct args *a, const char *const *others,
 		  const char *why, const char *see);
-
-/* One line on standard error, whatever bytes the arguments hold. */
-void tool_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/*
- * Flush standard output.
- *
- * Return  0, or -1: this or an earlier write failed; the user has been told,
- *         once.
- */
-int tool_flush(void);
 
 #endif /* TKW_TOOLS_ARGS_H */

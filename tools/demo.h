@@ -109,9 +109,6 @@ void demo_usage(void);
 int demo_load_init(struct demo *d);
 void demo_load_fini(struct demo *d);
 
-/* False if the machine has not so much memory, used or not. */
-bool demo_fits_memory(uint64_t bytes);
-
 /*
  * Play the four acts and close the ledger.
  *
@@ -143,12 +140,8 @@ struct screen *demo_view_screen(struct demo *d);
 void demo_report_json(const struct demo *d);
 int demo_report(const struct demo *d, struct screen *s);
 
-/* "1,234,567", "65.5 s", "3 h 51 m 12 s"; the text is in buf. */
-enum {
-	DEMO_WORD = 40
-};
-const char *demo_word_count(char buf[DEMO_WORD], uint64_t n);
-const char *demo_word_width(char buf[DEMO_WORD], uint64_t ms);
-const char *demo_word_span(char buf[DEMO_WORD], uint64_t ms);
+/* "65.5 s", "3 h 51 m 12 s"; the text is in buf. */
+const char *demo_word_width(char buf[TOOL_WORD], uint64_t ms);
+const char *demo_word_span(char buf[TOOL_WORD], uint64_t ms);
 
 #endif /* TKW_TOOLS_DEMO_H */

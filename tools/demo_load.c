@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "demo.h"
 
@@ -413,16 +412,6 @@ bool demo_ledger_balanced(const struct demo_ledger *l)
 	       l->disorder == 0 && !l->unsound;
 }
 
-/* More than the machine has would be granted, and then end in a kill. */
-bool demo_fits_memory(uint64_t bytes)
-{
-	long pages = sysconf(_SC_PHYS_PAGES);
-	long page = sysconf(_SC_PAGESIZE);
-
-	return pages <= 0 || page <= 0 ||
-	       bytes / (uint64_t)page < (uint64_t)pages;
-}
-
 int demo_load_init(struct demo *d)
 {
 	struct tkw_wheel_config cfg = { sizeof(cfg), d->cfg.engine,
@@ -432,7 +421,7 @@ int demo_load_init(struct demo *d)
 
 	if (r)
 		return r;
-	if (!demo_fits_memory(bytes + d->cfg.count * sizeof(*d->items)))
+	if (!tool_fits_memory(bytes + d->cfg.count * sizeof(*d->items)))
 		return -ENOMEM;
 	bytes = (bytes + 63) / 64 * 64;
 	d->memory = aligned_alloc(64, bytes);

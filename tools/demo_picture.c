@@ -157,8 +157,8 @@ static void draw_ring_name(struct demo *d, uint32_t ring)
 {
 	struct screen *s = demo_view_screen(d);
 	uint64_t width = is_hashed(d) ? 1 : unit_of(d, ring);
-	char slot[DEMO_WORD];
-	char round[DEMO_WORD];
+	char slot[TOOL_WORD];
+	char round[TOOL_WORD];
 
 	if (is_hashed(d))
 		screen_put(s, SCREEN_BOLD, " this round");
@@ -177,20 +177,20 @@ static void draw_ring_name(struct demo *d, uint32_t ring)
 static void draw_rounds(struct demo *d, uint32_t row)
 {
 	struct screen *s = demo_view_screen(d);
-	char from[DEMO_WORD];
-	char to[DEMO_WORD];
+	char from[TOOL_WORD];
+	char to[TOOL_WORD];
 
 	screen_put(s, SCREEN_BOLD, " later");
 	screen_putf(s, SCREEN_DIM, "  in %s to %s rounds: ",
-		    demo_word_count(from, unit_of(d, row)),
-		    demo_word_count(to, unit_of(d, row + 1) - 1));
+		    tool_word_count(from, unit_of(d, row)),
+		    tool_word_count(to, unit_of(d, row + 1) - 1));
 }
 
 static void draw_label(struct demo *d, const struct demo_picture *p,
 		       uint32_t row)
 {
 	const struct demo_view *v = d->watcher;
-	char total[DEMO_WORD];
+	char total[TOOL_WORD];
 
 	if (is_hashed(d) && row > 0)
 		draw_rounds(d, row);
@@ -198,7 +198,7 @@ static void draw_label(struct demo *d, const struct demo_picture *p,
 		draw_ring_name(d, row);
 	screen_putf(demo_view_screen(d), SCREEN_PLAIN, "%s%s waiting",
 		    v->stride > 1 ? "about " : "",
-		    demo_word_count(total, p->total[row]));
+		    tool_word_count(total, p->total[row]));
 	screen_end_line(demo_view_screen(d));
 }
 

@@ -7,23 +7,7 @@
 #include "demo.h"
 #include "screen.h"
 
-const char *demo_word_count(char buf[DEMO_WORD], uint64_t n)
-{
-	char *p = &buf[DEMO_WORD - 1];
-	int digits = 0;
-
-	*p = '\0';
-	do {
-		if (digits > 0 && digits % 3 == 0)
-			*--p = ',';
-		*--p = (char)('0' + n % 10);
-		digits++;
-		n /= 10;
-	} while (n > 0);
-	return p;
-}
-
-const char *demo_word_width(char buf[DEMO_WORD], uint64_t ms)
+const char *demo_word_width(char buf[TOOL_WORD], uint64_t ms)
 {
 	static const struct {
 		uint64_t ms;
@@ -38,27 +22,27 @@ const char *demo_word_width(char buf[DEMO_WORD], uint64_t ms)
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (ms < units[i].ms)
 			continue;
-		(void)snprintf(buf, DEMO_WORD, "%.1f %s",
+		(void)snprintf(buf, TOOL_WORD, "%.1f %s",
 			       (double)ms / (double)units[i].ms, units[i].unit);
 		return buf;
 	}
-	(void)snprintf(buf, DEMO_WORD, "%" PRIu64 " ms", ms);
+	(void)snprintf(buf, TOOL_WORD, "%" PRIu64 " ms", ms);
 	return buf;
 }
 
-const char *demo_word_span(char buf[DEMO_WORD], uint64_t ms)
+const char *demo_word_span(char buf[TOOL_WORD], uint64_t ms)
 {
 	uint64_t s = ms / 1000;
 
 	if (s >= 3600)
-		(void)snprintf(buf, DEMO_WORD,
+		(void)snprintf(buf, TOOL_WORD,
 			       "%" PRIu64 " h %" PRIu64 " m %" PRIu64 " s",
 			       s / 3600, s / 60 % 60, s % 60);
 	else if (s >= 60)
-		(void)snprintf(buf, DEMO_WORD, "%" PRIu64 " m %" PRIu64 " s",
+		(void)snprintf(buf, TOOL_WORD, "%" PRIu64 " m %" PRIu64 " s",
 			       s / 60, s % 60);
 	else
-		(void)snprintf(buf, DEMO_WORD, "%.3f s", (double)ms / 1000);
+		(void)snprintf(buf, TOOL_WORD, "%.3f s", (double)ms / 1000);
 	return buf;
 }
 
@@ -107,25 +91,25 @@ void demo_report_json(const struct demo *d)
 
 static void put_ledger(struct screen *s, const struct demo_ledger *l)
 {
-	char a[DEMO_WORD];
-	char b[DEMO_WORD];
-	char c[DEMO_WORD];
-	char e[DEMO_WORD];
+	char a[TOOL_WORD];
+	char b[TOOL_WORD];
+	char c[TOOL_WORD];
+	char e[TOOL_WORD];
 
 	screen_put(s, SCREEN_BOLD, " ledger   ");
 	screen_putf(s, SCREEN_PLAIN,
 		    "%s scheduled = %s fired + %s cancelled + %s pending",
-		    demo_word_count(a, l->accepted),
-		    demo_word_count(b, l->fired),
-		    demo_word_count(c, l->cancelled),
-		    demo_word_count(e, l->pending));
+		    tool_word_count(a, l->accepted),
+		    tool_word_count(b, l->fired),
+		    tool_word_count(c, l->cancelled),
+		    tool_word_count(e, l->pending));
 	screen_end_line(s);
 	screen_putf(s, SCREEN_PLAIN,
 		    "          %s pushed back; %s refused, of %s calls wrong "
 		    "on purpose",
-		    demo_word_count(a, l->extended),
-		    demo_word_count(b, l->refused),
-		    demo_word_count(c, l->wrong));
+		    tool_word_count(a, l->extended),
+		    tool_word_count(b, l->refused),
+		    tool_word_count(c, l->wrong));
 	screen_end_line(s);
 }
 
@@ -142,11 +126,11 @@ static void put_faults(struct screen *s, const struct demo_ledger *l)
 
 	screen_put(s, SCREEN_PLAIN, "          ");
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-		char n[DEMO_WORD];
+		char n[TOOL_WORD];
 
 		screen_putf(s, faults[i].n ? SCREEN_RED : SCREEN_PLAIN,
 			    "%s%s %s", i > 0 ? ", " : "", faults[i].name,
-			    demo_word_count(n, faults[i].n));
+			    tool_word_count(n, faults[i].n));
 	}
 	screen_end_line(s);
 	if (l->unsound) {
@@ -164,11 +148,11 @@ static void put_work(struct screen *s, const struct demo *d)
 	for (int i = 0; i < DEMO_ACTS; i++) {
 		const struct demo_work *w = &d->work[i];
 		double s_spent = (double)w->ns / 1e9;
-		char n[DEMO_WORD];
+		char n[TOOL_WORD];
 
 		screen_put(s, SCREEN_BOLD, i ? "          " : " speed    ");
 		screen_putf(s, SCREEN_PLAIN, "%-9s %11s in %7.3f s", names[i],
-			    demo_word_count(n, w->calls), s_spent);
+			    tool_word_count(n, w->calls), s_spent);
 		if (w->calls > 0 && w->ns > 0)
 			screen_putf(s, SCREEN_PLAIN,
 				    " %7.1f million/s %7.1f ns each",
@@ -189,7 +173,7 @@ int demo_report(const struct demo *d, struct screen *s)
 {
 	bool balanced = demo_ledger_balanced(&d->ledger);
 	uint64_t ns = 0;
-	char span[DEMO_WORD];
+	char span[TOOL_WORD];
 
 	for (int i = 0; i < DEMO_ACTS; i++)
 		ns += d->work[i].ns;

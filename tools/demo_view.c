@@ -64,12 +64,12 @@ static void draw_title(struct demo *d)
 {
 	struct screen *s = demo_view_screen(d);
 	bool hashed = d->shape.engine == TKW_WHEEL_HASHED;
-	char count[DEMO_WORD];
+	char count[TOOL_WORD];
 
 	screen_put(s, SCREEN_BOLD, " tickwheel demo");
 	screen_putf(s, SCREEN_PLAIN,
 		    "  %s timeouts, %s timing wheel, 1 tick = 1 ms",
-		    demo_word_count(count, d->cfg.count),
+		    tool_word_count(count, d->cfg.count),
 		    hashed ? "hashed" : "hierarchical");
 	screen_end_line(s);
 }
@@ -132,11 +132,11 @@ static void draw_counts(struct demo *d)
 		       { "pushed back", l->extended } };
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		char n[DEMO_WORD];
+		char n[TOOL_WORD];
 
 		screen_putf(s, SCREEN_DIM, "%s%s ", i ? "   " : " ",
 			    counts[i].name);
-		screen_put(s, SCREEN_PLAIN, demo_word_count(n, counts[i].n));
+		screen_put(s, SCREEN_PLAIN, tool_word_count(n, counts[i].n));
 	}
 	screen_end_line(s);
 }

@@ -226,7 +226,7 @@ int live_main(struct args *a)
 		free(l);
 		return r == 0 ? TOOL_EXIT_OK : TOOL_EXIT_USAGE;
 	}
-	r = demo_fits_memory(l->cfg.pending * BYTES_EACH) ? live_load_init(l)
+	r = tool_fits_memory(l->cfg.pending * BYTES_EACH) ? live_load_init(l)
 							  : -ENOMEM;
 	if (!r && !l->cfg.json)
 		r = live_view_init(l);

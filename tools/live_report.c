@@ -105,13 +105,13 @@ static void put_ledger(struct screen *s, const struct live *l)
 	screen_end_line(s);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		bool same = rows[i].timer == rows[i].own;
-		char a[DEMO_WORD];
-		char b[DEMO_WORD];
+		char a[TOOL_WORD];
+		char b[TOOL_WORD];
 
 		screen_putf(s, same ? SCREEN_PLAIN : SCREEN_RED,
 			    "  %-14s %15s %21s", rows[i].name,
-			    demo_word_count(a, rows[i].timer),
-			    demo_word_count(b, rows[i].own));
+			    tool_word_count(a, rows[i].timer),
+			    tool_word_count(b, rows[i].own));
 		screen_end_line(s);
 	}
 	screen_end_line(s);
@@ -125,20 +125,20 @@ static void put_kinds(struct screen *s, const struct live *l)
 	} kinds[] = { { " calls timed out, ", LIVE_FIRED_CALL },
 		      { " connections idle, ", LIVE_FIRED_IDLE },
 		      { " heartbeats", LIVE_FIRED_BEAT } };
-	char a[DEMO_WORD];
-	char b[DEMO_WORD];
+	char a[TOOL_WORD];
+	char b[TOOL_WORD];
 
 	screen_put(s, SCREEN_BOLD, " fired    ");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		screen_putf(s, SCREEN_PLAIN, "%s%s",
-			    demo_word_count(a, l->n[kinds[i].what]),
+			    tool_word_count(a, l->n[kinds[i].what]),
 			    kinds[i].name);
 	screen_end_line(s);
 	screen_putf(
 		s, SCREEN_PLAIN,
 		"          %s answers came too late; %s timeouts pushed back",
-		demo_word_count(a, l->n[LIVE_TOO_LATE]),
-		demo_word_count(b, l->n[LIVE_PUSHED_BACK]));
+		tool_word_count(a, l->n[LIVE_TOO_LATE]),
+		tool_word_count(b, l->n[LIVE_PUSHED_BACK]));
 	screen_end_line(s);
 }
 
@@ -210,24 +210,24 @@ static void put_faults(struct screen *s, const struct live *l)
 		       { "twice", n[LIVE_TWICE] },
 		       { "lost", l->lost },
 		       { "failed", n[LIVE_FAILED] } };
-	char a[DEMO_WORD];
-	char b[DEMO_WORD];
+	char a[TOOL_WORD];
+	char b[TOOL_WORD];
 
 	screen_put(s, SCREEN_BOLD, " faults   ");
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		screen_putf(s, faults[i].n ? SCREEN_RED : SCREEN_PLAIN,
 			    "%s%s %s", i > 0 ? ", " : "", faults[i].name,
-			    demo_word_count(a, faults[i].n));
+			    tool_word_count(a, faults[i].n));
 	screen_end_line(s);
 	screen_putf(
 		s, n[LIVE_REFUSED] == n[LIVE_WRONG] ? SCREEN_PLAIN : SCREEN_RED,
 		"          %s refused, of %s calls wrong on purpose",
-		demo_word_count(a, n[LIVE_REFUSED]),
-		demo_word_count(b, n[LIVE_WRONG]));
+		tool_word_count(a, n[LIVE_REFUSED]),
+		tool_word_count(b, n[LIVE_WRONG]));
 	screen_end_line(s);
 	screen_putf(s, l->uneven ? SCREEN_RED : SCREEN_PLAIN,
 		    "          the ledger was read %s times on the way, and %s",
-		    demo_word_count(a, l->readings),
+		    tool_word_count(a, l->readings),
 		    l->uneven ? "did NOT always balance" : "balanced");
 	screen_end_line(s);
 	if (l->unsound) {

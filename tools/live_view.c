@@ -42,7 +42,7 @@ static const char *const names[COLUMNS] = {
 
 struct figures {
 	uint64_t n[COLUMNS];
-	char worker[DEMO_WORD]; /* percent of a CPU */
+	char worker[TOOL_WORD]; /* percent of a CPU */
 };
 
 struct screen *live_view_screen(struct live *l)
@@ -94,28 +94,28 @@ static struct figures figures(const struct live_moment *from,
 }
 
 /* In six letters, or few more for what is per second. */
-static const char *word(char buf[DEMO_WORD], const struct figures *f, int i)
+static const char *word(char buf[TOOL_WORD], const struct figures *f, int i)
 {
 	uint64_t us = f->n[i];
 
 	if (i < P50 || us < 100000)
-		return demo_word_count(buf, us);
+		return tool_word_count(buf, us);
 	if (us < 1000000)
-		(void)snprintf(buf, DEMO_WORD, "%d ms", (int)(us / 1000));
+		(void)snprintf(buf, TOOL_WORD, "%d ms", (int)(us / 1000));
 	else
-		(void)snprintf(buf, DEMO_WORD, "%.0f s", (double)us / 1e6);
+		(void)snprintf(buf, TOOL_WORD, "%.0f s", (double)us / 1e6);
 	return buf;
 }
 
 void live_view_title(const struct live *l, struct screen *s)
 {
-	char pending[DEMO_WORD];
+	char pending[TOOL_WORD];
 
 	screen_put(s, SCREEN_BOLD, " tickwheel demo");
 	screen_putf(s, SCREEN_PLAIN,
 		    "  one timer, %d thread%s, %s far timeouts, 1 tick = 1 ms",
 		    (int)l->cfg.threads, l->cfg.threads > 1 ? "s" : "",
-		    demo_word_count(pending, l->cfg.pending));
+		    tool_word_count(pending, l->cfg.pending));
 	screen_end_line(s);
 }
 
@@ -123,7 +123,7 @@ void live_view_title(const struct live *l, struct screen *s)
 static void put_rows(struct screen *s, const char *about,
 		     const struct figures *f, int first, int last)
 {
-	char buf[DEMO_WORD];
+	char buf[TOOL_WORD];
 
 	screen_putf(s, SCREEN_BOLD, " %-10s", about);
 	for (int i = first; i <= last; i++)
@@ -139,12 +139,12 @@ void live_view_table(const struct live_moment *from,
 		     const struct live_moment *to, struct screen *s)
 {
 	struct figures f = figures(from, to);
-	char buf[DEMO_WORD];
+	char buf[TOOL_WORD];
 
 	put_rows(s, "per second", &f, SCHEDULED, FIRED);
 	put_rows(s, "late, us", &f, P50, MAX);
 	screen_put(s, SCREEN_BOLD, " pending   ");
-	screen_putf(s, SCREEN_CYAN, " %13s", demo_word_count(buf, to->pending));
+	screen_putf(s, SCREEN_CYAN, " %13s", tool_word_count(buf, to->pending));
 	screen_put(s, SCREEN_DIM, "        worker");
 	screen_putf(s, SCREEN_CYAN, " %13s", f.worker);
 	screen_put(s, SCREEN_DIM, " % of a CPU");
@@ -205,14 +205,14 @@ static int show_still(struct live *l)
 	struct live_view *v = l->view;
 	struct screen *s = &v->screen;
 	struct figures f = figures(&l->before, &l->last);
-	char buf[DEMO_WORD];
+	char buf[TOOL_WORD];
 
 	if (!v->headed)
 		put_head(l, s);
 	v->headed = true;
 	screen_putf(s, SCREEN_PLAIN, "%5.1f %11s",
 		    (double)(l->last.at_ns - l->first.at_ns) / 1e9,
-		    demo_word_count(buf, l->last.pending));
+		    tool_word_count(buf, l->last.pending));
 	for (int i = 0; i < COLUMNS; i++)
 		screen_putf(s, SCREEN_PLAIN, " %*s", widths[i],
 			    word(buf, &f, i));
@@ -230,7 +230,7 @@ int live_view_show(struct live *l, unsigned permille)
 int live_view_fill(struct live *l)
 {
 	struct screen *s = live_view_screen(l);
-	char buf[DEMO_WORD];
+	char buf[TOOL_WORD];
 
 	if (!s->live)
 		return 0;
@@ -238,7 +238,7 @@ int live_view_fill(struct live *l)
 	live_view_title(l, s);
 	screen_end_line(s);
 	screen_putf(s, SCREEN_PLAIN, " The far timeouts are scheduled: %s",
-		    demo_word_count(buf, l->last.pending));
+		    tool_word_count(buf, l->last.pending));
 	screen_end_line(s);
 	return screen_show(s);
 }
