@@ -20,7 +20,6 @@
 #include <time.h>
 
 #include "args.h"
-#include "demo.h"
 #include "tickwheel.h"
 
 struct live_config {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "args.h"
-#include "demo.h"
+#include "cmd.h"
 #include "tickwheel.h"
 
 static void usage(void)
@@ -44,7 +44,7 @@ static int help(struct args *a)
 		a->left--;
 		if (!no_more(a))
 			return TOOL_EXIT_USAGE;
-		demo_usage();
+		cmd_demo_usage();
 		return TOOL_EXIT_OK;
 	}
 	if (!no_more(a))
@@ -72,7 +72,7 @@ static int run(struct args *a)
 	word = *a->word++;
 	a->left--;
 	if (!strcmp(word, "demo"))
-		return demo_main(a);
+		return cmd_demo(a);
 	if (!strcmp(word, "help") || !strcmp(word, "--help") ||
 	    !strcmp(word, "-h"))
 		return help(a);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* demo_report.c - the ledger of the demo, in words and as JSON. */
+/* virtual_report.c - the ledger of the virtual demo, as text and as JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "demo.h"
 #include "screen.h"
+#include "virtual_demo.h"
 
-const char *demo_word_width(char buf[TOOL_WORD], uint64_t ms)
+const char *virtual_word_width(char buf[TOOL_WORD], uint64_t ms)
 {
 	static const struct {
 		uint64_t ms;
@@ -30,7 +30,7 @@ const char *demo_word_width(char buf[TOOL_WORD], uint64_t ms)
 	return buf;
 }
 
-const char *demo_word_span(char buf[TOOL_WORD], uint64_t ms)
+const char *virtual_word_span(char buf[TOOL_WORD], uint64_t ms)
 {
 	uint64_t s = ms / 1000;
 
@@ -46,7 +46,7 @@ const char *demo_word_span(char buf[TOOL_WORD], uint64_t ms)
 	return buf;
 }
 
-static const char *engine_name(const struct demo *d)
+static const char *engine_name(const struct virtual_demo *d)
 {
 	return d->shape.engine == TKW_WHEEL_HASHED ? "hashed" : "hierarchical";
 }
@@ -56,9 +56,9 @@ static void json_number(const char *key, uint64_t value)
 	(void)printf(",\"%s\":%" PRIu64, key, value);
 }
 
-void demo_report_json(const struct demo *d)
+void virtual_report_json(const struct virtual_demo *d)
 {
-	const struct demo_ledger *l = &d->ledger;
+	const struct virtual_ledger *l = &d->ledger;
 
 	(void)printf("{\"command\":\"demo\",\"version\":\"%s\"", tkw_version());
 	(void)printf(",\"engine\":\"%s\"", engine_name(d));
@@ -81,15 +81,15 @@ void demo_report_json(const struct demo *d)
 	(void)printf(",\"sound\":%s", l->unsound ? "false" : "true");
 	(void)printf(",\"digest\":\"%016" PRIx64 "\"", l->digest);
 	json_number("virtual_ms", tkw_wheel_now(d->wheel));
-	json_number("schedule_ns", d->work[DEMO_SCHEDULE].ns);
-	json_number("extend_ns", d->work[DEMO_EXTEND].ns);
-	json_number("cancel_ns", d->work[DEMO_CANCEL].ns);
-	json_number("expire_ns", d->work[DEMO_EXPIRE].ns);
+	json_number("schedule_ns", d->work[VIRTUAL_SCHEDULE].ns);
+	json_number("extend_ns", d->work[VIRTUAL_EXTEND].ns);
+	json_number("cancel_ns", d->work[VIRTUAL_CANCEL].ns);
+	json_number("expire_ns", d->work[VIRTUAL_EXPIRE].ns);
 	(void)printf(",\"balanced\":%s}\n",
-		     demo_ledger_balanced(l) ? "true" : "false");
+		     virtual_ledger_balanced(l) ? "true" : "false");
 }
 
-static void put_ledger(struct screen *s, const struct demo_ledger *l)
+static void put_ledger(struct screen *s, const struct virtual_ledger *l)
 {
 	char a[TOOL_WORD];
 	char b[TOOL_WORD];
@@ -113,7 +113,7 @@ static void put_ledger(struct screen *s, const struct demo_ledger *l)
 	screen_end_line(s);
 }
 
-static void put_faults(struct screen *s, const struct demo_ledger *l)
+static void put_faults(struct screen *s, const struct virtual_ledger *l)
 {
 	const struct {
 		const char *name;
@@ -140,13 +140,14 @@ static void put_faults(struct screen *s, const struct demo_ledger *l)
 	screen_end_line(s);
 }
 
-static void put_work(struct screen *s, const struct demo *d)
+static void put_work(struct screen *s, const struct virtual_demo *d)
 {
-	static const char *const names[DEMO_ACTS] = { "schedule", "push back",
-						      "cancel", "expire" };
+	static const char *const names[VIRTUAL_ACTS] = { "schedule",
+							 "push back", "cancel",
+							 "expire" };
 
-	for (int i = 0; i < DEMO_ACTS; i++) {
-		const struct demo_work *w = &d->work[i];
+	for (int i = 0; i < VIRTUAL_ACTS; i++) {
+		const struct virtual_work *w = &d->work[i];
 		double s_spent = (double)w->ns / 1e9;
 		char n[TOOL_WORD];
 
@@ -169,20 +170,20 @@ static void put_work(struct screen *s, const struct demo *d)
 	screen_end_line(s);
 }
 
-int demo_report(const struct demo *d, struct screen *s)
+int virtual_report(const struct virtual_demo *d, struct screen *s)
 {
-	bool balanced = demo_ledger_balanced(&d->ledger);
+	bool balanced = virtual_ledger_balanced(&d->ledger);
 	uint64_t ns = 0;
 	char span[TOOL_WORD];
 
-	for (int i = 0; i < DEMO_ACTS; i++)
+	for (int i = 0; i < VIRTUAL_ACTS; i++)
 		ns += d->work[i].ns;
 	put_ledger(s, &d->ledger);
 	put_faults(s, &d->ledger);
 	put_work(s, d);
 	screen_putf(s, SCREEN_PLAIN,
 		    " %s of virtual time in %.2f s of work (seed %" PRIu64 ")",
-		    demo_word_span(span, tkw_wheel_now(d->wheel)),
+		    virtual_word_span(span, tkw_wheel_now(d->wheel)),
 		    (double)ns / 1e9, d->cfg.seed);
 	screen_end_line(s);
 	screen_put(s, balanced ? SCREEN_GREEN : SCREEN_RED,

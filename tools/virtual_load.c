@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demo_load.c - the load of the demo: timeouts like a server's, and the ledger
- * of what became of them.
+ * virtual_load.c - the load of the virtual demo: timeouts like a server's, and
+ * the ledger of what became of them.
  *
  * A tick is a millisecond of a clock that the demo turns itself. No delay is
  * shorter than 50 ms, so that the first three acts pass before anything is due:
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "demo.h"
+#include "virtual_demo.h"
 
 enum {
 	SCHEDULE_STEPS = 24,
@@ -40,7 +40,7 @@ struct plan {
 };
 
 struct pick {
-	struct demo_item *item;
+	struct virtual_item *item;
 	uint32_t extend_ms;
 };
 
@@ -92,7 +92,7 @@ static struct plan idle(uint64_t random, uint32_t fate)
 static struct plan session(uint64_t random, uint32_t fate)
 {
 	static const uint32_t ms[] = { 600000, 1200000, 2400000, 4800000,
-				       DEMO_LONGEST_MS };
+				       VIRTUAL_LONGEST_MS };
 	uint32_t delay = between(ms, 5, random);
 	struct plan p = { delay, 0, fate % 10 < 9 };
 
@@ -102,7 +102,7 @@ static struct plan session(uint64_t random, uint32_t fate)
 }
 
 /* Of ten timeouts seven guard a call, two a connection, one a session. */
-static struct plan plan(const struct demo *d, uint64_t index)
+static struct plan plan(const struct virtual_demo *d, uint64_t index)
 {
 	uint64_t a = mix(mix(d->cfg.seed + 1) ^ index);
 	uint64_t b = mix(a + 1);
@@ -124,15 +124,16 @@ static uint64_t now_ns(void)
 
 static void on_expire(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 {
-	struct demo *d = ctx;
-	struct demo_item *it = (struct demo_item *)e; /* its first member */
+	struct virtual_demo *d = ctx;
+	struct virtual_item *it =
+		(struct virtual_item *)e; /* its first member */
 	size_t index = (size_t)(it - d->items);
 	uint64_t tick = tkw_wheel_now(w);
 
 	d->ledger.fired++;
 	d->ledger.early += tick < it->due;
 	d->ledger.late += tick > it->due;
-	d->ledger.twice += it->fate != DEMO_WAITING;
+	d->ledger.twice += it->fate != VIRTUAL_WAITING;
 	d->ledger.disorder += tick < d->last_tick;
 	if (tick != d->last_tick)
 		d->last_index = 0;
@@ -143,11 +144,11 @@ static void on_expire(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 		d->last_index = index;
 	}
 	d->ledger.digest += mix(mix(index) ^ tick);
-	it->fate = DEMO_FIRED;
+	it->fate = VIRTUAL_FIRED;
 }
 
 /* Expire all up to a tick. Return what watch returned. */
-static int advance(struct demo *d, uint64_t to)
+static int advance(struct virtual_demo *d, uint64_t to)
 {
 	for (;;) {
 		uint64_t before = d->ledger.fired;
@@ -155,8 +156,8 @@ static int advance(struct demo *d, uint64_t to)
 		int r = tkw_wheel_advance(d->wheel, to, ADVANCE_STEPS,
 					  on_expire, d);
 
-		d->work[DEMO_EXPIRE].ns += now_ns() - start;
-		d->work[DEMO_EXPIRE].calls += d->ledger.fired - before;
+		d->work[VIRTUAL_EXPIRE].ns += now_ns() - start;
+		d->work[VIRTUAL_EXPIRE].calls += d->ledger.fired - before;
 		if (r <= 0) {
 			d->ledger.refused += r < 0;
 			return 0;
@@ -168,7 +169,7 @@ static int advance(struct demo *d, uint64_t to)
 }
 
 /* The acts' shares of the progress bar. */
-static void progress(struct demo *d, uint64_t part, uint64_t whole)
+static void progress(struct virtual_demo *d, uint64_t part, uint64_t whole)
 {
 	static const unsigned start[] = { 0, 250, 350, 550, 1000 };
 	unsigned share = start[d->act + 1] - start[d->act];
@@ -178,7 +179,7 @@ static void progress(struct demo *d, uint64_t part, uint64_t whole)
 }
 
 /* A step of one of the first acts is over: a millisecond has passed. */
-static int end_step(struct demo *d, size_t step, size_t steps)
+static int end_step(struct virtual_demo *d, size_t step, size_t steps)
 {
 	int r = advance(d, tkw_wheel_now(d->wheel));
 
@@ -189,13 +190,13 @@ static int end_step(struct demo *d, size_t step, size_t steps)
 }
 
 /* A call that the wheel has to refuse, and to forget. */
-static void refuse(struct demo *d, int result)
+static void refuse(struct virtual_demo *d, int result)
 {
 	d->ledger.wrong++;
 	d->ledger.refused += result < 0;
 }
 
-static void schedule_some(struct demo *d, size_t first, size_t end)
+static void schedule_some(struct virtual_demo *d, size_t first, size_t end)
 {
 	uint64_t now = tkw_wheel_now(d->wheel);
 	uint64_t start;
@@ -204,25 +205,25 @@ static void schedule_some(struct demo *d, size_t first, size_t end)
 		d->items[i].due = now + plan(d, i).delay_ms;
 	start = now_ns();
 	for (size_t i = first; i < end; i++) {
-		struct demo_item *it = &d->items[i];
+		struct virtual_item *it = &d->items[i];
 		int r = tkw_wheel_add(d->wheel, &it->entry, it->due);
 
 		d->ledger.accepted += r == 0;
 		d->ledger.refused += r < 0;
-		it->fate = DEMO_WAITING;
+		it->fate = VIRTUAL_WAITING;
 	}
-	d->work[DEMO_SCHEDULE].ns += now_ns() - start;
-	d->work[DEMO_SCHEDULE].calls += end - first;
+	d->work[VIRTUAL_SCHEDULE].ns += now_ns() - start;
+	d->work[VIRTUAL_SCHEDULE].calls += end - first;
 	for (size_t i = first; i < end; i += BATCH)
 		refuse(d, tkw_wheel_add(d->wheel, &d->items[i].entry, now));
 }
 
-static int schedule_all(struct demo *d)
+static int schedule_all(struct virtual_demo *d)
 {
 	size_t n = (size_t)d->cfg.count;
 	int r = 0;
 
-	d->act = DEMO_SCHEDULE;
+	d->act = VIRTUAL_SCHEDULE;
 	for (size_t i = 0; i < SCHEDULE_STEPS && !r; i++) {
 		/* As uint64_t: n * 24 is more than 32 bits hold. */
 		schedule_some(d, (size_t)((uint64_t)n * i / SCHEDULE_STEPS),
@@ -232,10 +233,11 @@ static int schedule_all(struct demo *d)
 	return r;
 }
 
-static void extend_batch(struct demo *d, const struct pick *picks, size_t n)
+static void extend_batch(struct virtual_demo *d, const struct pick *picks,
+			 size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct demo_item *it = picks[i].item;
+		struct virtual_item *it = picks[i].item;
 		uint64_t due = it->due + picks[i].extend_ms;
 		int r = tkw_wheel_extend(d->wheel, &it->entry, due);
 
@@ -246,45 +248,46 @@ static void extend_batch(struct demo *d, const struct pick *picks, size_t n)
 	}
 }
 
-static void cancel_batch(struct demo *d, const struct pick *picks, size_t n)
+static void cancel_batch(struct virtual_demo *d, const struct pick *picks,
+			 size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct demo_item *it = picks[i].item;
+		struct virtual_item *it = picks[i].item;
 		int r = tkw_wheel_remove(d->wheel, &it->entry);
 
 		d->ledger.cancelled += r == 0;
 		d->ledger.refused += r < 0;
-		it->fate = DEMO_CANCELLED;
+		it->fate = VIRTUAL_CANCELLED;
 	}
 }
 
 /* Do what the act does to some entries, and once what it must not. */
-static void do_batch(struct demo *d, const struct pick *picks, size_t n)
+static void do_batch(struct virtual_demo *d, const struct pick *picks, size_t n)
 {
 	uint64_t start = now_ns();
 
 	if (n == 0)
 		return;
-	if (d->act == DEMO_EXTEND)
+	if (d->act == VIRTUAL_EXTEND)
 		extend_batch(d, picks, n);
 	else
 		cancel_batch(d, picks, n);
 	d->work[d->act].ns += now_ns() - start;
 	d->work[d->act].calls += n;
-	if (d->act == DEMO_EXTEND)
+	if (d->act == VIRTUAL_EXTEND)
 		refuse(d, tkw_wheel_extend(d->wheel, &picks[0].item->entry, 0));
 	else
 		refuse(d, tkw_wheel_remove(d->wheel, &picks[0].item->entry));
 }
 
 /* Has the act something to do to this entry? */
-static bool wanted(const struct demo *d, const struct plan *p)
+static bool wanted(const struct virtual_demo *d, const struct plan *p)
 {
-	return d->act == DEMO_EXTEND ? p->extend_ms > 0 : p->cancel;
+	return d->act == VIRTUAL_EXTEND ? p->extend_ms > 0 : p->cancel;
 }
 
 /* Go on with a walk through the entries, from place `at` by n steps. */
-static size_t walk(struct demo *d, size_t at, size_t stride, uint64_t n)
+static size_t walk(struct virtual_demo *d, size_t at, size_t stride, uint64_t n)
 {
 	struct pick picks[BATCH];
 	size_t used = 0;
@@ -328,7 +331,8 @@ static size_t scattering_stride(size_t count)
 	return stride;
 }
 
-static int scattered(struct demo *d, enum demo_act act, unsigned steps)
+static int scattered(struct virtual_demo *d, enum virtual_act act,
+		     unsigned steps)
 {
 	uint64_t count = d->cfg.count;
 	size_t stride = scattering_stride((size_t)count);
@@ -346,12 +350,12 @@ static int scattered(struct demo *d, enum demo_act act, unsigned steps)
 
 /* Each step takes a sixth of the time passed so far: what is due within
  * seconds and what is due within hours gets as many pictures. */
-static int expire_all(struct demo *d)
+static int expire_all(struct virtual_demo *d)
 {
 	uint64_t whole = d->ledger.accepted - d->ledger.cancelled;
 	int r = 0;
 
-	d->act = DEMO_EXPIRE;
+	d->act = VIRTUAL_EXPIRE;
 	while (!r && tkw_wheel_count(d->wheel) > 0) {
 		uint64_t now = tkw_wheel_now(d->wheel);
 
@@ -367,34 +371,34 @@ static int expire_all(struct demo *d)
 	return r;
 }
 
-static void check(struct demo *d)
+static void check(struct virtual_demo *d)
 {
 	if (!d->ledger.unsound)
 		d->ledger.unsound = tkw_wheel_check(d->wheel);
 }
 
 /* The counters say how many; only the entries themselves say which. */
-static void audit(struct demo *d)
+static void audit(struct virtual_demo *d)
 {
 	d->ledger.pending = tkw_wheel_count(d->wheel);
 	for (size_t i = 0; i < d->cfg.count; i++) {
-		const struct demo_item *it = &d->items[i];
+		const struct virtual_item *it = &d->items[i];
 		int linked = tkw_entry_linked(&it->entry);
 
-		d->ledger.lost += it->fate == DEMO_WAITING && !linked;
-		d->ledger.twice += it->fate != DEMO_WAITING && linked;
+		d->ledger.lost += it->fate == VIRTUAL_WAITING && !linked;
+		d->ledger.twice += it->fate != VIRTUAL_WAITING && linked;
 	}
 	check(d);
 }
 
-int demo_load_run(struct demo *d)
+int virtual_load_run(struct virtual_demo *d)
 {
 	int r = schedule_all(d);
 
 	if (!r)
-		r = scattered(d, DEMO_EXTEND, EXTEND_STEPS);
+		r = scattered(d, VIRTUAL_EXTEND, EXTEND_STEPS);
 	if (!r)
-		r = scattered(d, DEMO_CANCEL, CANCEL_STEPS);
+		r = scattered(d, VIRTUAL_CANCEL, CANCEL_STEPS);
 	if (r)
 		return r;
 	check(d);
@@ -404,7 +408,7 @@ int demo_load_run(struct demo *d)
 	return r;
 }
 
-bool demo_ledger_balanced(const struct demo_ledger *l)
+bool virtual_ledger_balanced(const struct virtual_ledger *l)
 {
 	return l->accepted == l->fired + l->cancelled + l->pending &&
 	       l->pending == 0 && l->refused == l->wrong && l->early == 0 &&
@@ -412,7 +416,7 @@ bool demo_ledger_balanced(const struct demo_ledger *l)
 	       l->disorder == 0 && !l->unsound;
 }
 
-int demo_load_init(struct demo *d)
+int virtual_load_init(struct virtual_demo *d)
 {
 	struct tkw_wheel_config cfg = { sizeof(cfg), d->cfg.engine,
 					d->cfg.slots, 0 };
@@ -430,14 +434,14 @@ int demo_load_init(struct demo *d)
 	if (d->memory && d->items)
 		r = tkw_wheel_init(&d->wheel, d->memory, bytes, &cfg);
 	if (r) {
-		demo_load_fini(d);
+		virtual_load_fini(d);
 		return r;
 	}
-	d->horizon = SCHEDULE_STEPS + 2 * (uint64_t)DEMO_LONGEST_MS;
+	d->horizon = SCHEDULE_STEPS + 2 * (uint64_t)VIRTUAL_LONGEST_MS;
 	return tkw_wheel_get_shape(d->wheel, &d->shape);
 }
 
-void demo_load_fini(struct demo *d)
+void virtual_load_fini(struct virtual_demo *d)
 {
 	if (d->wheel)
 		(void)tkw_wheel_fini(d->wheel);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_tkw_demo.sh TKW - `tkw` and `tkw demo --virtual` from outside: its ledger,
-# its options, and what it sends to a pipe, to a terminal and to a full disk.
+# test_tkw_virtual.sh TKW - `tkw` and `tkw demo --virtual` from outside: its
+# ledger, its options, and what it sends to a pipe, to a terminal and to a full
+# disk.
 # shellcheck disable=SC2317 # check() calls the functions
 set -u
 TKW=$1

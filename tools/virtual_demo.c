@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * demo.c - `tkw demo`: which of the two it is; of the one on a virtual clock
- * its options, and the order of things. The other is in live.c.
- */
-#include "demo.h"
+/* virtual_demo.c - `tkw demo --virtual`: reads its options and runs it. */
+#include "virtual_demo.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "live.h"
 #include "screen.h"
 
 enum {
@@ -86,7 +82,7 @@ static int read_engine(struct args *a, int *engine)
 }
 
 /* Read one option. Return as args_text(); 0: it is unknown. */
-static int read_option(struct args *a, struct demo_config *cfg)
+static int read_option(struct args *a, struct virtual_config *cfg)
 {
 	const struct args_option numbers[] = {
 		{ "--count", 1, COUNT_MAX, &cfg->count },
@@ -106,7 +102,7 @@ static int read_option(struct args *a, struct demo_config *cfg)
 }
 
 /* Return 1; 0: help is wanted; -1: the user has been told what is wrong. */
-static int read_options(struct args *a, struct demo_config *cfg)
+static int read_options(struct args *a, struct virtual_config *cfg)
 {
 	static const char *const others[] = { "--seconds", "--threads",
 					      "--pending", NULL };
@@ -137,24 +133,25 @@ static int read_options(struct args *a, struct demo_config *cfg)
 }
 
 /* Play, and say how it ended. Return the exit status. */
-static int play(struct demo *d)
+static int play(struct virtual_demo *d)
 {
-	if (demo_load_run(d))
+	if (virtual_load_run(d))
 		return TOOL_EXIT_FAILURE;
 	if (d->cfg.json) {
-		demo_report_json(d);
+		virtual_report_json(d);
 	} else {
-		if (demo_view_end(d) || demo_report(d, demo_view_screen(d)))
+		if (virtual_view_end(d) ||
+		    virtual_report(d, virtual_view_screen(d)))
 			return TOOL_EXIT_FAILURE;
 	}
-	return demo_ledger_balanced(&d->ledger) ? TOOL_EXIT_OK
-						: TOOL_EXIT_FAILURE;
+	return virtual_ledger_balanced(&d->ledger) ? TOOL_EXIT_OK
+						   : TOOL_EXIT_FAILURE;
 }
 
-static int virtual_main(struct args *a)
+int virtual_main(struct args *a)
 {
-	struct demo d = { .cfg = { .count = COUNT_DEFAULT,
-				   .seed = SEED_DEFAULT } };
+	struct virtual_demo d = { .cfg = { .count = COUNT_DEFAULT,
+					   .seed = SEED_DEFAULT } };
 	int status = TOOL_EXIT_FAILURE;
 	int r = read_options(a, &d.cfg);
 
@@ -164,9 +161,9 @@ static int virtual_main(struct args *a)
 		virtual_usage();
 		return TOOL_EXIT_OK;
 	}
-	r = demo_load_init(&d);
+	r = virtual_load_init(&d);
 	if (!r && !d.cfg.json)
-		r = demo_view_init(&d);
+		r = virtual_view_init(&d);
 	if (r == -ENOMEM)
 		tool_complain("demo: not enough memory for %" PRIu64
 			      " timeouts",
@@ -175,27 +172,7 @@ static int virtual_main(struct args *a)
 		tool_complain("demo: %s", strerror(-r));
 	else
 		status = play(&d);
-	demo_view_fini(&d);
-	demo_load_fini(&d);
+	virtual_view_fini(&d);
+	virtual_load_fini(&d);
 	return status;
-}
-
-void demo_usage(void)
-{
-	live_usage();
-}
-
-/* --virtual may stand anywhere. */
-static bool wants_virtual(const struct args *a)
-{
-	for (int i = 0; i < a->left; i++) {
-		if (!strcmp(a->word[i], "--virtual"))
-			return true;
-	}
-	return false;
-}
-
-int demo_main(struct args *a)
-{
-	return wants_virtual(a) ? virtual_main(a) : live_main(a);
 }

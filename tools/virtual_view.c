@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demo_view.c - shows the demo while it runs.
+ * virtual_view.c - shows the virtual demo while it runs.
  *
  * A terminal sees the wheel move: the picture, what happens just now in two
  * sentences, the counters, the clock and a progress bar, as far as there is
  * room for them. Elsewhere a few still pictures are printed.
  */
-#include "demo_view.h"
+#include "virtual_view.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static const char cancel_text[] =
 	"Answers come in. Most timeouts are cancelled: taken out at once, from "
 	"the middle of their slots, wherever they are.";
 
-static const char *const texts[2][DEMO_ACTS] = {
+static const char *const texts[2][VIRTUAL_ACTS] = {
 	[TKW_WHEEL_HIERARCHICAL] = { "Calls go out. Each gets a timeout, put "
 				     "into the slot of its "
 				     "time: no sorting. What is near goes into "
@@ -50,19 +50,19 @@ static const char *const texts[2][DEMO_ACTS] = {
 			       "it is." },
 };
 
-static struct demo_view *view_of(struct demo *d)
+static struct virtual_view *view_of(struct virtual_demo *d)
 {
 	return d->watcher;
 }
 
-struct screen *demo_view_screen(struct demo *d)
+struct screen *virtual_view_screen(struct virtual_demo *d)
 {
 	return &view_of(d)->screen;
 }
 
-static void draw_title(struct demo *d)
+static void draw_title(struct virtual_demo *d)
 {
-	struct screen *s = demo_view_screen(d);
+	struct screen *s = virtual_view_screen(d);
 	bool hashed = d->shape.engine == TKW_WHEEL_HASHED;
 	char count[TOOL_WORD];
 
@@ -75,13 +75,13 @@ static void draw_title(struct demo *d)
 }
 
 /* What the act is about, in lines of whole words. */
-static void draw_act(struct demo *d)
+static void draw_act(struct virtual_demo *d)
 {
-	struct screen *s = demo_view_screen(d);
+	struct screen *s = virtual_view_screen(d);
 	const char *text = texts[d->shape.engine][d->act];
 
 	screen_end_line(s);
-	screen_putf(s, SCREEN_YELLOW, " %d/%d", (int)d->act + 1, DEMO_ACTS);
+	screen_putf(s, SCREEN_YELLOW, " %d/%d", (int)d->act + 1, VIRTUAL_ACTS);
 	while (*text) {
 		int len = (int)strcspn(text, " ");
 
@@ -99,16 +99,16 @@ static void draw_act(struct demo *d)
 
 /* How many lines draw_act() takes, or one more: a line's last word is not
  * longer than 10 letters. */
-static unsigned act_lines(struct demo *d)
+static unsigned act_lines(struct virtual_demo *d)
 {
 	unsigned width = (unsigned)view_of(d)->screen.cols - INDENT - 12;
 
 	return 3 + (unsigned)strlen(texts[d->shape.engine][d->act]) / width;
 }
 
-static void draw_legend(struct demo *d)
+static void draw_legend(struct virtual_demo *d)
 {
-	struct screen *s = demo_view_screen(d);
+	struct screen *s = virtual_view_screen(d);
 
 	screen_putf(s, SCREEN_YELLOW, " %s", s->glyphs->hand);
 	screen_put(s, SCREEN_DIM, " the hand: now    ");
@@ -119,10 +119,10 @@ static void draw_legend(struct demo *d)
 	screen_end_line(s);
 }
 
-static void draw_counts(struct demo *d)
+static void draw_counts(struct virtual_demo *d)
 {
-	struct screen *s = demo_view_screen(d);
-	const struct demo_ledger *l = &d->ledger;
+	struct screen *s = virtual_view_screen(d);
+	const struct virtual_ledger *l = &d->ledger;
 	const struct {
 		const char *name;
 		uint64_t n;
@@ -141,24 +141,24 @@ static void draw_counts(struct demo *d)
 	screen_end_line(s);
 }
 
-static void draw_clock(struct demo *d)
+static void draw_clock(struct virtual_demo *d)
 {
 	uint64_t ms = tkw_wheel_now(d->wheel);
 
-	screen_putf(demo_view_screen(d), SCREEN_BOLD, " %02u:%02u:%02u.%03u",
+	screen_putf(virtual_view_screen(d), SCREEN_BOLD, " %02u:%02u:%02u.%03u",
 		    (unsigned)(ms / 3600000), (unsigned)(ms / 60000 % 60),
 		    (unsigned)(ms / 1000 % 60), (unsigned)(ms % 1000));
 }
 
 /* The clock and the bar take a line of the width of the picture. */
-static void draw_bar(struct demo *d)
+static void draw_bar(struct virtual_demo *d)
 {
-	struct screen *s = demo_view_screen(d);
+	struct screen *s = virtual_view_screen(d);
 	unsigned width = s->cols > 40 ? (unsigned)s->cols - 24 : 16;
 	unsigned done;
 
-	if (width > DEMO_CELLS_MAX - 19)
-		width = DEMO_CELLS_MAX - 19;
+	if (width > VIRTUAL_CELLS_MAX - 19)
+		width = VIRTUAL_CELLS_MAX - 19;
 	done = width * d->permille / 1000;
 	draw_clock(d);
 	screen_put(s, SCREEN_PLAIN, "  ");
@@ -172,7 +172,7 @@ static void draw_bar(struct demo *d)
 }
 
 /* Sleep until the next picture is due, so that each can be seen. */
-static void pace(struct demo_view *v, long ms)
+static void pace(struct virtual_view *v, long ms)
 {
 	struct timespec now;
 
@@ -185,9 +185,9 @@ static void pace(struct demo_view *v, long ms)
 	v->next = now;
 }
 
-static int show_moving(struct demo *d, bool act_ended)
+static int show_moving(struct virtual_demo *d, bool act_ended)
 {
-	struct demo_view *v = view_of(d);
+	struct virtual_view *v = view_of(d);
 	struct screen *s = &v->screen;
 	unsigned room;
 	bool hands;
@@ -196,14 +196,14 @@ static int show_moving(struct demo *d, bool act_ended)
 	screen_measure(s);
 	/* What fits beside the title, the counters and the bar? */
 	room = s->rows > 4 ? (unsigned)s->rows - 4 : 0;
-	hands = room >= demo_picture_lines(d, true);
+	hands = room >= virtual_picture_lines(d, true);
 	words = hands && s->cols >= 40 &&
-		room >= demo_picture_lines(d, true) + act_lines(d) + 2;
-	demo_picture_take(d, &v->now);
+		room >= virtual_picture_lines(d, true) + act_lines(d) + 2;
+	virtual_picture_take(d, &v->now);
 	draw_title(d);
 	if (words)
 		draw_act(d);
-	demo_picture_draw(d, &v->now, hands, true);
+	virtual_picture_draw(d, &v->now, hands, true);
 	if (words)
 		draw_legend(d);
 	draw_counts(d);
@@ -212,25 +212,25 @@ static int show_moving(struct demo *d, bool act_ended)
 	return screen_show(s);
 }
 
-static int show_still(struct demo *d, bool act_ended)
+static int show_still(struct virtual_demo *d, bool act_ended)
 {
-	struct demo_view *v = view_of(d);
+	struct virtual_view *v = view_of(d);
 
-	if (d->act == DEMO_EXPIRE) {
+	if (d->act == VIRTUAL_EXPIRE) {
 		if (v->half_shown || d->permille < 775)
 			return 0;
 		v->half_shown = true;
 	} else if (!act_ended) {
 		return 0;
 	}
-	demo_picture_take(d, &v->now);
-	if (d->act == DEMO_SCHEDULE)
+	virtual_picture_take(d, &v->now);
+	if (d->act == VIRTUAL_SCHEDULE)
 		draw_title(d);
 	draw_act(d);
 	/* Pushing back changes nothing that could be seen. */
-	if (d->act != DEMO_EXTEND)
-		demo_picture_draw(d, &v->now, true, true);
-	if (d->act == DEMO_SCHEDULE)
+	if (d->act != VIRTUAL_EXTEND)
+		virtual_picture_draw(d, &v->now, true, true);
+	if (d->act == VIRTUAL_SCHEDULE)
 		draw_legend(d);
 	draw_clock(d);
 	screen_put(&v->screen, SCREEN_PLAIN, "  ");
@@ -238,45 +238,45 @@ static int show_still(struct demo *d, bool act_ended)
 	return screen_print(&v->screen);
 }
 
-static int watch(struct demo *d, bool act_ended)
+static int watch(struct virtual_demo *d, bool act_ended)
 {
-	struct demo_view *v = view_of(d);
+	struct virtual_view *v = view_of(d);
 	int r = v->screen.live ? show_moving(d, act_ended)
 			       : show_still(d, act_ended);
 
-	if (act_ended && d->act == DEMO_SCHEDULE)
+	if (act_ended && d->act == VIRTUAL_SCHEDULE)
 		v->fullest = v->now;
 	return r;
 }
 
-int demo_view_init(struct demo *d)
+int virtual_view_init(struct virtual_demo *d)
 {
-	struct demo_view *v = calloc(1, sizeof(*v));
+	struct virtual_view *v = calloc(1, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
 	screen_open(&v->screen);
 	v->stride = (d->cfg.count + LOOK_AT - 1) / LOOK_AT;
 	v->fading = v->screen.live ? 16 : 2;
-	v->rows = demo_picture_rows(d);
+	v->rows = virtual_picture_rows(d);
 	d->watcher = v;
 	d->watch = watch;
 	return 0;
 }
 
-void demo_view_fini(struct demo *d)
+void virtual_view_fini(struct virtual_demo *d)
 {
 	if (!d->watcher)
 		return;
-	screen_close(demo_view_screen(d));
+	screen_close(virtual_view_screen(d));
 	free(d->watcher);
 	d->watcher = NULL;
 	d->watch = NULL;
 }
 
-int demo_view_end(struct demo *d)
+int virtual_view_end(struct virtual_demo *d)
 {
-	struct demo_view *v = view_of(d);
+	struct virtual_view *v = view_of(d);
 
 	if (v->screen.live) {
 		draw_title(d);
@@ -284,7 +284,7 @@ int demo_view_end(struct demo *d)
 			   " The wheel at its fullest, with all of them "
 			   "scheduled:");
 		screen_end_line(&v->screen);
-		demo_picture_draw(d, &v->fullest, false, false);
+		virtual_picture_draw(d, &v->fullest, false, false);
 	}
 	screen_end_line(&v->screen);
 	return screen_print(&v->screen);
