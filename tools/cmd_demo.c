@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "live.h"
+#include "demo.h"
 #include "virtual_demo.h"
 
 void cmd_demo_usage(void)
 {
-	live_usage();
+	demo_usage();
 }
 
 /* --virtual may stand anywhere. */
@@ -25,5 +25,5 @@ static bool wants_virtual(const struct args *a)
 
 int cmd_demo(struct args *a)
 {
-	return wants_virtual(a) ? virtual_main(a) : live_main(a);
+	return wants_virtual(a) ? virtual_main(a) : demo_main(a);
 }

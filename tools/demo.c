@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* live.c - `tkw demo` in real time: its options, and the order of things. */
-#include "live.h"
+/* demo.c - `tkw demo`, in real time: reads its options and runs it. */
+#include "demo.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ enum {
 	PATIENCE_S = 60
 };
 
-void live_usage(void)
+void demo_usage(void)
 {
 	(void)fputs(
 		"usage: tkw demo [OPTION]...\n"
@@ -68,7 +68,7 @@ void live_usage(void)
 }
 
 /* Read one option. Return as args_text(); 0: it is unknown. */
-static int read_option(struct args *a, struct live_config *cfg)
+static int read_option(struct args *a, struct demo_config *cfg)
 {
 	const struct args_option numbers[] = {
 		{ "--seconds", 1, SECONDS_MAX, &cfg->seconds },
@@ -86,7 +86,7 @@ static int read_option(struct args *a, struct live_config *cfg)
 }
 
 /* Return 1; 0: help is wanted; -1: the user has been told what is wrong. */
-static int read_options(struct args *a, struct live_config *cfg)
+static int read_options(struct args *a, struct demo_config *cfg)
 {
 	static const char *const others[] = { "--count", "--seed", "--engine",
 					      "--slots", NULL };
@@ -106,136 +106,136 @@ static int read_options(struct args *a, struct live_config *cfg)
 	return 1;
 }
 
-/* Wait until all far timeouts are scheduled. Return as live_view_show(). */
-static int fill(struct live *l)
+/* Wait until all far timeouts are scheduled. Return as demo_view_show(). */
+static int fill(struct demo *d)
 {
 	int r = 0;
 
-	live_audit_take(l, &l->first);
-	while (!r && !atomic_load(&l->error) &&
-	       atomic_load(&l->filled) < l->cfg.threads) {
-		live_sleep_until(live_now_ns() + FILL_PACE_MS * TKW_MSEC);
-		live_audit_take(l, &l->last);
-		if (l->view)
-			r = live_view_fill(l);
+	demo_audit_take(d, &d->first);
+	while (!r && !atomic_load(&d->error) &&
+	       atomic_load(&d->filled) < d->cfg.threads) {
+		demo_sleep_until(demo_now_ns() + FILL_PACE_MS * TKW_MSEC);
+		demo_audit_take(d, &d->last);
+		if (d->view)
+			r = demo_view_fill(d);
 	}
-	live_audit_take(l, &l->first);
+	demo_audit_take(d, &d->first);
 	return r;
 }
 
 /* Is the show over? What is late is waited for, if not for ever. */
-static bool is_over(const struct live *l)
+static bool is_over(const struct demo *d)
 {
-	int64_t end_ns = l->first.at_ns + (int64_t)l->cfg.seconds * TKW_SEC;
-	int64_t now_ns = l->last.at_ns;
+	int64_t end_ns = d->first.at_ns + (int64_t)d->cfg.seconds * TKW_SEC;
+	int64_t now_ns = d->last.at_ns;
 
-	if (atomic_load(&l->error))
+	if (atomic_load(&d->error))
 		return true;
-	return now_ns >= end_ns && (live_audit_seen_all(l) ||
+	return now_ns >= end_ns && (demo_audit_seen_all(d) ||
 				    now_ns >= end_ns + PATIENCE_S * TKW_SEC);
 }
 
-/* Watch the load until the time is up. Return as live_view_show(). */
-static int watch(struct live *l)
+/* Watch the load until the time is up. Return as demo_view_show(). */
+static int watch(struct demo *d)
 {
-	int64_t run_ns = (int64_t)l->cfg.seconds * TKW_SEC;
-	int64_t next_ns = l->first.at_ns;
+	int64_t run_ns = (int64_t)d->cfg.seconds * TKW_SEC;
+	int64_t next_ns = d->first.at_ns;
 	int r = 0;
 
-	l->last = l->first;
-	while (!r && !is_over(l)) {
+	d->last = d->first;
+	while (!r && !is_over(d)) {
 		int64_t done_ns;
 
-		l->before = l->last;
-		next_ns += live_view_pace_ms(l) * TKW_MSEC;
-		live_sleep_until(next_ns);
-		live_audit_take(l, &l->last);
+		d->before = d->last;
+		next_ns += demo_view_pace_ms(d) * TKW_MSEC;
+		demo_sleep_until(next_ns);
+		demo_audit_take(d, &d->last);
 		/* It may have been stopped for a while, by Ctrl-Z. */
-		if (next_ns < l->last.at_ns - TKW_SEC)
-			next_ns = l->last.at_ns;
-		done_ns = l->last.at_ns - l->first.at_ns;
+		if (next_ns < d->last.at_ns - TKW_SEC)
+			next_ns = d->last.at_ns;
+		done_ns = d->last.at_ns - d->first.at_ns;
 		if (done_ns > run_ns)
 			done_ns = run_ns;
-		if (l->view)
-			r = live_view_show(l,
+		if (d->view)
+			r = demo_view_show(d,
 					   (unsigned)(done_ns * 1000 / run_ns));
 	}
 	return r;
 }
 
-static void complain(const struct live *l, int r)
+static void complain(const struct demo *d, int r)
 {
 	if (r == -ENOMEM)
 		tool_complain("demo: not enough memory for %" PRIu64
 			      " timeouts",
-			      l->cfg.pending);
+			      d->cfg.pending);
 	else
 		tool_complain("demo: %s", strerror(-r));
 }
 
 /* Say how it ended. Return the exit status. */
-static int report(struct live *l)
+static int report(struct demo *d)
 {
-	if (l->view) {
-		if (live_report(l, live_view_screen(l)))
+	if (d->view) {
+		if (demo_report(d, demo_view_screen(d)))
 			return TOOL_EXIT_FAILURE;
 	} else {
-		live_report_json(l);
+		demo_report_json(d);
 	}
-	return live_audit_balanced(l) ? TOOL_EXIT_OK : TOOL_EXIT_FAILURE;
+	return demo_audit_balanced(d) ? TOOL_EXIT_OK : TOOL_EXIT_FAILURE;
 }
 
 /* Return the exit status. */
-static int play(struct live *l)
+static int play(struct demo *d)
 {
-	int r = live_load_start(l);
+	int r = demo_load_start(d);
 	int broken = 0;
 
 	if (r)
 		tool_complain("demo: cannot start a thread: %s", strerror(-r));
 	else
-		broken = fill(l) || watch(l);
-	live_audit_stop(l);
+		broken = fill(d) || watch(d);
+	demo_audit_stop(d);
 	if (r || broken)
 		return TOOL_EXIT_FAILURE;
-	r = atomic_load(&l->error);
+	r = atomic_load(&d->error);
 	if (r) {
-		complain(l, r);
+		complain(d, r);
 		return TOOL_EXIT_FAILURE;
 	}
-	return report(l);
+	return report(d);
 }
 
-int live_main(struct args *a)
+int demo_main(struct args *a)
 {
-	struct live *l = calloc(1, sizeof(*l));
+	struct demo *d = calloc(1, sizeof(*d));
 	int status = TOOL_EXIT_FAILURE;
 	int r;
 
-	if (!l) {
+	if (!d) {
 		tool_complain("demo: %s", strerror(ENOMEM));
 		return status;
 	}
-	l->cfg.seconds = SECONDS_DEFAULT;
-	l->cfg.threads = THREADS_DEFAULT;
-	l->cfg.pending = PENDING_DEFAULT;
-	r = read_options(a, &l->cfg);
+	d->cfg.seconds = SECONDS_DEFAULT;
+	d->cfg.threads = THREADS_DEFAULT;
+	d->cfg.pending = PENDING_DEFAULT;
+	r = read_options(a, &d->cfg);
 	if (r <= 0) {
 		if (r == 0)
-			live_usage();
-		free(l);
+			demo_usage();
+		free(d);
 		return r == 0 ? TOOL_EXIT_OK : TOOL_EXIT_USAGE;
 	}
-	r = tool_fits_memory(l->cfg.pending * BYTES_EACH) ? live_load_init(l)
+	r = tool_fits_memory(d->cfg.pending * BYTES_EACH) ? demo_load_init(d)
 							  : -ENOMEM;
-	if (!r && !l->cfg.json)
-		r = live_view_init(l);
+	if (!r && !d->cfg.json)
+		r = demo_view_init(d);
 	if (r)
-		complain(l, r);
+		complain(d, r);
 	else
-		status = play(l);
-	live_view_fini(l);
-	live_load_fini(l);
-	free(l);
+		status = play(d);
+	demo_view_fini(d);
+	demo_load_fini(d);
+	free(d);
 	return status;
 }

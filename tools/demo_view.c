@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * live_view.c - the figures of the demo in real time, while it runs.
+ * demo_view.c - the figures of the demo in real time, while it runs.
  *
  * A terminal sees a small table that changes ten times a second, elsewhere a
  * line is printed each second. All is by the second, and of the time since the
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "live.h"
+#include "demo.h"
 #include "screen.h"
 
 enum {
@@ -19,7 +19,7 @@ enum {
 	BAR_MAX = 60
 };
 
-struct live_view {
+struct demo_view {
 	struct screen screen;
 	bool headed; /* the head of the lines is printed */
 };
@@ -45,32 +45,32 @@ struct figures {
 	char worker[TOOL_WORD]; /* percent of a CPU */
 };
 
-struct screen *live_view_screen(struct live *l)
+struct screen *demo_view_screen(struct demo *d)
 {
-	struct live_view *v = l->view;
+	struct demo_view *v = d->view;
 
 	return &v->screen;
 }
 
-unsigned live_view_pace_ms(const struct live *l)
+unsigned demo_view_pace_ms(const struct demo *d)
 {
-	const struct live_view *v = l->view;
+	const struct demo_view *v = d->view;
 
 	return v && !v->screen.live ? PACE_STILL_MS : PACE_LIVE_MS;
 }
 
-static uint64_t fired(const struct live_moment *m)
+static uint64_t fired(const struct demo_moment *m)
 {
-	return live_audit_fired(m->n);
+	return demo_audit_fired(m->n);
 }
 
-static struct figures figures(const struct live_moment *from,
-			      const struct live_moment *to)
+static struct figures figures(const struct demo_moment *from,
+			      const struct demo_moment *to)
 {
-	static const enum live_count counts[] = {
-		[SCHEDULED] = LIVE_ACCEPTED,
-		[CANCELLED] = LIVE_CANCELLED,
-		[PUSHED_BACK] = LIVE_PUSHED_BACK,
+	static const enum demo_count counts[] = {
+		[SCHEDULED] = DEMO_ACCEPTED,
+		[CANCELLED] = DEMO_CANCELLED,
+		[PUSHED_BACK] = DEMO_PUSHED_BACK,
 	};
 	static const unsigned permille[COLUMNS] = {
 		[P50] = 500, [P99] = 990, [MAX] = 1000
@@ -85,7 +85,7 @@ static struct figures figures(const struct live_moment *from,
 	for (int i = SCHEDULED; i <= FIRED; i++)
 		f.n[i] = seconds > 0 ? (uint64_t)((double)f.n[i] / seconds) : 0;
 	for (int i = P50; i <= MAX; i++)
-		f.n[i] = (live_late_at(from, to, permille[i]) + 999) / 1000;
+		f.n[i] = (demo_late_at(from, to, permille[i]) + 999) / 1000;
 	/* Before its first heartbeat the worker's clock is not known. */
 	if (to->worker_ns > 0 && seconds > 0)
 		(void)snprintf(f.worker, sizeof(f.worker), "%.1f",
@@ -107,15 +107,15 @@ static const char *word(char buf[TOOL_WORD], const struct figures *f, int i)
 	return buf;
 }
 
-void live_view_title(const struct live *l, struct screen *s)
+void demo_view_title(const struct demo *d, struct screen *s)
 {
 	char pending[TOOL_WORD];
 
 	screen_put(s, SCREEN_BOLD, " tickwheel demo");
 	screen_putf(s, SCREEN_PLAIN,
 		    "  one timer, %d thread%s, %s far timeouts, 1 tick = 1 ms",
-		    (int)l->cfg.threads, l->cfg.threads > 1 ? "s" : "",
-		    tool_word_count(pending, l->cfg.pending));
+		    (int)d->cfg.threads, d->cfg.threads > 1 ? "s" : "",
+		    tool_word_count(pending, d->cfg.pending));
 	screen_end_line(s);
 }
 
@@ -135,8 +135,8 @@ static void put_rows(struct screen *s, const char *about,
 	screen_end_line(s);
 }
 
-void live_view_table(const struct live_moment *from,
-		     const struct live_moment *to, struct screen *s)
+void demo_view_table(const struct demo_moment *from,
+		     const struct demo_moment *to, struct screen *s)
 {
 	struct figures f = figures(from, to);
 	char buf[TOOL_WORD];
@@ -168,25 +168,25 @@ static void put_bar(struct screen *s, double seconds, unsigned permille)
 	screen_end_line(s);
 }
 
-static int show_live(struct live *l, unsigned permille)
+static int show_live(struct demo *d, unsigned permille)
 {
-	struct screen *s = live_view_screen(l);
+	struct screen *s = demo_view_screen(d);
 
 	screen_measure(s);
-	live_view_title(l, s);
+	demo_view_title(d, s);
 	screen_end_line(s);
-	live_view_table(&l->before, &l->last, s);
+	demo_view_table(&d->before, &d->last, s);
 	screen_end_line(s);
-	put_bar(s, (double)(l->last.at_ns - l->first.at_ns) / 1e9, permille);
+	put_bar(s, (double)(d->last.at_ns - d->first.at_ns) / 1e9, permille);
 	return screen_show(s);
 }
 
 /* The widths of the columns; with the others a line has 80 letters at most. */
 static const int widths[COLUMNS] = { 9, 9, 7, 7, 6, 6, 6 };
 
-static void put_head(const struct live *l, struct screen *s)
+static void put_head(const struct demo *d, struct screen *s)
 {
-	live_view_title(l, s);
+	demo_view_title(d, s);
 	screen_end_line(s);
 	screen_put(s, SCREEN_PLAIN,
 		   "                  ----------- per second -----------  "
@@ -200,19 +200,19 @@ static void put_head(const struct live *l, struct screen *s)
 	screen_end_line(s);
 }
 
-static int show_still(struct live *l)
+static int show_still(struct demo *d)
 {
-	struct live_view *v = l->view;
+	struct demo_view *v = d->view;
 	struct screen *s = &v->screen;
-	struct figures f = figures(&l->before, &l->last);
+	struct figures f = figures(&d->before, &d->last);
 	char buf[TOOL_WORD];
 
 	if (!v->headed)
-		put_head(l, s);
+		put_head(d, s);
 	v->headed = true;
 	screen_putf(s, SCREEN_PLAIN, "%5.1f %11s",
-		    (double)(l->last.at_ns - l->first.at_ns) / 1e9,
-		    tool_word_count(buf, l->last.pending));
+		    (double)(d->last.at_ns - d->first.at_ns) / 1e9,
+		    tool_word_count(buf, d->last.pending));
 	for (int i = 0; i < COLUMNS; i++)
 		screen_putf(s, SCREEN_PLAIN, " %*s", widths[i],
 			    word(buf, &f, i));
@@ -221,44 +221,44 @@ static int show_still(struct live *l)
 	return screen_print(s);
 }
 
-int live_view_show(struct live *l, unsigned permille)
+int demo_view_show(struct demo *d, unsigned permille)
 {
-	return live_view_screen(l)->live ? show_live(l, permille)
-					 : show_still(l);
+	return demo_view_screen(d)->live ? show_live(d, permille)
+					 : show_still(d);
 }
 
-int live_view_fill(struct live *l)
+int demo_view_fill(struct demo *d)
 {
-	struct screen *s = live_view_screen(l);
+	struct screen *s = demo_view_screen(d);
 	char buf[TOOL_WORD];
 
 	if (!s->live)
 		return 0;
 	screen_measure(s);
-	live_view_title(l, s);
+	demo_view_title(d, s);
 	screen_end_line(s);
 	screen_putf(s, SCREEN_PLAIN, " The far timeouts are scheduled: %s",
-		    tool_word_count(buf, l->last.pending));
+		    tool_word_count(buf, d->last.pending));
 	screen_end_line(s);
 	return screen_show(s);
 }
 
-int live_view_init(struct live *l)
+int demo_view_init(struct demo *d)
 {
-	struct live_view *v = calloc(1, sizeof(*v));
+	struct demo_view *v = calloc(1, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
 	screen_open(&v->screen);
-	l->view = v;
+	d->view = v;
 	return 0;
 }
 
-void live_view_fini(struct live *l)
+void demo_view_fini(struct demo *d)
 {
-	if (!l->view)
+	if (!d->view)
 		return;
-	screen_close(live_view_screen(l));
-	free(l->view);
-	l->view = NULL;
+	screen_close(demo_view_screen(d));
+	free(d->view);
+	d->view = NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * live_load.c - the load of the demo in real time: threads that act like a
+ * demo_load.c - the load of the demo in real time: threads that act like a
  * busy server, all on one timer.
  *
  *   calls        go out all the time, each with a timeout of 50 to 500 ms.
@@ -20,7 +20,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "live_timeout.h"
+#include "demo_timeout.h"
 
 enum {
 	SHARES = 4,           /* fewer threads do not get more each */
@@ -48,14 +48,14 @@ enum {
 #define NONE UINT32_MAX
 
 struct call {
-	struct live_timeout timeout;
+	struct demo_timeout timeout;
 	uint32_t next; /* in the calendar, or of those not in use */
 	bool answered;
 };
 
-struct live_server {
-	struct live *live;
-	struct live_counters *counters;
+struct demo_server {
+	struct demo *demo;
+	struct demo_counters *counters;
 	pthread_t thread;
 	uint64_t random;
 	bool closed; /* the timer is stopped, or it failed */
@@ -72,15 +72,15 @@ struct live_server {
 	uint32_t calendar[CALENDAR];
 	int64_t done_ms;
 
-	struct live_timeout *connections;
+	struct demo_timeout *connections;
 	uint32_t connection_count;
-	struct live_beat *beats;
+	struct demo_beat *beats;
 	uint32_t beat_count;
-	struct live_mark *far;
+	struct demo_mark *far;
 	uint64_t far_count;
 };
 
-int64_t live_now_ns(void)
+int64_t demo_now_ns(void)
 {
 	struct timespec t;
 
@@ -88,7 +88,7 @@ int64_t live_now_ns(void)
 	return (int64_t)t.tv_sec * TKW_SEC + t.tv_nsec;
 }
 
-void live_sleep_until(int64_t ns)
+void demo_sleep_until(int64_t ns)
 {
 	struct timespec t = { .tv_sec = (time_t)(ns / TKW_SEC),
 			      .tv_nsec = (long)(ns % TKW_SEC) };
@@ -97,13 +97,13 @@ void live_sleep_until(int64_t ns)
 		;
 }
 
-static uint32_t below(struct live_server *s, uint32_t n)
+static uint32_t below(struct demo_server *s, uint32_t n)
 {
 	s->random = s->random * UINT64_C(6364136223846793005) + 1;
 	return (uint32_t)((s->random >> 32) * n >> 32);
 }
 
-static int64_t between(struct live_server *s, int64_t lo_ns, int64_t hi_ns)
+static int64_t between(struct demo_server *s, int64_t lo_ns, int64_t hi_ns)
 {
 	int64_t us = below(s, (uint32_t)((hi_ns - lo_ns) / TKW_USEC));
 
@@ -113,7 +113,7 @@ static int64_t between(struct live_server *s, int64_t lo_ns, int64_t hi_ns)
 /* --- calls --- */
 
 /* Something is to be done about a call at a millisecond to come. */
-static void put_down(struct live_server *s, uint32_t call, int64_t ms)
+static void put_down(struct demo_server *s, uint32_t call, int64_t ms)
 {
 	uint32_t *day;
 
@@ -126,7 +126,7 @@ static void put_down(struct live_server *s, uint32_t call, int64_t ms)
 	*day = call;
 }
 
-static void call_out(struct live_server *s, int64_t now_ns)
+static void call_out(struct demo_server *s, int64_t now_ns)
 {
 	int64_t delay_ns = between(s, CALL_MIN_NS, CALL_MAX_NS);
 	int64_t due_ms = (now_ns + delay_ns + TKW_MSEC - 1) / TKW_MSEC;
@@ -138,8 +138,8 @@ static void call_out(struct live_server *s, int64_t now_ns)
 	if (i == NONE)
 		return; /* too many are out: such a server sheds load */
 	call = &s->calls[i];
-	r = live_arm_call(s->counters, &call->timeout, now_ns, delay_ns);
-	s->closed = live_is_over(r);
+	r = demo_arm_call(s->counters, &call->timeout, now_ns, delay_ns);
+	s->closed = demo_is_over(r);
 	if (r)
 		return;
 	s->unused = call->next;
@@ -153,14 +153,14 @@ static void call_out(struct live_server *s, int64_t now_ns)
 }
 
 /* The time has come to do something about a call. */
-static void look_at(struct live_server *s, uint32_t i)
+static void look_at(struct demo_server *s, uint32_t i)
 {
 	struct call *call = &s->calls[i];
 
 	if (call->answered)
-		live_cancel(s->counters, &call->timeout,
+		demo_cancel(s->counters, &call->timeout,
 			    s->cancels++ % WRONG_EVERY == 0);
-	if (live_is_waiting(&call->timeout.mark)) {
+	if (demo_is_waiting(&call->timeout.mark)) {
 		/* Late, or about to be handed over by the stop. */
 		put_down(s, i, s->done_ms + RETRY_MS);
 		return;
@@ -169,7 +169,7 @@ static void look_at(struct live_server *s, uint32_t i)
 	s->unused = i;
 }
 
-static void take_answers(struct live_server *s, int64_t now_ms)
+static void take_answers(struct demo_server *s, int64_t now_ms)
 {
 	/* After a long delay a second round would meet nothing new. */
 	if (now_ms - s->done_ms > CALENDAR)
@@ -190,34 +190,34 @@ static void take_answers(struct live_server *s, int64_t now_ms)
 
 /* --- connections --- */
 
-static void take_packet(struct live_server *s, int64_t now_ns)
+static void take_packet(struct demo_server *s, int64_t now_ns)
 {
-	struct live_timeout *to =
+	struct demo_timeout *to =
 		&s->connections[below(s, s->connection_count)];
 	int r;
 
 	/* If it was idle for too long, it is connected anew. */
-	if (live_is_waiting(&to->mark))
-		r = live_push_back(s->counters, to, now_ns, IDLE_NS);
+	if (demo_is_waiting(&to->mark))
+		r = demo_push_back(s->counters, to, now_ns, IDLE_NS);
 	else
-		r = live_arm_idle(s->counters, to, now_ns, IDLE_NS);
-	s->closed = live_is_over(r);
+		r = demo_arm_idle(s->counters, to, now_ns, IDLE_NS);
+	s->closed = demo_is_over(r);
 }
 
 /* --- a thread --- */
 
 /* A thread's share of a total. */
-static uint32_t share(const struct live *l, uint32_t total)
+static uint32_t share(const struct demo *d, uint32_t total)
 {
-	uint32_t threads = (uint32_t)l->cfg.threads;
+	uint32_t threads = (uint32_t)d->cfg.threads;
 
 	return total / (threads > SHARES ? threads : SHARES);
 }
 
 /* More threads wake up less often each. */
-static int64_t period_ns(const struct live *l)
+static int64_t period_ns(const struct demo *d)
 {
-	int64_t periods = (int64_t)l->cfg.threads / SHARES;
+	int64_t periods = (int64_t)d->cfg.threads / SHARES;
 
 	return (periods > 1 ? periods : 1) * TKW_MSEC;
 }
@@ -233,50 +233,50 @@ static uint32_t earn(uint64_t *credit, uint32_t per_s, int64_t ns)
 	return (uint32_t)n;
 }
 
-static void turn(struct live_server *s, int64_t now_ns)
+static void turn(struct demo_server *s, int64_t now_ns)
 {
-	const struct live *l = s->live;
+	const struct demo *d = s->demo;
 	int64_t ns = now_ns - s->last_ns;
 	uint32_t n;
 
-	if (ns > CATCH_UP * period_ns(l))
-		ns = CATCH_UP * period_ns(l);
+	if (ns > CATCH_UP * period_ns(d))
+		ns = CATCH_UP * period_ns(d);
 	s->last_ns = now_ns;
 	take_answers(s, now_ns / TKW_MSEC);
-	n = earn(&s->call_credit, share(l, CALLS_PER_S), ns);
+	n = earn(&s->call_credit, share(d, CALLS_PER_S), ns);
 	while (n-- > 0 && !s->closed)
 		call_out(s, now_ns);
-	n = earn(&s->packet_credit, share(l, PACKETS_PER_S), ns);
+	n = earn(&s->packet_credit, share(d, PACKETS_PER_S), ns);
 	while (n-- > 0 && !s->closed)
 		take_packet(s, now_ns);
 }
 
-static void fill(struct live_server *s)
+static void fill(struct demo_server *s)
 {
 	for (uint64_t i = 0; i < s->far_count && !s->closed; i++) {
 		int64_t delay_ns = FAR_MIN_NS + below(s, FAR_MORE_S) * TKW_SEC;
-		int r = live_arm_far(s->counters, &s->far[i], delay_ns);
+		int r = demo_arm_far(s->counters, &s->far[i], delay_ns);
 
 		/* Another thread may have found that there is no memory. */
-		s->closed = live_is_over(r) || atomic_load(&s->live->error);
+		s->closed = demo_is_over(r) || atomic_load(&s->demo->error);
 	}
-	atomic_fetch_add(&s->live->filled, 1);
+	atomic_fetch_add(&s->demo->filled, 1);
 }
 
-static void open_all(struct live_server *s)
+static void open_all(struct demo_server *s)
 {
-	int64_t now_ns = live_now_ns();
+	int64_t now_ns = demo_now_ns();
 
 	for (uint32_t i = 0; i < s->connection_count && !s->closed; i++)
-		s->closed = live_is_over(live_arm_idle(
+		s->closed = demo_is_over(demo_arm_idle(
 			s->counters, &s->connections[i], now_ns, IDLE_NS));
 	for (uint32_t i = 0; i < s->beat_count && !s->closed; i++) {
-		struct live_beat *b = &s->beats[i];
+		struct demo_beat *b = &s->beats[i];
 		int64_t delay_ns = between(s, 0, BEAT_MIN_NS);
 
 		b->period_ns = between(s, BEAT_MIN_NS, BEAT_MAX_NS);
 		s->closed =
-			live_is_over(live_arm_beat(s->counters, b, delay_ns));
+			demo_is_over(demo_arm_beat(s->counters, b, delay_ns));
 	}
 }
 
@@ -294,29 +294,29 @@ static int64_t cpu_ns(void)
  * together take half a CPU at most, however slow the machine is: a demo that
  * takes all of it shows a busy machine, and no timer.
  */
-static void sleep_until_next_turn(const struct live_server *s, int64_t used_ns)
+static void sleep_until_next_turn(const struct demo_server *s, int64_t used_ns)
 {
-	int64_t threads = (int64_t)s->live->cfg.threads;
-	int64_t period = period_ns(s->live);
+	int64_t threads = (int64_t)s->demo->cfg.threads;
+	int64_t period = period_ns(s->demo);
 	int64_t phase = period * (2 * (int64_t)s->number + 1) / (2 * threads);
-	int64_t now_ns = live_now_ns() + (2 * threads - 1) * used_ns;
+	int64_t now_ns = demo_now_ns() + (2 * threads - 1) * used_ns;
 
-	live_sleep_until(now_ns - (now_ns - phase) % period + period);
+	demo_sleep_until(now_ns - (now_ns - phase) % period + period);
 }
 
 static void *serve(void *arg)
 {
-	struct live_server *s = arg;
-	const struct live *l = s->live;
+	struct demo_server *s = arg;
+	const struct demo *d = s->demo;
 
 	fill(s);
 	open_all(s);
-	s->last_ns = live_now_ns();
+	s->last_ns = demo_now_ns();
 	s->done_ms = s->last_ns / TKW_MSEC;
-	while (!s->closed && !atomic_load(&l->ending)) {
+	while (!s->closed && !atomic_load(&d->ending)) {
 		int64_t start_ns = cpu_ns();
 
-		turn(s, live_now_ns());
+		turn(s, demo_now_ns());
 		sleep_until_next_turn(s, cpu_ns() - start_ns);
 	}
 	return NULL;
@@ -324,21 +324,21 @@ static void *serve(void *arg)
 
 /* --- all of it --- */
 
-static int init_server(struct live *l, uint32_t number)
+static int init_server(struct demo *d, uint32_t number)
 {
-	struct live_server *s = &l->servers[number];
-	uint64_t first = l->cfg.pending * number / l->cfg.threads;
-	uint64_t end = l->cfg.pending * (number + 1) / l->cfg.threads;
+	struct demo_server *s = &d->servers[number];
+	uint64_t first = d->cfg.pending * number / d->cfg.threads;
+	uint64_t end = d->cfg.pending * (number + 1) / d->cfg.threads;
 
-	s->live = l;
+	s->demo = d;
 	s->number = number;
-	s->counters = &l->counters[1 + number];
+	s->counters = &d->counters[1 + number];
 	s->random = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
-	s->call_count = share(l, CALLS);
-	s->connection_count = share(l, CONNECTIONS);
-	s->beat_count = share(l, HEARTBEATS);
-	l->beats += s->beat_count;
-	s->far = l->far + first;
+	s->call_count = share(d, CALLS);
+	s->connection_count = share(d, CONNECTIONS);
+	s->beat_count = share(d, HEARTBEATS);
+	d->beats += s->beat_count;
+	s->far = d->far + first;
 	s->far_count = end - first;
 	s->calls = calloc(s->call_count, sizeof(*s->calls));
 	s->connections = calloc(s->connection_count, sizeof(*s->connections));
@@ -352,30 +352,30 @@ static int init_server(struct live *l, uint32_t number)
 	return 0;
 }
 
-int live_load_init(struct live *l)
+int demo_load_init(struct demo *d)
 {
-	size_t counters = (1 + (size_t)l->cfg.threads) * sizeof(*l->counters);
+	size_t counters = (1 + (size_t)d->cfg.threads) * sizeof(*d->counters);
 	int r = 0;
 
-	l->far_ns = live_now_ns() + FAR_MIN_NS;
-	l->counters = aligned_alloc(64, counters);
-	l->servers = calloc((size_t)l->cfg.threads, sizeof(*l->servers));
+	d->far_ns = demo_now_ns() + FAR_MIN_NS;
+	d->counters = aligned_alloc(64, counters);
+	d->servers = calloc((size_t)d->cfg.threads, sizeof(*d->servers));
 	/* One more: there may be none. */
-	l->far = calloc((size_t)l->cfg.pending + 1, sizeof(*l->far));
-	if (!l->counters || !l->servers || !l->far)
+	d->far = calloc((size_t)d->cfg.pending + 1, sizeof(*d->far));
+	if (!d->counters || !d->servers || !d->far)
 		return -ENOMEM;
-	for (size_t i = 0; i <= l->cfg.threads; i++) {
-		for (size_t k = 0; k < LIVE_COUNTS; k++)
-			atomic_init(&l->counters[i].n[k], 0);
+	for (size_t i = 0; i <= d->cfg.threads; i++) {
+		for (size_t k = 0; k < DEMO_COUNTS; k++)
+			atomic_init(&d->counters[i].n[k], 0);
 	}
-	for (uint32_t i = 0; i < l->cfg.threads && !r; i++)
-		r = init_server(l, i);
+	for (uint32_t i = 0; i < d->cfg.threads && !r; i++)
+		r = init_server(d, i);
 	if (!r)
-		r = tkw_timer_create(&l->timer, NULL);
+		r = tkw_timer_create(&d->timer, NULL);
 	return r;
 }
 
-int live_load_start(struct live *l)
+int demo_load_start(struct demo *d)
 {
 	/* These are about the thread that gets them. */
 	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
@@ -383,68 +383,68 @@ int live_load_start(struct live *l)
 	sigset_t old;
 	int r;
 
-	live_timeout_stage(l);
-	r = tkw_timer_start(l->timer);
+	demo_timeout_stage(d);
+	r = tkw_timer_start(d->timer);
 	/* Signals are for the main thread, which shows the cursor again. */
 	sigfillset(&all);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		sigdelset(&all, own[i]);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	for (uint32_t i = 0; i < l->cfg.threads && !r; i++) {
-		r = -pthread_create(&l->servers[i].thread, NULL, serve,
-				    &l->servers[i]);
-		l->started += r == 0;
+	for (uint32_t i = 0; i < d->cfg.threads && !r; i++) {
+		r = -pthread_create(&d->servers[i].thread, NULL, serve,
+				    &d->servers[i]);
+		d->started += r == 0;
 	}
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return r;
 }
 
-void live_load_join(struct live *l)
+void demo_load_join(struct demo *d)
 {
-	atomic_store(&l->ending, true);
-	for (; l->started > 0; l->started--)
-		(void)pthread_join(l->servers[l->started - 1].thread, NULL);
+	atomic_store(&d->ending, true);
+	for (; d->started > 0; d->started--)
+		(void)pthread_join(d->servers[d->started - 1].thread, NULL);
 }
 
-void live_load_fini(struct live *l)
+void demo_load_fini(struct demo *d)
 {
-	for (uint64_t i = 0; l->servers && i < l->cfg.threads; i++) {
-		free(l->servers[i].calls);
-		free(l->servers[i].connections);
-		free(l->servers[i].beats);
+	for (uint64_t i = 0; d->servers && i < d->cfg.threads; i++) {
+		free(d->servers[i].calls);
+		free(d->servers[i].connections);
+		free(d->servers[i].beats);
 	}
-	if (l->timer)
-		(void)tkw_timer_destroy(l->timer);
-	free(l->servers);
-	free(l->counters);
-	free(l->far);
+	if (d->timer)
+		(void)tkw_timer_destroy(d->timer);
+	free(d->servers);
+	free(d->counters);
+	free(d->far);
 }
 
-uint64_t live_load_waiting(const struct live *l)
+uint64_t demo_load_waiting(const struct demo *d)
 {
 	uint64_t n = 0;
 
-	for (uint64_t i = 0; i < l->cfg.threads; i++) {
-		const struct live_server *s = &l->servers[i];
+	for (uint64_t i = 0; i < d->cfg.threads; i++) {
+		const struct demo_server *s = &d->servers[i];
 
 		for (uint32_t k = 0; k < s->call_count; k++)
-			n += live_is_waiting(&s->calls[k].timeout.mark);
+			n += demo_is_waiting(&s->calls[k].timeout.mark);
 		for (uint32_t k = 0; k < s->connection_count; k++)
-			n += live_is_waiting(&s->connections[k].mark);
+			n += demo_is_waiting(&s->connections[k].mark);
 		for (uint32_t k = 0; k < s->beat_count; k++)
-			n += live_is_waiting(&s->beats[k].mark);
+			n += demo_is_waiting(&s->beats[k].mark);
 	}
-	for (uint64_t i = 0; i < l->cfg.pending; i++)
-		n += live_is_waiting(&l->far[i]);
+	for (uint64_t i = 0; i < d->cfg.pending; i++)
+		n += demo_is_waiting(&d->far[i]);
 	return n;
 }
 
-uint64_t live_load_far(const struct live *l)
+uint64_t demo_load_far(const struct demo *d)
 {
 	uint64_t n = 0;
 
-	for (uint64_t i = 0; i < l->cfg.pending; i++)
-		n += atomic_load_explicit(&l->far[i].fate,
-					  memory_order_relaxed) != LIVE_UNUSED;
+	for (uint64_t i = 0; i < d->cfg.pending; i++)
+		n += atomic_load_explicit(&d->far[i].fate,
+					  memory_order_relaxed) != DEMO_UNUSED;
 	return n;
 }

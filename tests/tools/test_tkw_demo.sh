@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_tkw_live.sh TKW - `tkw demo` in real time, from outside: its ledger, its
+# test_tkw_demo.sh TKW - `tkw demo` in real time, from outside: its ledger, its
 # options, and what it sends to a pipe, to a terminal and to a full disk.
 # shellcheck disable=SC2317 # check() calls the functions
 set -u

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* live_report.c - the ledger of the demo in real time, in words and JSON. */
+/* demo_report.c - the ledger of the demo in real time, in words and JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "live.h"
+#include "demo.h"
 #include "screen.h"
 
 static void json_number(const char *key, uint64_t value)
@@ -11,22 +11,22 @@ static void json_number(const char *key, uint64_t value)
 	(void)printf(",\"%s\":%" PRIu64, key, value);
 }
 
-static void json_run(const struct live *l)
+static void json_run(const struct demo *d)
 {
-	const struct live_moment *from = &l->first;
-	const struct live_moment *to = &l->last;
+	const struct demo_moment *from = &d->first;
+	const struct demo_moment *to = &d->last;
 	int64_t worker_ns = to->worker_ns - from->worker_ns;
 
-	json_number("threads", l->cfg.threads);
-	json_number("seconds", l->cfg.seconds);
-	json_number("far", live_load_far(l));
-	json_number("beats", l->beats);
+	json_number("threads", d->cfg.threads);
+	json_number("seconds", d->cfg.seconds);
+	json_number("far", demo_load_far(d));
+	json_number("beats", d->beats);
 	json_number("held", to->pending);
 	json_number("run_ns", (uint64_t)(to->at_ns - from->at_ns));
 	json_number("worker_ns", (uint64_t)worker_ns);
-	json_number("late_p50_ns", live_late_at(from, to, 500));
-	json_number("late_p99_ns", live_late_at(from, to, 990));
-	json_number("late_max_ns", live_late_at(from, to, 1000));
+	json_number("late_p50_ns", demo_late_at(from, to, 500));
+	json_number("late_p99_ns", demo_late_at(from, to, 990));
+	json_number("late_max_ns", demo_late_at(from, to, 1000));
 }
 
 static void json_stats(const struct tkw_stats *st)
@@ -40,64 +40,64 @@ static void json_stats(const struct tkw_stats *st)
 	json_number("wake_ups", st->wake_ups);
 }
 
-static void json_counts(const struct live *l)
+static void json_counts(const struct demo *d)
 {
-	const uint64_t *n = l->n;
+	const uint64_t *n = d->n;
 
-	json_number("own_accepted", n[LIVE_ACCEPTED]);
-	json_number("own_fired", live_audit_fired(n));
-	json_number("own_cancelled", n[LIVE_CANCELLED]);
-	json_number("own_handed_over", n[LIVE_HANDED_OVER]);
-	json_number("fired_calls", n[LIVE_FIRED_CALL]);
-	json_number("fired_idle", n[LIVE_FIRED_IDLE]);
-	json_number("fired_beats", n[LIVE_FIRED_BEAT]);
-	json_number("fired_far", n[LIVE_FIRED_FAR]);
-	json_number("pushed_back", n[LIVE_PUSHED_BACK]);
-	json_number("too_late", n[LIVE_TOO_LATE]);
-	json_number("closed", n[LIVE_CLOSED]);
-	json_number("wrong_calls", n[LIVE_WRONG]);
-	json_number("refused", n[LIVE_REFUSED]);
-	json_number("failed", n[LIVE_FAILED]);
-	json_number("early", n[LIVE_EARLY]);
-	json_number("twice", n[LIVE_TWICE]);
-	json_number("lost", l->lost);
-	json_number("readings", l->readings);
-	json_number("uneven", l->uneven);
+	json_number("own_accepted", n[DEMO_ACCEPTED]);
+	json_number("own_fired", demo_audit_fired(n));
+	json_number("own_cancelled", n[DEMO_CANCELLED]);
+	json_number("own_handed_over", n[DEMO_HANDED_OVER]);
+	json_number("fired_calls", n[DEMO_FIRED_CALL]);
+	json_number("fired_idle", n[DEMO_FIRED_IDLE]);
+	json_number("fired_beats", n[DEMO_FIRED_BEAT]);
+	json_number("fired_far", n[DEMO_FIRED_FAR]);
+	json_number("pushed_back", n[DEMO_PUSHED_BACK]);
+	json_number("too_late", n[DEMO_TOO_LATE]);
+	json_number("closed", n[DEMO_CLOSED]);
+	json_number("wrong_calls", n[DEMO_WRONG]);
+	json_number("refused", n[DEMO_REFUSED]);
+	json_number("failed", n[DEMO_FAILED]);
+	json_number("early", n[DEMO_EARLY]);
+	json_number("twice", n[DEMO_TWICE]);
+	json_number("lost", d->lost);
+	json_number("readings", d->readings);
+	json_number("uneven", d->uneven);
 }
 
-void live_report_json(const struct live *l)
+void demo_report_json(const struct demo *d)
 {
-	const struct tkw_ledger *g = &l->ledger;
+	const struct tkw_ledger *g = &d->ledger;
 
 	(void)printf("{\"command\":\"demo\",\"version\":\"%s\"", tkw_version());
-	json_run(l);
+	json_run(d);
 	json_number("accepted", g->accepted);
 	json_number("fired", g->fired);
 	json_number("cancelled", g->cancelled);
 	json_number("dropped", g->dropped);
 	json_number("handed_over", g->handed_over);
 	json_number("pending", g->pending);
-	json_counts(l);
-	json_stats(&l->stats);
-	(void)printf(",\"sound\":%s", l->unsound ? "false" : "true");
+	json_counts(d);
+	json_stats(&d->stats);
+	(void)printf(",\"sound\":%s", d->unsound ? "false" : "true");
 	(void)printf(",\"balanced\":%s}\n",
-		     live_audit_balanced(l) ? "true" : "false");
+		     demo_audit_balanced(d) ? "true" : "false");
 }
 
-static void put_ledger(struct screen *s, const struct live *l)
+static void put_ledger(struct screen *s, const struct demo *d)
 {
-	const struct tkw_ledger *g = &l->ledger;
-	const uint64_t *n = l->n;
+	const struct tkw_ledger *g = &d->ledger;
+	const uint64_t *n = d->n;
 	const struct {
 		const char *name;
 		uint64_t timer;
 		uint64_t own;
-	} rows[] = { { "  accepted", g->accepted, n[LIVE_ACCEPTED] },
-		     { "= fired", g->fired, live_audit_fired(n) },
-		     { "+ cancelled", g->cancelled, n[LIVE_CANCELLED] },
+	} rows[] = { { "  accepted", g->accepted, n[DEMO_ACCEPTED] },
+		     { "= fired", g->fired, demo_audit_fired(n) },
+		     { "+ cancelled", g->cancelled, n[DEMO_CANCELLED] },
 		     { "+ dropped", g->dropped, 0 },
-		     { "+ handed over", g->handed_over, n[LIVE_HANDED_OVER] },
-		     { "+ pending", g->pending, l->lost } };
+		     { "+ handed over", g->handed_over, n[DEMO_HANDED_OVER] },
+		     { "+ pending", g->pending, d->lost } };
 
 	screen_put(s, SCREEN_BOLD, " ledger");
 	screen_put(s, SCREEN_DIM,
@@ -117,28 +117,28 @@ static void put_ledger(struct screen *s, const struct live *l)
 	screen_end_line(s);
 }
 
-static void put_kinds(struct screen *s, const struct live *l)
+static void put_kinds(struct screen *s, const struct demo *d)
 {
 	const struct {
 		const char *name;
-		enum live_count what;
-	} kinds[] = { { " calls timed out, ", LIVE_FIRED_CALL },
-		      { " connections idle, ", LIVE_FIRED_IDLE },
-		      { " heartbeats", LIVE_FIRED_BEAT } };
+		enum demo_count what;
+	} kinds[] = { { " calls timed out, ", DEMO_FIRED_CALL },
+		      { " connections idle, ", DEMO_FIRED_IDLE },
+		      { " heartbeats", DEMO_FIRED_BEAT } };
 	char a[TOOL_WORD];
 	char b[TOOL_WORD];
 
 	screen_put(s, SCREEN_BOLD, " fired    ");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		screen_putf(s, SCREEN_PLAIN, "%s%s",
-			    tool_word_count(a, l->n[kinds[i].what]),
+			    tool_word_count(a, d->n[kinds[i].what]),
 			    kinds[i].name);
 	screen_end_line(s);
 	screen_putf(
 		s, SCREEN_PLAIN,
 		"          %s answers came too late; %s timeouts pushed back",
-		tool_word_count(a, l->n[LIVE_TOO_LATE]),
-		tool_word_count(b, l->n[LIVE_PUSHED_BACK]));
+		tool_word_count(a, d->n[DEMO_TOO_LATE]),
+		tool_word_count(b, d->n[DEMO_PUSHED_BACK]));
 	screen_end_line(s);
 }
 
@@ -170,7 +170,7 @@ static void put_bar(struct screen *s, const char *name, double share)
 }
 
 /* The timer's own histogram, by powers of ten. */
-static void put_lateness(struct screen *s, const struct live *l)
+static void put_lateness(struct screen *s, const struct demo *d)
 {
 	static const struct {
 		const char *name;
@@ -181,7 +181,7 @@ static void put_lateness(struct screen *s, const struct live *l)
 		{ "< 10 ms", 10 * TKW_MSEC },   { "< 100 ms", 100 * TKW_MSEC },
 		{ "< 1 s", TKW_SEC },           { "more", TKW_NEVER_NS }
 	};
-	const struct tkw_histogram *h = &l->stats.lateness;
+	const struct tkw_histogram *h = &d->stats.lateness;
 	uint64_t before = 0;
 
 	screen_put(s, SCREEN_BOLD, " late     ");
@@ -200,16 +200,16 @@ static void put_lateness(struct screen *s, const struct live *l)
 	screen_end_line(s);
 }
 
-static void put_faults(struct screen *s, const struct live *l)
+static void put_faults(struct screen *s, const struct demo *d)
 {
-	const uint64_t *n = l->n;
+	const uint64_t *n = d->n;
 	const struct {
 		const char *name;
 		uint64_t n;
-	} faults[] = { { "early", n[LIVE_EARLY] },
-		       { "twice", n[LIVE_TWICE] },
-		       { "lost", l->lost },
-		       { "failed", n[LIVE_FAILED] } };
+	} faults[] = { { "early", n[DEMO_EARLY] },
+		       { "twice", n[DEMO_TWICE] },
+		       { "lost", d->lost },
+		       { "failed", n[DEMO_FAILED] } };
 	char a[TOOL_WORD];
 	char b[TOOL_WORD];
 
@@ -220,30 +220,30 @@ static void put_faults(struct screen *s, const struct live *l)
 			    tool_word_count(a, faults[i].n));
 	screen_end_line(s);
 	screen_putf(
-		s, n[LIVE_REFUSED] == n[LIVE_WRONG] ? SCREEN_PLAIN : SCREEN_RED,
+		s, n[DEMO_REFUSED] == n[DEMO_WRONG] ? SCREEN_PLAIN : SCREEN_RED,
 		"          %s refused, of %s calls wrong on purpose",
-		tool_word_count(a, n[LIVE_REFUSED]),
-		tool_word_count(b, n[LIVE_WRONG]));
+		tool_word_count(a, n[DEMO_REFUSED]),
+		tool_word_count(b, n[DEMO_WRONG]));
 	screen_end_line(s);
-	screen_putf(s, l->uneven ? SCREEN_RED : SCREEN_PLAIN,
+	screen_putf(s, d->uneven ? SCREEN_RED : SCREEN_PLAIN,
 		    "          the ledger was read %s times on the way, and %s",
-		    tool_word_count(a, l->readings),
-		    l->uneven ? "did NOT always balance" : "balanced");
+		    tool_word_count(a, d->readings),
+		    d->uneven ? "did NOT always balance" : "balanced");
 	screen_end_line(s);
-	if (l->unsound) {
-		screen_putf(s, SCREEN_RED, "          unsound: %s", l->unsound);
+	if (d->unsound) {
+		screen_putf(s, SCREEN_RED, "          unsound: %s", d->unsound);
 		screen_end_line(s);
 	}
 	screen_end_line(s);
 }
 
-int live_report(const struct live *l, struct screen *s)
+int demo_report(const struct demo *d, struct screen *s)
 {
-	bool balanced = live_audit_balanced(l);
+	bool balanced = demo_audit_balanced(d);
 
 	/* It takes the place of the last picture. */
 	if (s->live) {
-		live_view_title(l, s);
+		demo_view_title(d, s);
 		if (screen_print(s))
 			return -1;
 	}
@@ -252,15 +252,15 @@ int live_report(const struct live *l, struct screen *s)
 	screen_putf(s, SCREEN_PLAIN,
 		    " %.1f s, then stopped in the midst of it: %" PRIu64
 		    " calls refused",
-		    (double)(l->last.at_ns - l->first.at_ns) / 1e9,
-		    l->n[LIVE_CLOSED]);
+		    (double)(d->last.at_ns - d->first.at_ns) / 1e9,
+		    d->n[DEMO_CLOSED]);
 	screen_end_line(s);
-	live_view_table(&l->first, &l->last, s);
+	demo_view_table(&d->first, &d->last, s);
 	screen_end_line(s);
-	put_ledger(s, l);
-	put_kinds(s, l);
-	put_lateness(s, l);
-	put_faults(s, l);
+	put_ledger(s, d);
+	put_kinds(s, d);
+	put_lateness(s, d);
+	put_faults(s, d);
 	screen_put(s, balanced ? SCREEN_GREEN : SCREEN_RED,
 		   balanced ? " balanced" : " NOT BALANCED");
 	screen_end_line(s);
