@@ -3,10 +3,13 @@
 #ifndef TKW_TOOLS_CMD_H
 #define TKW_TOOLS_CMD_H
 
-#include "args.h"
-
-/* Return  the exit status. */
-int cmd_demo(struct args *a);
-void cmd_demo_usage(void);
+/*
+ * Read the options of the command, and run it. --help prints its help.
+ *
+ * argc, argv
+ *         as for main(); argv[0] is the name of the command.
+ * Return  the exit status of tkw.
+ */
+int cmd_demo(int argc, char **argv);
 
 #endif /* TKW_TOOLS_CMD_H */

@@ -1,110 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* demo.c - `tkw demo`, in real time: reads its options and runs it. */
+/* demo.c - runs the demo in real time, from its load to its report. */
 #include "demo.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "screen.h"
+#include "tool.h"
 
 enum {
-	SECONDS_DEFAULT = 3,
-	SECONDS_MAX = 3600,
-	THREADS_DEFAULT = 4,
-	THREADS_MAX = 64,
-	PENDING_DEFAULT = 1000000,
-	PENDING_MAX = 100000000,
 	BYTES_EACH = 80, /* a timeout's, and a little */
 	FILL_PACE_MS = 20,
 	/* So long the demo waits, beyond its time, for what has not happened
 	 * yet: a machine may be very busy. */
 	PATIENCE_S = 60
 };
-
-void demo_usage(void)
-{
-	(void)fputs(
-		"usage: tkw demo [OPTION]...\n"
-		"       tkw demo --virtual [OPTION]...\n"
-		"\n"
-		"Acts like a busy server for a few seconds, in real time: "
-		"four threads share\n"
-		"one timer. Calls get timeouts, most of them cancelled when "
-		"the answer comes;\n"
-		"idle timeouts are pushed back by each packet; heartbeats "
-		"re-arm themselves; a\n"
-		"million far timeouts are pending all the while. Then the "
-		"timer is stopped in\n"
-		"the midst of it, and the ledger is shown: each timeout has "
-		"fired, was cancelled\n"
-		"or was handed over, just once, and none was early. The "
-		"timer's own ledger is\n"
-		"held against what the demo has counted by itself.\n"
-		"\n"
-		"options:\n"
-		"  --seconds S  so long, 1 to 3600 (3)\n"
-		"  --threads N  so many threads, 1 to 64 (4)\n"
-		"  --pending N  so many far timeouts, 0 to 100000000 "
-		"(1000000); 64 bytes each\n"
-		"  --json       one line of JSON instead of figures and text\n"
-		"  --virtual    the wheel alone, on a virtual clock, with a "
-		"picture of it: see\n"
-		"               tkw demo --virtual --help\n"
-		"  --help       this text\n"
-		"\n"
-		"A task is late by the time from its deadline to its first "
-		"instruction; the tick\n"
-		"of 1 ms alone makes half a millisecond of it. The worker is "
-		"the timer's thread.\n"
-		"\n"
-		"Only a terminal gets moving figures and colours; NO_COLOR and "
-		"TERM=dumb are\n"
-		"respected. Exit status: 0 balanced; 1 not balanced, or it "
-		"failed; 2 bad option.\n",
-		stdout);
-}
-
-/* Read one option. Return as args_text(); 0: it is unknown. */
-static int read_option(struct args *a, struct demo_config *cfg)
-{
-	const struct args_option numbers[] = {
-		{ "--seconds", 1, SECONDS_MAX, &cfg->seconds },
-		{ "--threads", 1, THREADS_MAX, &cfg->threads },
-		{ "--pending", 0, PENDING_MAX, &cfg->pending },
-	};
-	int r = args_flag(a, "--json");
-
-	if (r > 0)
-		cfg->json = true;
-	for (size_t i = 0; i < 3 && r == 0; i++)
-		r = args_number(a, &numbers[i]);
-	/* Without a value it would not be read here. */
-	return r ? r : args_flag(a, "--virtual");
-}
-
-/* Return 1; 0: help is wanted; -1: the user has been told what is wrong. */
-static int read_options(struct args *a, struct demo_config *cfg)
-{
-	static const char *const others[] = { "--count", "--seed", "--engine",
-					      "--slots", NULL };
-
-	while (a->left > 0) {
-		int r = args_help(a);
-
-		if (r)
-			return r > 0 ? 0 : -1;
-		r = read_option(a, cfg);
-		if (r == 0)
-			args_unknown(a, others, "only with --virtual",
-				     "tkw demo --help");
-		if (r <= 0)
-			return -1;
-	}
-	return 1;
-}
 
 /* Wait until all far timeouts are scheduled. Return as demo_view_show(). */
 static int fill(struct demo *d)
@@ -206,7 +118,7 @@ static int play(struct demo *d)
 	return report(d);
 }
 
-int demo_main(struct args *a)
+int demo_run(const struct demo_config *cfg)
 {
 	struct demo *d = calloc(1, sizeof(*d));
 	int status = TOOL_EXIT_FAILURE;
@@ -216,16 +128,7 @@ int demo_main(struct args *a)
 		tool_complain("demo: %s", strerror(ENOMEM));
 		return status;
 	}
-	d->cfg.seconds = SECONDS_DEFAULT;
-	d->cfg.threads = THREADS_DEFAULT;
-	d->cfg.pending = PENDING_DEFAULT;
-	r = read_options(a, &d->cfg);
-	if (r <= 0) {
-		if (r == 0)
-			demo_usage();
-		free(d);
-		return r == 0 ? TOOL_EXIT_OK : TOOL_EXIT_USAGE;
-	}
+	d->cfg = *cfg;
 	r = tool_fits_memory(d->cfg.pending * BYTES_EACH) ? demo_load_init(d)
 							  : -ENOMEM;
 	if (!r && !d->cfg.json)

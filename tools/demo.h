@@ -2,7 +2,8 @@
 /*
  * demo.h - what the parts of `tkw demo`, the demo in real time, share.
  *
- * demo.c          reads its options and runs it
+ * cmd_demo.c      its options
+ * demo.c          runs it, from the load to the report
  * demo_load.c     the load: threads that act like a busy server
  * demo_timeout.c  the timeouts: what is asked of the timer, and the tasks
  * demo_audit.c    stops the timer, and compares its ledger with our own counts
@@ -19,7 +20,6 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "args.h"
 #include "tickwheel.h"
 
 struct demo_config {
@@ -133,8 +133,8 @@ struct demo {
 	void *view; /* NULL: nobody watches */
 };
 
-int demo_main(struct args *a);
-void demo_usage(void);
+/* Run the demo in real time. Return the exit status of tkw. */
+int demo_run(const struct demo_config *cfg);
 
 int64_t demo_now_ns(void);
 void demo_sleep_until(int64_t ns);

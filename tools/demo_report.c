@@ -5,6 +5,7 @@
 
 #include "demo.h"
 #include "screen.h"
+#include "tool.h"
 
 static void json_number(const char *key, uint64_t value)
 {

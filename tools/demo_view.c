@@ -12,6 +12,7 @@
 
 #include "demo.h"
 #include "screen.h"
+#include "tool.h"
 
 enum {
 	PACE_LIVE_MS = 100,

@@ -2,7 +2,8 @@
 /*
  * virtual_demo.h - what the parts of `tkw demo --virtual` share.
  *
- * virtual_demo.c    reads its options and runs it
+ * cmd_demo.c        its options
+ * virtual_demo.c    runs it, from the load to the report
  * virtual_load.c    the load: a server's timeouts, and the ledger of their
  * fates virtual_view.c    shows it while it runs virtual_picture.c the picture
  * of the wheel virtual_report.c  the ledger, in words and as JSON
@@ -14,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "args.h"
 #include "tickwheel.h"
+#include "tool.h"
 
 /* The demo has four acts, each doing one thing to the wheel. */
 enum virtual_act {
@@ -100,7 +101,8 @@ enum {
 	VIRTUAL_LONGEST_MS = 2 * 60 * 60 * 1000
 };
 
-int virtual_main(struct args *a);
+/* Run the demo on a virtual clock. Return the exit status of tkw. */
+int virtual_run(const struct virtual_config *cfg);
 
 /* Return  0, or -errno: there is no such wheel, or no memory for it. */
 int virtual_load_init(struct virtual_demo *d);
