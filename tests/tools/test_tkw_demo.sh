@@ -110,27 +110,20 @@ refuses demo --virtual=yes
 refuses demo --json=yes
 refuses demo --help=yes
 refuses demo --second 1
+refuses demo --second=1
+refuses demo --s 1
+refuses demo -- --json
 refuses demo --real
 refuses demo 3
 refuses demo --json 3
+refuses demo 3 --json
+refuses demo -
 refuses demo ''
 
 # --- nowhere to write, nothing to work with ----------------------------------
 
-for words in 'demo --seconds 1 --pending 1000' \
-	'demo --seconds 1 --pending 1000 --json'; do
-	# shellcheck disable=SC2086 # words of a command line
-	"$TKW" $words >/dev/full 2>"$err"
-	status=$?
-	: >"$out"
-	check "tkw $words, disk full: exit status 1" ended 1
-	check "tkw $words, disk full: one line on stderr" one_line "$err"
-	# shellcheck disable=SC2086 # words of a command line
-	"$TKW" $words >&- 2>"$err"
-	status=$?
-	check "tkw $words, stdout closed: exit status 1" ended 1
-	check "tkw $words, stdout closed: one line on stderr" one_line "$err"
-done
+fails_without_stdout demo --seconds 1 --pending 1000
+fails_without_stdout demo --seconds 1 --pending 1000 --json
 
 # Room for the threads, and not for ten million timeouts.
 # shellcheck disable=SC3045 # dash, bash and busybox have ulimit -v
