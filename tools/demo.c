@@ -1,201 +1,144 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * demo.c - `tkw demo`: which of the two it is; of the one on a virtual clock
- * its options, and the order of things. The other is in live.c.
- */
+/* demo.c - runs the demo in real time, from its load to its report. */
 #include "demo.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "live.h"
 #include "screen.h"
+#include "tool.h"
 
 enum {
-	COUNT_DEFAULT = 1000000,
-	COUNT_MAX = 100000000,
-	SEED_DEFAULT = 1,
-	SLOTS_PER_MILLION = 512,
-	SLOTS_MAX = 1 << 24
+	BYTES_EACH = 80, /* a timeout's, and a little */
+	FILL_PACE_MS = 20,
+	/* So long the demo waits, beyond its time, for what has not happened
+	 * yet: a machine may be very busy. */
+	PATIENCE_S = 60
 };
 
-static void virtual_usage(void)
+/* Wait until all far timeouts are scheduled. Return as demo_view_show(). */
+static int fill(struct demo *d)
 {
-	(void)fputs(
-		"usage: tkw demo --virtual [OPTION]...\n"
-		"\n"
-		"Schedules a million timeouts like a server's on a timing "
-		"wheel, pushes some\n"
-		"back, cancels most, and runs a virtual clock until the last "
-		"has fired. Shows\n"
-		"how the wheel fills and empties, and ends with the ledger: "
-		"each timeout has\n"
-		"fired or was cancelled, just once, at its very tick and in "
-		"order.\n"
-		"\n"
-		"Of ten timeouts seven guard a call (50 ms to 30 s), two an "
-		"idle connection\n"
-		"(about a minute), one a session (10 minutes to 2 hours). A "
-		"tick is 1 ms.\n"
-		"\n"
-		"options:\n"
-		"  --count N   so many timeouts, 1 to 100000000 (1000000); "
-		"48 bytes each\n"
-		"  --seed N    another seed is another load (1)\n"
-		"  --engine E  hierarchical (the default) or hashed\n"
-		"  --slots N   hashed: slots of the ring, 1 to 16777216, "
-		"rounded up to a power\n"
-		"              of two (512 for each million timeouts)\n"
-		"  --json      one line of JSON instead of pictures and text\n"
-		"  --help      this text\n"
-		"\n"
-		"The hashed wheel looks at an entry once per round, and with "
-		"512 slots a session\n"
-		"waits for thousands of rounds: a million timeouts take it a "
-		"second or so more.\n"
-		"More slots make it faster: try --slots 65536.\n"
-		"\n"
-		"Only a terminal gets a moving picture and colours; NO_COLOR "
-		"and TERM=dumb are\n"
-		"respected. Exit status: 0 balanced; 1 not balanced, or it "
-		"failed; 2 bad option.\n",
-		stdout);
+	int r = 0;
+
+	demo_audit_take(d, &d->first);
+	while (!r && !atomic_load(&d->error) &&
+	       atomic_load(&d->filled) < d->cfg.threads) {
+		demo_sleep_until(demo_now_ns() + FILL_PACE_MS * TKW_MSEC);
+		demo_audit_take(d, &d->last);
+		if (d->view)
+			r = demo_view_fill(d);
+	}
+	demo_audit_take(d, &d->first);
+	return r;
 }
 
-/* As args_text(). */
-static int read_engine(struct args *a, int *engine)
+/* Is the show over? What is late is waited for, if not for ever. */
+static bool is_over(const struct demo *d)
 {
-	const char *name;
-	int r = args_text(a, "--engine", &name);
+	int64_t end_ns = d->first.at_ns + (int64_t)d->cfg.seconds * TKW_SEC;
+	int64_t now_ns = d->last.at_ns;
 
-	if (r <= 0)
-		return r;
-	if (!strcmp(name, "hierarchical")) {
-		*engine = TKW_WHEEL_HIERARCHICAL;
-	} else if (!strcmp(name, "hashed")) {
-		*engine = TKW_WHEEL_HASHED;
-	} else {
-		tool_complain("--engine: '%.60s' is neither 'hierarchical' nor "
-			      "'hashed'",
-			      name);
-		return -1;
-	}
-	return 1;
+	if (atomic_load(&d->error))
+		return true;
+	return now_ns >= end_ns && (demo_audit_seen_all(d) ||
+				    now_ns >= end_ns + PATIENCE_S * TKW_SEC);
 }
 
-/* Read one option. Return as args_text(); 0: it is unknown. */
-static int read_option(struct args *a, struct demo_config *cfg)
+/* Watch the load until the time is up. Return as demo_view_show(). */
+static int watch(struct demo *d)
 {
-	const struct args_option numbers[] = {
-		{ "--count", 1, COUNT_MAX, &cfg->count },
-		{ "--seed", 0, UINT64_MAX, &cfg->seed },
-		{ "--slots", 1, SLOTS_MAX, &cfg->slots },
-	};
-	int r = read_engine(a, &cfg->engine);
+	int64_t run_ns = (int64_t)d->cfg.seconds * TKW_SEC;
+	int64_t next_ns = d->first.at_ns;
+	int r = 0;
 
-	for (size_t i = 0; i < 3 && r == 0; i++)
-		r = args_number(a, &numbers[i]);
-	if (r)
-		return r;
-	r = args_flag(a, "--json");
-	if (r > 0)
-		cfg->json = true;
-	return r ? r : args_flag(a, "--virtual");
+	d->last = d->first;
+	while (!r && !is_over(d)) {
+		int64_t done_ns;
+
+		d->before = d->last;
+		next_ns += demo_view_pace_ms(d) * TKW_MSEC;
+		demo_sleep_until(next_ns);
+		demo_audit_take(d, &d->last);
+		/* It may have been stopped for a while, by Ctrl-Z. */
+		if (next_ns < d->last.at_ns - TKW_SEC)
+			next_ns = d->last.at_ns;
+		done_ns = d->last.at_ns - d->first.at_ns;
+		if (done_ns > run_ns)
+			done_ns = run_ns;
+		if (d->view)
+			r = demo_view_show(d,
+					   (unsigned)(done_ns * 1000 / run_ns));
+	}
+	return r;
 }
 
-/* Return 1; 0: help is wanted; -1: the user has been told what is wrong. */
-static int read_options(struct args *a, struct demo_config *cfg)
+static void complain(const struct demo *d, int r)
 {
-	static const char *const others[] = { "--seconds", "--threads",
-					      "--pending", NULL };
-
-	while (a->left > 0) {
-		int r = args_help(a);
-
-		if (r)
-			return r > 0 ? 0 : -1;
-		r = read_option(a, cfg);
-		if (r == 0)
-			args_unknown(a, others, "not with --virtual",
-				     "tkw demo --virtual --help");
-		if (r <= 0)
-			return -1;
-	}
-	if (cfg->slots && cfg->engine != TKW_WHEEL_HASHED) {
-		tool_complain("--slots: only the hashed engine has a choice of "
-			      "slots");
-		return -1;
-	}
-	/* The work of a hashed wheel is entries times rounds; with more slots
-	 * for more entries it grows no faster than the entries. */
-	if (!cfg->slots && cfg->engine == TKW_WHEEL_HASHED)
-		cfg->slots =
-			SLOTS_PER_MILLION * (1 + (cfg->count - 1) / 1000000);
-	return 1;
-}
-
-/* Play, and say how it ended. Return the exit status. */
-static int play(struct demo *d)
-{
-	if (demo_load_run(d))
-		return TOOL_EXIT_FAILURE;
-	if (d->cfg.json) {
-		demo_report_json(d);
-	} else {
-		if (demo_view_end(d) || demo_report(d, demo_view_screen(d)))
-			return TOOL_EXIT_FAILURE;
-	}
-	return demo_ledger_balanced(&d->ledger) ? TOOL_EXIT_OK
-						: TOOL_EXIT_FAILURE;
-}
-
-static int virtual_main(struct args *a)
-{
-	struct demo d = { .cfg = { .count = COUNT_DEFAULT,
-				   .seed = SEED_DEFAULT } };
-	int status = TOOL_EXIT_FAILURE;
-	int r = read_options(a, &d.cfg);
-
-	if (r < 0)
-		return TOOL_EXIT_USAGE;
-	if (r == 0) {
-		virtual_usage();
-		return TOOL_EXIT_OK;
-	}
-	r = demo_load_init(&d);
-	if (!r && !d.cfg.json)
-		r = demo_view_init(&d);
 	if (r == -ENOMEM)
 		tool_complain("demo: not enough memory for %" PRIu64
 			      " timeouts",
-			      d.cfg.count);
-	else if (r)
-		tool_complain("demo: %s", strerror(-r));
+			      d->cfg.pending);
 	else
-		status = play(&d);
-	demo_view_fini(&d);
-	demo_load_fini(&d);
-	return status;
+		tool_complain("demo: %s", strerror(-r));
 }
 
-void demo_usage(void)
+/* Say how it ended. Return the exit status. */
+static int report(struct demo *d)
 {
-	live_usage();
-}
-
-/* --virtual may stand anywhere. */
-static bool wants_virtual(const struct args *a)
-{
-	for (int i = 0; i < a->left; i++) {
-		if (!strcmp(a->word[i], "--virtual"))
-			return true;
+	if (d->view) {
+		if (demo_report(d, demo_view_screen(d)))
+			return TOOL_EXIT_FAILURE;
+	} else {
+		demo_report_json(d);
 	}
-	return false;
+	return demo_audit_balanced(d) ? TOOL_EXIT_OK : TOOL_EXIT_FAILURE;
 }
 
-int demo_main(struct args *a)
+/* Return the exit status. */
+static int play(struct demo *d)
 {
-	return wants_virtual(a) ? virtual_main(a) : live_main(a);
+	int r = demo_load_start(d);
+	int broken = 0;
+
+	if (r)
+		tool_complain("demo: cannot start a thread: %s", strerror(-r));
+	else
+		broken = fill(d) || watch(d);
+	demo_audit_stop(d);
+	if (r || broken)
+		return TOOL_EXIT_FAILURE;
+	r = atomic_load(&d->error);
+	if (r) {
+		complain(d, r);
+		return TOOL_EXIT_FAILURE;
+	}
+	return report(d);
+}
+
+int demo_run(const struct demo_config *cfg)
+{
+	struct demo *d = calloc(1, sizeof(*d));
+	int status = TOOL_EXIT_FAILURE;
+	int r;
+
+	if (!d) {
+		tool_complain("demo: %s", strerror(ENOMEM));
+		return status;
+	}
+	d->cfg = *cfg;
+	r = tool_fits_memory(d->cfg.pending * BYTES_EACH) ? demo_load_init(d)
+							  : -ENOMEM;
+	if (!r && !d->cfg.json)
+		r = demo_view_init(d);
+	if (r)
+		complain(d, r);
+	else
+		status = play(d);
+	demo_view_fini(d);
+	demo_load_fini(d);
+	free(d);
+	return status;
 }

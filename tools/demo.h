@@ -1,154 +1,224 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demo.h - what the parts of `tkw demo --virtual` share; live.h is that of the
- * demo in real time.
+ * demo.h - what the parts of `tkw demo`, the demo in real time, share.
  *
- * demo.c         which of the two; its options, and the order of things
- * demo_load.c    the load: a server's timeouts, and the ledger of their fates
- * demo_view.c    shows it while it runs
- * demo_picture.c the picture of the wheel
- * demo_report.c  the ledger, in words and as JSON
+ * cmd_demo.c      its options
+ * demo.c          runs it, from the load to the report
+ * demo_load.c     the load: threads that act like a busy server
+ * demo_timeout.c  the timeouts: what is asked of the timer, and the tasks
+ * demo_audit.c    stops the timer, and compares its ledger with our own counts
+ * demo_lateness.c how late the tasks were
+ * demo_view.c     the figures while it runs
+ * demo_report.c   the ledger, as text and as JSON
  */
 #ifndef TKW_TOOLS_DEMO_H
 #define TKW_TOOLS_DEMO_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
-#include "args.h"
 #include "tickwheel.h"
 
-/* The demo has four acts, each doing one thing to the wheel. */
-enum demo_act {
-	DEMO_SCHEDULE,
-	DEMO_EXTEND,
-	DEMO_CANCEL,
-	DEMO_EXPIRE,
-	DEMO_ACTS
+struct demo_config {
+	uint64_t seconds;
+	uint64_t threads;
+	uint64_t pending; /* far timeouts */
+	bool json;
 };
 
-struct demo_config {
-	uint64_t count;
-	uint64_t seed;
-	uint64_t slots; /* hashed */
-	int engine;     /* enum tkw_wheel_engine */
-	bool json;
+/* What the demo counts itself, without asking the timer. */
+enum demo_count {
+	DEMO_ACCEPTED,    /* schedules that returned 0 */
+	DEMO_CANCELLED,   /* cancels that returned 0 */
+	DEMO_HANDED_OVER, /* calls of the visitor */
+	DEMO_PUSHED_BACK, /* reschedules that returned 0 */
+	DEMO_TOO_LATE,    /* answers that came when the timeout had fired */
+	DEMO_CLOSED,      /* calls refused because of the stop */
+	DEMO_WRONG,       /* calls that had to be refused */
+	DEMO_REFUSED,     /* those of them that were */
+	/* What tasks count: a call unanswered, a connection idle, a heartbeat,
+	 * a far timeout. */
+	DEMO_FIRED_CALL,
+	DEMO_FIRED_IDLE,
+	DEMO_FIRED_BEAT,
+	DEMO_FIRED_FAR,
+	/* What must not be. */
+	DEMO_FAILED, /* a right call was refused */
+	DEMO_EARLY,
+	DEMO_TWICE, /* ended again: fired, cancelled or handed over */
+	DEMO_COUNTS
+};
+
+/* Each thread has its own, the first is the worker's and then the stop's; only
+ * their sums mean something. */
+struct demo_counters {
+	_Alignas(64) _Atomic uint64_t n[DEMO_COUNTS];
+};
+
+/* A log-linear histogram: 64 buckets to the doubling, 2 % wide at most. */
+enum {
+	DEMO_LATE_BITS = 6,
+	DEMO_LATE_BUCKETS = (64 - DEMO_LATE_BITS) << DEMO_LATE_BITS
+};
+
+struct demo_lateness {
+	_Atomic uint64_t n[DEMO_LATE_BUCKETS];
+};
+
+struct demo_late_copy {
+	uint64_t n[DEMO_LATE_BUCKETS];
 };
 
 enum demo_fate {
 	DEMO_UNUSED,
 	DEMO_WAITING,
-	DEMO_FIRED,
-	DEMO_CANCELLED
+	DEMO_ENDED /* fired, cancelled or handed over */
 };
 
-/* A timeout of the demo. The wheel is judged by `due`, which it never sees. */
-struct demo_item {
-	struct tkw_entry entry;
-	uint64_t due;
-	uint8_t fate; /* enum demo_fate */
-	bool extended;
+/* What the demo knows of a timeout's life. It is the first member of whatever
+ * the argument of a task points to. */
+struct demo_mark {
+	_Atomic unsigned char fate; /* enum demo_fate */
 };
 
-/* What became of all of them. */
-struct demo_ledger {
-	uint64_t accepted;
-	uint64_t fired;
-	uint64_t cancelled;
-	uint64_t pending;
-	uint64_t extended;
-	uint64_t refused;
-	uint64_t wrong; /* calls that had to be refused */
-	/* What must not be. */
-	uint64_t early;
-	uint64_t late;
-	uint64_t twice;      /* fired again, or after it was cancelled */
-	uint64_t lost;       /* neither ended nor in the wheel */
-	uint64_t disorder;   /* fired before one that should have come first */
-	const char *unsound; /* what tkw_wheel_check() found, or NULL */
-	/* The same for the same set of (entry, tick) fired. */
-	uint64_t digest;
-};
+struct demo_server;
 
-/* Calls made of the wheel, and the time spent in them. */
-struct demo_work {
-	uint64_t calls;
-	uint64_t ns;
+/* The figures of one moment. */
+struct demo_moment {
+	int64_t at_ns;
+	uint64_t n[DEMO_COUNTS];
+	uint64_t pending;  /* by the timer */
+	int64_t worker_ns; /* CPU time; 0: not known yet */
+	struct demo_late_copy late;
 };
 
 struct demo {
 	struct demo_config cfg;
-	struct tkw_wheel *wheel;
-	struct tkw_wheel_shape shape;
-	void *memory; /* the wheel's */
-	struct demo_item *items;
-	struct demo_ledger ledger;
-	struct demo_work work[DEMO_ACTS];
-	enum demo_act act;
-	unsigned permille; /* of the way */
-	uint64_t horizon;  /* no timeout is due later */
-	/* The last to fire. */
-	uint64_t last_tick;
-	size_t last_index;
-	/* Called often, to show something; a result other than 0 ends the load.
-	 * NULL: nobody watches. */
-	int (*watch)(struct demo *d, bool act_ended);
-	void *watcher;
+	struct tkw_timer *timer;
+	struct demo_counters *counters; /* [1 + threads] */
+	struct demo_server *servers;    /* [threads] */
+	unsigned started;               /* threads that run */
+	struct demo_mark *far;          /* [cfg.pending] */
+	uint64_t beats;                 /* heartbeats, of all threads */
+	struct demo_lateness late;
+	/* Threads whose far timeouts are all scheduled. */
+	atomic_uint filled;
+	/* The stop is about to be called: calls may be refused from now on. */
+	atomic_bool stopping;
+	/* Threads shall end. */
+	atomic_bool ending;
+	/* -errno that ends the demo, from any thread. */
+	atomic_int error;
+	/* The worker's CPU clock, written by the first heartbeat. */
+	atomic_bool worker_known;
+	clockid_t worker_clock;
+	/* No far timeout is due before. */
+	int64_t far_ns;
+
+	struct demo_moment first;  /* when all far timeouts were scheduled */
+	struct demo_moment before; /* the last one shown */
+	struct demo_moment last;   /* now, or before the stop */
+	uint64_t readings;         /* of the ledger, on the way */
+	uint64_t uneven;           /* that did not balance */
+	/* After the stop. */
+	struct tkw_ledger ledger;
+	struct tkw_stats stats;
+	uint64_t n[DEMO_COUNTS];
+	uint64_t lost;       /* neither fired, nor cancelled, nor handed over */
+	const char *unsound; /* what tkw_timer_check() found, or NULL */
+
+	void *view; /* NULL: nobody watches */
 };
 
-/* No delay is longer, and none is pushed back by more. */
-enum {
-	DEMO_LONGEST_MS = 2 * 60 * 60 * 1000
-};
+/* Run the demo in real time. Return the exit status of tkw. */
+int demo_run(const struct demo_config *cfg);
 
-int demo_main(struct args *a);
-void demo_usage(void);
+int64_t demo_now_ns(void);
+void demo_sleep_until(int64_t ns);
 
-/* Return  0, or -errno: there is no such wheel, or no memory for it. */
+void demo_count(struct demo_counters *c, enum demo_count what);
+
+/* A timeout has ended, for the first time or for one time too many. */
+void demo_mark_end(struct demo_counters *c, struct demo_mark *m);
+
+/* A call that had to be refused with `want` returned r. */
+void demo_expect(struct demo_counters *c, int r, int want);
+
+/*
+ * Make the timer, and start its thread and the server's.
+ *
+ * Return  0, or -errno: what was started is running; stop it.
+ */
 int demo_load_init(struct demo *d);
+int demo_load_start(struct demo *d);
+
+/* Wait for the server's threads, which end when the timer is stopped. */
+void demo_load_join(struct demo *d);
 void demo_load_fini(struct demo *d);
 
-/* False if the machine has not so much memory, used or not. */
-bool demo_fits_memory(uint64_t bytes);
+/* How many timeouts have not ended, by their marks; how many far ones there
+ * were. */
+uint64_t demo_load_waiting(const struct demo *d);
+uint64_t demo_load_far(const struct demo *d);
+
+/* Take the figures of this moment, and see whether the ledger balances. */
+void demo_audit_take(struct demo *d, struct demo_moment *m);
+
+/* Has each kind of thing that the demo is about happened by now? */
+bool demo_audit_seen_all(const struct demo *d);
+
+/* Stop the timer in the midst of its load, and close the books. */
+void demo_audit_stop(struct demo *d);
+
+bool demo_audit_balanced(const struct demo *d);
+
+/* Does accepted = fired + cancelled + dropped + handed over + pending? */
+bool demo_audit_law(const struct tkw_ledger *g);
+uint64_t demo_audit_fired(const uint64_t n[DEMO_COUNTS]);
+
+void demo_late_add(struct demo_lateness *h, int64_t late_ns);
+void demo_late_take(const struct demo_lateness *h, struct demo_late_copy *out);
 
 /*
- * Play the four acts and close the ledger.
+ * So late at most was this part of the tasks that ran between two moments.
  *
- * Return  0, or what watch returned.
+ * permille
+ *         500: the median; 1000: the maximum.
+ * Return  ns, rounded up to the end of its bucket; 0 if none ran.
  */
-int demo_load_run(struct demo *d);
+uint64_t demo_late_at(const struct demo_moment *from,
+		      const struct demo_moment *to, unsigned permille);
 
-/* True if every timeout ended as it should, and just once. */
-bool demo_ledger_balanced(const struct demo_ledger *l);
-
-/*
- * Watch the load and draw it.
- *
- * Return  0; -ENOMEM.
- */
+/* Return  0; -ENOMEM. */
 int demo_view_init(struct demo *d);
 void demo_view_fini(struct demo *d);
 
+/* Milliseconds between two moments. */
+unsigned demo_view_pace_ms(const struct demo *d);
+
 /*
- * Print how the wheel was at its fullest, in the place of the last picture.
+ * Show that far timeouts are being scheduled; show what happened between the
+ * moments `before` and `last`.
  *
+ * permille
+ *         of the way.
  * Return  0, or -1: standard output is broken, and the user told.
  */
-int demo_view_end(struct demo *d);
+int demo_view_fill(struct demo *d);
+int demo_view_show(struct demo *d, unsigned permille);
 
 struct screen;
 struct screen *demo_view_screen(struct demo *d);
 
+/* Draw the title; draw what happened between two moments. */
+void demo_view_title(const struct demo *d, struct screen *s);
+void demo_view_table(const struct demo_moment *from,
+		     const struct demo_moment *to, struct screen *s);
+
 void demo_report_json(const struct demo *d);
 int demo_report(const struct demo *d, struct screen *s);
-
-/* "1,234,567", "65.5 s", "3 h 51 m 12 s"; the text is in buf. */
-enum {
-	DEMO_WORD = 40
-};
-const char *demo_word_count(char buf[DEMO_WORD], uint64_t n);
-const char *demo_word_width(char buf[DEMO_WORD], uint64_t ms);
-const char *demo_word_span(char buf[DEMO_WORD], uint64_t ms);
 
 #endif /* TKW_TOOLS_DEMO_H */

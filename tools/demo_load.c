@@ -1,460 +1,450 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demo_load.c - the load of the demo: timeouts like a server's, and the ledger
- * of what became of them.
+ * demo_load.c - the load of the demo in real time: threads that act like a
+ * busy server, all on one timer.
  *
- * A tick is a millisecond of a clock that the demo turns itself. No delay is
- * shorter than 50 ms, so that the first three acts pass before anything is due:
+ *   calls        go out all the time, each with a timeout of 50 to 500 ms.
+ *                Most answers come soon, and cancel it. Two in a hundred never
+ *                come: the timeout fires. One in a hundred comes just when the
+ *                timeout is due: one of the two wins.
+ *   connections  have an idle timeout, which each packet pushes back. Some
+ *                hear nothing for too long: theirs fires, and they connect
+ *                again.
+ *   heartbeats   re-arm themselves from their task.
+ *   far ones     are hours away: they are held until the stop hands them over.
  *
- *   ms 0 to 23    timeouts are scheduled
- *   ms 24 to 31   some are pushed back
- *   ms 32 to 47   most are cancelled
- *   then          time runs, in ever longer steps, until the wheel is empty
- *
- * Everything about a timeout follows from the seed and its number, so that both
- * engines get the same load, and nothing needs to be remembered for it. Entries
- * are pushed back and cancelled in scattered order: a server's answers do not
- * come in the order of its questions. Only the calls of the wheel are timed.
+ * The load is a share of a fixed total: it does not grow with the number of
+ * threads beyond four, and shrinks where the machine is slow.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "demo.h"
+#include "demo_timeout.h"
 
 enum {
-	SCHEDULE_STEPS = 24,
-	EXTEND_STEPS = 8,
-	CANCEL_STEPS = 16,
-	BATCH = 1024 /* calls at a time, and then one that must be refused */
+	SHARES = 4,           /* fewer threads do not get more each */
+	CALLS_PER_S = 400000, /* of all threads, as the following */
+	CALLS = 32768,        /* that may be out at a time */
+	CONNECTIONS = 4096,
+	PACKETS_PER_S = 64000,
+	HEARTBEATS = 4096,
+	CALENDAR = 1024,  /* ms: answers come within */
+	RETRY_MS = 16,    /* then look again at a call not ended */
+	CATCH_UP = 4,     /* periods' work at most, after a delay */
+	WRONG_EVERY = 256 /* cancels one is repeated, to be refused */
 };
 
-/* Bounds the time between two pictures, not the work. */
-#define ADVANCE_STEPS (UINT64_C(1) << 20)
+#define CALL_MIN_NS (50 * TKW_MSEC)
+#define CALL_MAX_NS (500 * TKW_MSEC)
+#define ANSWER_MAX_MS 30
+#define IDLE_NS (300 * TKW_MSEC)
+#define BEAT_MIN_NS (100 * TKW_MSEC)
+#define BEAT_MAX_NS TKW_SEC
+/* Later than the longest run. */
+#define FAR_MIN_NS (7200 * TKW_SEC)
+#define FAR_MORE_S (22 * 3600)
 
-/* What shall become of a timeout. */
-struct plan {
-	uint32_t delay_ms;
-	uint32_t extend_ms; /* 0: it is not pushed back */
-	bool cancel;
+#define NONE UINT32_MAX
+
+struct call {
+	struct demo_timeout timeout;
+	uint32_t next; /* in the calendar, or of those not in use */
+	bool answered;
 };
 
-struct pick {
-	struct demo_item *item;
-	uint32_t extend_ms;
+struct demo_server {
+	struct demo *demo;
+	struct demo_counters *counters;
+	pthread_t thread;
+	uint64_t random;
+	bool closed; /* the timer is stopped, or it failed */
+	uint32_t number;
+	int64_t last_ns;
+	uint64_t call_credit; /* calls times 10^9 */
+	uint64_t packet_credit;
+	uint64_t cancels;
+
+	struct call *calls;
+	uint32_t call_count;
+	uint32_t unused;
+	/* By the millisecond: calls about which something is to be done. */
+	uint32_t calendar[CALENDAR];
+	int64_t done_ms;
+
+	struct demo_timeout *connections;
+	uint32_t connection_count;
+	struct demo_beat *beats;
+	uint32_t beat_count;
+	struct demo_mark *far;
+	uint64_t far_count;
 };
 
-/* Scatters x: any bit of it moves about half of the result's. */
-static uint64_t mix(uint64_t x)
-{
-	/* 2^64 over the golden ratio: odd, and without any pattern. */
-	const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ x >> 32) * golden;
-	x = (x ^ x >> 29) * golden;
-	x = (x ^ x >> 32) * golden;
-	return x ^ x >> 32;
-}
-
-/* Uniform in 0 ... n - 1, from 32 random bits. */
-static uint32_t below(uint32_t n, uint64_t random)
-{
-	return (uint32_t)((uint64_t)n * (uint32_t)random >> 32);
-}
-
-/* Somewhere between two neighbours of a row of rising bounds. */
-static uint32_t between(const uint32_t *bounds, uint32_t n, uint64_t random)
-{
-	uint32_t i = below(n - 1, random);
-
-	return bounds[i] + below(bounds[i + 1] - bounds[i], random >> 32);
-}
-
-static struct plan rpc(uint64_t random, uint32_t fate)
-{
-	static const uint32_t ms[] = { 50,   100,  200,   500,   1000,
-				       2000, 5000, 10000, 20000, 30000 };
-	struct plan p = { between(ms, 10, random), 0, fate < 90 };
-
-	return p;
-}
-
-static struct plan idle(uint64_t random, uint32_t fate)
-{
-	uint32_t delay = 45000 + below(30000, random);
-	struct plan p = { delay, 0, fate % 10 < 8 };
-
-	if (fate < 50)
-		p.extend_ms = 1 + below(delay, random >> 32);
-	return p;
-}
-
-static struct plan session(uint64_t random, uint32_t fate)
-{
-	static const uint32_t ms[] = { 600000, 1200000, 2400000, 4800000,
-				       DEMO_LONGEST_MS };
-	uint32_t delay = between(ms, 5, random);
-	struct plan p = { delay, 0, fate % 10 < 9 };
-
-	if (fate < 20)
-		p.extend_ms = 1 + below(delay, mix(random));
-	return p;
-}
-
-/* Of ten timeouts seven guard a call, two a connection, one a session. */
-static struct plan plan(const struct demo *d, uint64_t index)
-{
-	uint64_t a = mix(mix(d->cfg.seed + 1) ^ index);
-	uint64_t b = mix(a + 1);
-	uint32_t kind = below(10, a);
-	uint32_t fate = below(100, a >> 32);
-
-	if (kind < 7)
-		return rpc(b, fate);
-	return kind < 9 ? idle(b, fate) : session(b, fate);
-}
-
-static uint64_t now_ns(void)
+int64_t demo_now_ns(void)
 {
 	struct timespec t;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	return (int64_t)t.tv_sec * TKW_SEC + t.tv_nsec;
 }
 
-static void on_expire(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
+void demo_sleep_until(int64_t ns)
 {
-	struct demo *d = ctx;
-	struct demo_item *it = (struct demo_item *)e; /* its first member */
-	size_t index = (size_t)(it - d->items);
-	uint64_t tick = tkw_wheel_now(w);
+	struct timespec t = { .tv_sec = (time_t)(ns / TKW_SEC),
+			      .tv_nsec = (long)(ns % TKW_SEC) };
 
-	d->ledger.fired++;
-	d->ledger.early += tick < it->due;
-	d->ledger.late += tick > it->due;
-	d->ledger.twice += it->fate != DEMO_WAITING;
-	d->ledger.disorder += tick < d->last_tick;
-	if (tick != d->last_tick)
-		d->last_index = 0;
-	d->last_tick = tick;
-	/* One that was pushed back has no fixed place inside its tick. */
-	if (!it->extended) {
-		d->ledger.disorder += index < d->last_index;
-		d->last_index = index;
-	}
-	d->ledger.digest += mix(mix(index) ^ tick);
-	it->fate = DEMO_FIRED;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
+		;
 }
 
-/* Expire all up to a tick. Return what watch returned. */
-static int advance(struct demo *d, uint64_t to)
+static uint32_t below(struct demo_server *s, uint32_t n)
 {
-	for (;;) {
-		uint64_t before = d->ledger.fired;
-		uint64_t start = now_ns();
-		int r = tkw_wheel_advance(d->wheel, to, ADVANCE_STEPS,
-					  on_expire, d);
-
-		d->work[DEMO_EXPIRE].ns += now_ns() - start;
-		d->work[DEMO_EXPIRE].calls += d->ledger.fired - before;
-		if (r <= 0) {
-			d->ledger.refused += r < 0;
-			return 0;
-		}
-		r = d->watch ? d->watch(d, false) : 0;
-		if (r)
-			return r;
-	}
+	s->random = s->random * UINT64_C(6364136223846793005) + 1;
+	return (uint32_t)((s->random >> 32) * n >> 32);
 }
 
-/* The acts' shares of the progress bar. */
-static void progress(struct demo *d, uint64_t part, uint64_t whole)
+static int64_t between(struct demo_server *s, int64_t lo_ns, int64_t hi_ns)
 {
-	static const unsigned start[] = { 0, 250, 350, 550, 1000 };
-	unsigned share = start[d->act + 1] - start[d->act];
+	int64_t us = below(s, (uint32_t)((hi_ns - lo_ns) / TKW_USEC));
 
-	if (whole > 0)
-		d->permille = start[d->act] + (unsigned)(share * part / whole);
+	return lo_ns + us * TKW_USEC;
 }
 
-/* A step of one of the first acts is over: a millisecond has passed. */
-static int end_step(struct demo *d, size_t step, size_t steps)
-{
-	int r = advance(d, tkw_wheel_now(d->wheel));
+/* --- calls --- */
 
-	progress(d, step + 1, steps);
-	if (r || !d->watch)
-		return r;
-	return d->watch(d, step + 1 == steps);
+/* Something is to be done about a call at a millisecond to come. */
+static void put_down(struct demo_server *s, uint32_t call, int64_t ms)
+{
+	uint32_t *day;
+
+	if (ms <= s->done_ms)
+		ms = s->done_ms + 1;
+	if (ms > s->done_ms + CALENDAR)
+		ms = s->done_ms + CALENDAR;
+	day = &s->calendar[ms % CALENDAR];
+	s->calls[call].next = *day;
+	*day = call;
 }
 
-/* A call that the wheel has to refuse, and to forget. */
-static void refuse(struct demo *d, int result)
+static void call_out(struct demo_server *s, int64_t now_ns)
 {
-	d->ledger.wrong++;
-	d->ledger.refused += result < 0;
-}
+	int64_t delay_ns = between(s, CALL_MIN_NS, CALL_MAX_NS);
+	int64_t due_ms = (now_ns + delay_ns + TKW_MSEC - 1) / TKW_MSEC;
+	uint32_t luck = below(s, 100);
+	uint32_t i = s->unused;
+	struct call *call;
+	int r;
 
-static void schedule_some(struct demo *d, size_t first, size_t end)
-{
-	uint64_t now = tkw_wheel_now(d->wheel);
-	uint64_t start;
-
-	for (size_t i = first; i < end; i++)
-		d->items[i].due = now + plan(d, i).delay_ms;
-	start = now_ns();
-	for (size_t i = first; i < end; i++) {
-		struct demo_item *it = &d->items[i];
-		int r = tkw_wheel_add(d->wheel, &it->entry, it->due);
-
-		d->ledger.accepted += r == 0;
-		d->ledger.refused += r < 0;
-		it->fate = DEMO_WAITING;
-	}
-	d->work[DEMO_SCHEDULE].ns += now_ns() - start;
-	d->work[DEMO_SCHEDULE].calls += end - first;
-	for (size_t i = first; i < end; i += BATCH)
-		refuse(d, tkw_wheel_add(d->wheel, &d->items[i].entry, now));
-}
-
-static int schedule_all(struct demo *d)
-{
-	size_t n = (size_t)d->cfg.count;
-	int r = 0;
-
-	d->act = DEMO_SCHEDULE;
-	for (size_t i = 0; i < SCHEDULE_STEPS && !r; i++) {
-		/* As uint64_t: n * 24 is more than 32 bits hold. */
-		schedule_some(d, (size_t)((uint64_t)n * i / SCHEDULE_STEPS),
-			      (size_t)((uint64_t)n * (i + 1) / SCHEDULE_STEPS));
-		r = end_step(d, i, SCHEDULE_STEPS);
-	}
-	return r;
-}
-
-static void extend_batch(struct demo *d, const struct pick *picks, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct demo_item *it = picks[i].item;
-		uint64_t due = it->due + picks[i].extend_ms;
-		int r = tkw_wheel_extend(d->wheel, &it->entry, due);
-
-		d->ledger.extended += r == 0;
-		d->ledger.refused += r < 0;
-		it->due = due;
-		it->extended = true;
-	}
-}
-
-static void cancel_batch(struct demo *d, const struct pick *picks, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct demo_item *it = picks[i].item;
-		int r = tkw_wheel_remove(d->wheel, &it->entry);
-
-		d->ledger.cancelled += r == 0;
-		d->ledger.refused += r < 0;
-		it->fate = DEMO_CANCELLED;
-	}
-}
-
-/* Do what the act does to some entries, and once what it must not. */
-static void do_batch(struct demo *d, const struct pick *picks, size_t n)
-{
-	uint64_t start = now_ns();
-
-	if (n == 0)
-		return;
-	if (d->act == DEMO_EXTEND)
-		extend_batch(d, picks, n);
-	else
-		cancel_batch(d, picks, n);
-	d->work[d->act].ns += now_ns() - start;
-	d->work[d->act].calls += n;
-	if (d->act == DEMO_EXTEND)
-		refuse(d, tkw_wheel_extend(d->wheel, &picks[0].item->entry, 0));
-	else
-		refuse(d, tkw_wheel_remove(d->wheel, &picks[0].item->entry));
-}
-
-/* Has the act something to do to this entry? */
-static bool wanted(const struct demo *d, const struct plan *p)
-{
-	return d->act == DEMO_EXTEND ? p->extend_ms > 0 : p->cancel;
-}
-
-/* Go on with a walk through the entries, from place `at` by n steps. */
-static size_t walk(struct demo *d, size_t at, size_t stride, uint64_t n)
-{
-	struct pick picks[BATCH];
-	size_t used = 0;
-
-	for (; n > 0; n--) {
-		struct plan p = plan(d, at);
-
-		if (wanted(d, &p)) {
-			picks[used].item = &d->items[at];
-			picks[used++].extend_ms = p.extend_ms;
-		}
-		if (used == BATCH) {
-			do_batch(d, picks, used);
-			used = 0;
-		}
-		at = (at + stride) % (size_t)d->cfg.count;
-	}
-	do_batch(d, picks, used);
-	return at;
-}
-
-static size_t common_divisor(size_t a, size_t b)
-{
-	while (b > 0) {
-		size_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
-/* A stride that shares no divisor with the count meets each entry once. */
-static size_t scattering_stride(size_t count)
-{
-	/* Neighbours of the golden ratio: no two steps come close soon. */
-	size_t stride = (size_t)((uint64_t)count * 10946 / 17711) + 1;
-
-	while (common_divisor(stride, count) != 1)
-		stride++;
-	return stride;
-}
-
-static int scattered(struct demo *d, enum demo_act act, unsigned steps)
-{
-	uint64_t count = d->cfg.count;
-	size_t stride = scattering_stride((size_t)count);
-	size_t at = 0;
-	int r = 0;
-
-	d->act = act;
-	for (uint64_t i = 0; i < steps && !r; i++) {
-		at = walk(d, at, stride,
-			  count * (i + 1) / steps - count * i / steps);
-		r = end_step(d, i, steps);
-	}
-	return r;
-}
-
-/* Each step takes a sixth of the time passed so far: what is due within
- * seconds and what is due within hours gets as many pictures. */
-static int expire_all(struct demo *d)
-{
-	uint64_t whole = d->ledger.accepted - d->ledger.cancelled;
-	int r = 0;
-
-	d->act = DEMO_EXPIRE;
-	while (!r && tkw_wheel_count(d->wheel) > 0) {
-		uint64_t now = tkw_wheel_now(d->wheel);
-
-		if (now > d->horizon)
-			break; /* it has lost some: the audit will tell */
-		r = advance(d, now + now / 6);
-		progress(d, d->ledger.fired, whole);
-		if (!r && d->watch)
-			r = d->watch(d, false);
-	}
-	if (!r && d->watch)
-		r = d->watch(d, true);
-	return r;
-}
-
-static void check(struct demo *d)
-{
-	if (!d->ledger.unsound)
-		d->ledger.unsound = tkw_wheel_check(d->wheel);
-}
-
-/* The counters say how many; only the entries themselves say which. */
-static void audit(struct demo *d)
-{
-	d->ledger.pending = tkw_wheel_count(d->wheel);
-	for (size_t i = 0; i < d->cfg.count; i++) {
-		const struct demo_item *it = &d->items[i];
-		int linked = tkw_entry_linked(&it->entry);
-
-		d->ledger.lost += it->fate == DEMO_WAITING && !linked;
-		d->ledger.twice += it->fate != DEMO_WAITING && linked;
-	}
-	check(d);
-}
-
-int demo_load_run(struct demo *d)
-{
-	int r = schedule_all(d);
-
-	if (!r)
-		r = scattered(d, DEMO_EXTEND, EXTEND_STEPS);
-	if (!r)
-		r = scattered(d, DEMO_CANCEL, CANCEL_STEPS);
+	if (i == NONE)
+		return; /* too many are out: such a server sheds load */
+	call = &s->calls[i];
+	r = demo_arm_call(s->counters, &call->timeout, now_ns, delay_ns);
+	s->closed = demo_is_over(r);
 	if (r)
-		return r;
-	check(d);
-	r = expire_all(d);
-	if (!r)
-		audit(d);
-	return r;
+		return;
+	s->unused = call->next;
+	call->answered = luck >= 2;
+	if (luck < 2)
+		put_down(s, i, due_ms + 2);
+	else if (luck == 2)
+		put_down(s, i, due_ms - below(s, 2));
+	else
+		put_down(s, i, now_ns / TKW_MSEC + 1 + below(s, ANSWER_MAX_MS));
 }
 
-bool demo_ledger_balanced(const struct demo_ledger *l)
+/* The time has come to do something about a call. */
+static void look_at(struct demo_server *s, uint32_t i)
 {
-	return l->accepted == l->fired + l->cancelled + l->pending &&
-	       l->pending == 0 && l->refused == l->wrong && l->early == 0 &&
-	       l->late == 0 && l->twice == 0 && l->lost == 0 &&
-	       l->disorder == 0 && !l->unsound;
+	struct call *call = &s->calls[i];
+
+	if (call->answered)
+		demo_cancel(s->counters, &call->timeout,
+			    s->cancels++ % WRONG_EVERY == 0);
+	if (demo_is_waiting(&call->timeout.mark)) {
+		/* Late, or about to be handed over by the stop. */
+		put_down(s, i, s->done_ms + RETRY_MS);
+		return;
+	}
+	call->next = s->unused;
+	s->unused = i;
 }
 
-/* More than the machine has would be granted, and then end in a kill. */
-bool demo_fits_memory(uint64_t bytes)
+static void take_answers(struct demo_server *s, int64_t now_ms)
 {
-	long pages = sysconf(_SC_PHYS_PAGES);
-	long page = sysconf(_SC_PAGESIZE);
+	/* After a long delay a second round would meet nothing new. */
+	if (now_ms - s->done_ms > CALENDAR)
+		s->done_ms = now_ms - CALENDAR;
+	while (s->done_ms < now_ms) {
+		uint32_t *day = &s->calendar[++s->done_ms % CALENDAR];
+		uint32_t i = *day;
 
-	return pages <= 0 || page <= 0 ||
-	       bytes / (uint64_t)page < (uint64_t)pages;
+		*day = NONE;
+		while (i != NONE) {
+			uint32_t next = s->calls[i].next;
+
+			look_at(s, i);
+			i = next;
+		}
+	}
+}
+
+/* --- connections --- */
+
+static void take_packet(struct demo_server *s, int64_t now_ns)
+{
+	struct demo_timeout *to =
+		&s->connections[below(s, s->connection_count)];
+	int r;
+
+	/* If it was idle for too long, it is connected anew. */
+	if (demo_is_waiting(&to->mark))
+		r = demo_push_back(s->counters, to, now_ns, IDLE_NS);
+	else
+		r = demo_arm_idle(s->counters, to, now_ns, IDLE_NS);
+	s->closed = demo_is_over(r);
+}
+
+/* --- a thread --- */
+
+/* A thread's share of a total. */
+static uint32_t share(const struct demo *d, uint32_t total)
+{
+	uint32_t threads = (uint32_t)d->cfg.threads;
+
+	return total / (threads > SHARES ? threads : SHARES);
+}
+
+/* More threads wake up less often each. */
+static int64_t period_ns(const struct demo *d)
+{
+	int64_t periods = (int64_t)d->cfg.threads / SHARES;
+
+	return (periods > 1 ? periods : 1) * TKW_MSEC;
+}
+
+/* How many calls or packets are due after so much time. */
+static uint32_t earn(uint64_t *credit, uint32_t per_s, int64_t ns)
+{
+	uint64_t n;
+
+	*credit += (uint64_t)ns * per_s;
+	n = *credit / (uint64_t)TKW_SEC;
+	*credit %= (uint64_t)TKW_SEC;
+	return (uint32_t)n;
+}
+
+static void turn(struct demo_server *s, int64_t now_ns)
+{
+	const struct demo *d = s->demo;
+	int64_t ns = now_ns - s->last_ns;
+	uint32_t n;
+
+	if (ns > CATCH_UP * period_ns(d))
+		ns = CATCH_UP * period_ns(d);
+	s->last_ns = now_ns;
+	take_answers(s, now_ns / TKW_MSEC);
+	n = earn(&s->call_credit, share(d, CALLS_PER_S), ns);
+	while (n-- > 0 && !s->closed)
+		call_out(s, now_ns);
+	n = earn(&s->packet_credit, share(d, PACKETS_PER_S), ns);
+	while (n-- > 0 && !s->closed)
+		take_packet(s, now_ns);
+}
+
+static void fill(struct demo_server *s)
+{
+	for (uint64_t i = 0; i < s->far_count && !s->closed; i++) {
+		int64_t delay_ns = FAR_MIN_NS + below(s, FAR_MORE_S) * TKW_SEC;
+		int r = demo_arm_far(s->counters, &s->far[i], delay_ns);
+
+		/* Another thread may have found that there is no memory. */
+		s->closed = demo_is_over(r) || atomic_load(&s->demo->error);
+	}
+	atomic_fetch_add(&s->demo->filled, 1);
+}
+
+static void open_all(struct demo_server *s)
+{
+	int64_t now_ns = demo_now_ns();
+
+	for (uint32_t i = 0; i < s->connection_count && !s->closed; i++)
+		s->closed = demo_is_over(demo_arm_idle(
+			s->counters, &s->connections[i], now_ns, IDLE_NS));
+	for (uint32_t i = 0; i < s->beat_count && !s->closed; i++) {
+		struct demo_beat *b = &s->beats[i];
+		int64_t delay_ns = between(s, 0, BEAT_MIN_NS);
+
+		b->period_ns = between(s, BEAT_MIN_NS, BEAT_MAX_NS);
+		s->closed =
+			demo_is_over(demo_arm_beat(s->counters, b, delay_ns));
+	}
+}
+
+static int64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * TKW_SEC + t.tv_nsec;
+}
+
+/*
+ * Turns that were missed are left out. Threads that woke all at once, or with
+ * the worker at a full tick, would stand in each other's way. And all threads
+ * together take half a CPU at most, however slow the machine is: a demo that
+ * takes all of it shows a busy machine, and no timer.
+ */
+static void sleep_until_next_turn(const struct demo_server *s, int64_t used_ns)
+{
+	int64_t threads = (int64_t)s->demo->cfg.threads;
+	int64_t period = period_ns(s->demo);
+	int64_t phase = period * (2 * (int64_t)s->number + 1) / (2 * threads);
+	int64_t now_ns = demo_now_ns() + (2 * threads - 1) * used_ns;
+
+	demo_sleep_until(now_ns - (now_ns - phase) % period + period);
+}
+
+static void *serve(void *arg)
+{
+	struct demo_server *s = arg;
+	const struct demo *d = s->demo;
+
+	fill(s);
+	open_all(s);
+	s->last_ns = demo_now_ns();
+	s->done_ms = s->last_ns / TKW_MSEC;
+	while (!s->closed && !atomic_load(&d->ending)) {
+		int64_t start_ns = cpu_ns();
+
+		turn(s, demo_now_ns());
+		sleep_until_next_turn(s, cpu_ns() - start_ns);
+	}
+	return NULL;
+}
+
+/* --- all of it --- */
+
+static int init_server(struct demo *d, uint32_t number)
+{
+	struct demo_server *s = &d->servers[number];
+	uint64_t first = d->cfg.pending * number / d->cfg.threads;
+	uint64_t end = d->cfg.pending * (number + 1) / d->cfg.threads;
+
+	s->demo = d;
+	s->number = number;
+	s->counters = &d->counters[1 + number];
+	s->random = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	s->call_count = share(d, CALLS);
+	s->connection_count = share(d, CONNECTIONS);
+	s->beat_count = share(d, HEARTBEATS);
+	d->beats += s->beat_count;
+	s->far = d->far + first;
+	s->far_count = end - first;
+	s->calls = calloc(s->call_count, sizeof(*s->calls));
+	s->connections = calloc(s->connection_count, sizeof(*s->connections));
+	s->beats = calloc(s->beat_count, sizeof(*s->beats));
+	if (!s->calls || !s->connections || !s->beats)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->call_count; i++)
+		s->calls[i].next = i + 1 < s->call_count ? i + 1 : NONE;
+	for (size_t i = 0; i < CALENDAR; i++)
+		s->calendar[i] = NONE;
+	return 0;
 }
 
 int demo_load_init(struct demo *d)
 {
-	struct tkw_wheel_config cfg = { sizeof(cfg), d->cfg.engine,
-					d->cfg.slots, 0 };
-	size_t bytes;
-	int r = tkw_wheel_bytes(&cfg, &bytes);
+	size_t counters = (1 + (size_t)d->cfg.threads) * sizeof(*d->counters);
+	int r = 0;
 
-	if (r)
-		return r;
-	if (!demo_fits_memory(bytes + d->cfg.count * sizeof(*d->items)))
+	d->far_ns = demo_now_ns() + FAR_MIN_NS;
+	d->counters = aligned_alloc(64, counters);
+	d->servers = calloc((size_t)d->cfg.threads, sizeof(*d->servers));
+	/* One more: there may be none. */
+	d->far = calloc((size_t)d->cfg.pending + 1, sizeof(*d->far));
+	if (!d->counters || !d->servers || !d->far)
 		return -ENOMEM;
-	bytes = (bytes + 63) / 64 * 64;
-	d->memory = aligned_alloc(64, bytes);
-	d->items = calloc((size_t)d->cfg.count, sizeof(*d->items));
-	r = -ENOMEM;
-	if (d->memory && d->items)
-		r = tkw_wheel_init(&d->wheel, d->memory, bytes, &cfg);
-	if (r) {
-		demo_load_fini(d);
-		return r;
+	for (size_t i = 0; i <= d->cfg.threads; i++) {
+		for (size_t k = 0; k < DEMO_COUNTS; k++)
+			atomic_init(&d->counters[i].n[k], 0);
 	}
-	d->horizon = SCHEDULE_STEPS + 2 * (uint64_t)DEMO_LONGEST_MS;
-	return tkw_wheel_get_shape(d->wheel, &d->shape);
+	for (uint32_t i = 0; i < d->cfg.threads && !r; i++)
+		r = init_server(d, i);
+	if (!r)
+		r = tkw_timer_create(&d->timer, NULL);
+	return r;
+}
+
+int demo_load_start(struct demo *d)
+{
+	/* These are about the thread that gets them. */
+	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+	sigset_t all;
+	sigset_t old;
+	int r;
+
+	demo_timeout_stage(d);
+	r = tkw_timer_start(d->timer);
+	/* Signals are for the main thread, which shows the cursor again. */
+	sigfillset(&all);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		sigdelset(&all, own[i]);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	for (uint32_t i = 0; i < d->cfg.threads && !r; i++) {
+		r = -pthread_create(&d->servers[i].thread, NULL, serve,
+				    &d->servers[i]);
+		d->started += r == 0;
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return r;
+}
+
+void demo_load_join(struct demo *d)
+{
+	atomic_store(&d->ending, true);
+	for (; d->started > 0; d->started--)
+		(void)pthread_join(d->servers[d->started - 1].thread, NULL);
 }
 
 void demo_load_fini(struct demo *d)
 {
-	if (d->wheel)
-		(void)tkw_wheel_fini(d->wheel);
-	d->wheel = NULL;
-	free(d->items);
-	d->items = NULL;
-	free(d->memory);
-	d->memory = NULL;
+	for (uint64_t i = 0; d->servers && i < d->cfg.threads; i++) {
+		free(d->servers[i].calls);
+		free(d->servers[i].connections);
+		free(d->servers[i].beats);
+	}
+	if (d->timer)
+		(void)tkw_timer_destroy(d->timer);
+	free(d->servers);
+	free(d->counters);
+	free(d->far);
+}
+
+uint64_t demo_load_waiting(const struct demo *d)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < d->cfg.threads; i++) {
+		const struct demo_server *s = &d->servers[i];
+
+		for (uint32_t k = 0; k < s->call_count; k++)
+			n += demo_is_waiting(&s->calls[k].timeout.mark);
+		for (uint32_t k = 0; k < s->connection_count; k++)
+			n += demo_is_waiting(&s->connections[k].mark);
+		for (uint32_t k = 0; k < s->beat_count; k++)
+			n += demo_is_waiting(&s->beats[k].mark);
+	}
+	for (uint64_t i = 0; i < d->cfg.pending; i++)
+		n += demo_is_waiting(&d->far[i]);
+	return n;
+}
+
+uint64_t demo_load_far(const struct demo *d)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < d->cfg.pending; i++)
+		n += atomic_load_explicit(&d->far[i].fate,
+					  memory_order_relaxed) != DEMO_UNUSED;
+	return n;
 }

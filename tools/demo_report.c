@@ -1,185 +1,238 @@
 /* SPDX-License-Identifier: MIT */
-/* demo_report.c - the ledger of the demo, in words and as JSON. */
+/* demo_report.c - the ledger of the demo in real time, in words and JSON. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "demo.h"
 #include "screen.h"
-
-const char *demo_word_count(char buf[DEMO_WORD], uint64_t n)
-{
-	char *p = &buf[DEMO_WORD - 1];
-	int digits = 0;
-
-	*p = '\0';
-	do {
-		if (digits > 0 && digits % 3 == 0)
-			*--p = ',';
-		*--p = (char)('0' + n % 10);
-		digits++;
-		n /= 10;
-	} while (n > 0);
-	return p;
-}
-
-const char *demo_word_width(char buf[DEMO_WORD], uint64_t ms)
-{
-	static const struct {
-		uint64_t ms;
-		const char *unit;
-	} units[] = {
-		{ UINT64_C(365) * 24 * 60 * 60 * 1000, "years" },
-		{ UINT64_C(24) * 60 * 60 * 1000, "days" },
-		{ UINT64_C(60) * 60 * 1000, "h" },
-		{ UINT64_C(1000), "s" },
-	};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (ms < units[i].ms)
-			continue;
-		(void)snprintf(buf, DEMO_WORD, "%.1f %s",
-			       (double)ms / (double)units[i].ms, units[i].unit);
-		return buf;
-	}
-	(void)snprintf(buf, DEMO_WORD, "%" PRIu64 " ms", ms);
-	return buf;
-}
-
-const char *demo_word_span(char buf[DEMO_WORD], uint64_t ms)
-{
-	uint64_t s = ms / 1000;
-
-	if (s >= 3600)
-		(void)snprintf(buf, DEMO_WORD,
-			       "%" PRIu64 " h %" PRIu64 " m %" PRIu64 " s",
-			       s / 3600, s / 60 % 60, s % 60);
-	else if (s >= 60)
-		(void)snprintf(buf, DEMO_WORD, "%" PRIu64 " m %" PRIu64 " s",
-			       s / 60, s % 60);
-	else
-		(void)snprintf(buf, DEMO_WORD, "%.3f s", (double)ms / 1000);
-	return buf;
-}
-
-static const char *engine_name(const struct demo *d)
-{
-	return d->shape.engine == TKW_WHEEL_HASHED ? "hashed" : "hierarchical";
-}
+#include "tool.h"
 
 static void json_number(const char *key, uint64_t value)
 {
 	(void)printf(",\"%s\":%" PRIu64, key, value);
 }
 
+static void json_run(const struct demo *d)
+{
+	const struct demo_moment *from = &d->first;
+	const struct demo_moment *to = &d->last;
+	int64_t worker_ns = to->worker_ns - from->worker_ns;
+
+	json_number("threads", d->cfg.threads);
+	json_number("seconds", d->cfg.seconds);
+	json_number("far", demo_load_far(d));
+	json_number("beats", d->beats);
+	json_number("held", to->pending);
+	json_number("run_ns", (uint64_t)(to->at_ns - from->at_ns));
+	json_number("worker_ns", (uint64_t)worker_ns);
+	json_number("late_p50_ns", demo_late_at(from, to, 500));
+	json_number("late_p99_ns", demo_late_at(from, to, 990));
+	json_number("late_max_ns", demo_late_at(from, to, 1000));
+}
+
+static void json_stats(const struct tkw_stats *st)
+{
+	json_number("timer_late_p50_ns",
+		    (uint64_t)tkw_histogram_quantile(&st->lateness, 0.5));
+	json_number("timer_late_p99_ns",
+		    (uint64_t)tkw_histogram_quantile(&st->lateness, 0.99));
+	json_number("timer_late_max_ns", (uint64_t)st->lateness.max_ns);
+	json_number("turns", st->turns);
+	json_number("wake_ups", st->wake_ups);
+}
+
+static void json_counts(const struct demo *d)
+{
+	const uint64_t *n = d->n;
+
+	json_number("own_accepted", n[DEMO_ACCEPTED]);
+	json_number("own_fired", demo_audit_fired(n));
+	json_number("own_cancelled", n[DEMO_CANCELLED]);
+	json_number("own_handed_over", n[DEMO_HANDED_OVER]);
+	json_number("fired_calls", n[DEMO_FIRED_CALL]);
+	json_number("fired_idle", n[DEMO_FIRED_IDLE]);
+	json_number("fired_beats", n[DEMO_FIRED_BEAT]);
+	json_number("fired_far", n[DEMO_FIRED_FAR]);
+	json_number("pushed_back", n[DEMO_PUSHED_BACK]);
+	json_number("too_late", n[DEMO_TOO_LATE]);
+	json_number("closed", n[DEMO_CLOSED]);
+	json_number("wrong_calls", n[DEMO_WRONG]);
+	json_number("refused", n[DEMO_REFUSED]);
+	json_number("failed", n[DEMO_FAILED]);
+	json_number("early", n[DEMO_EARLY]);
+	json_number("twice", n[DEMO_TWICE]);
+	json_number("lost", d->lost);
+	json_number("readings", d->readings);
+	json_number("uneven", d->uneven);
+}
+
 void demo_report_json(const struct demo *d)
 {
-	const struct demo_ledger *l = &d->ledger;
+	const struct tkw_ledger *g = &d->ledger;
 
 	(void)printf("{\"command\":\"demo\",\"version\":\"%s\"", tkw_version());
-	(void)printf(",\"engine\":\"%s\"", engine_name(d));
-	json_number("rings", d->shape.rings);
-	json_number("slots", d->shape.slots);
-	json_number("seed", d->cfg.seed);
-	json_number("count", d->cfg.count);
-	json_number("accepted", l->accepted);
-	json_number("fired", l->fired);
-	json_number("cancelled", l->cancelled);
-	json_number("pending", l->pending);
-	json_number("extended", l->extended);
-	json_number("refused", l->refused);
-	json_number("wrong_calls", l->wrong);
-	json_number("early", l->early);
-	json_number("late", l->late);
-	json_number("twice", l->twice);
-	json_number("lost", l->lost);
-	json_number("out_of_order", l->disorder);
-	(void)printf(",\"sound\":%s", l->unsound ? "false" : "true");
-	(void)printf(",\"digest\":\"%016" PRIx64 "\"", l->digest);
-	json_number("virtual_ms", tkw_wheel_now(d->wheel));
-	json_number("schedule_ns", d->work[DEMO_SCHEDULE].ns);
-	json_number("extend_ns", d->work[DEMO_EXTEND].ns);
-	json_number("cancel_ns", d->work[DEMO_CANCEL].ns);
-	json_number("expire_ns", d->work[DEMO_EXPIRE].ns);
+	json_run(d);
+	json_number("accepted", g->accepted);
+	json_number("fired", g->fired);
+	json_number("cancelled", g->cancelled);
+	json_number("dropped", g->dropped);
+	json_number("handed_over", g->handed_over);
+	json_number("pending", g->pending);
+	json_counts(d);
+	json_stats(&d->stats);
+	(void)printf(",\"sound\":%s", d->unsound ? "false" : "true");
 	(void)printf(",\"balanced\":%s}\n",
-		     demo_ledger_balanced(l) ? "true" : "false");
+		     demo_audit_balanced(d) ? "true" : "false");
 }
 
-static void put_ledger(struct screen *s, const struct demo_ledger *l)
+static void put_ledger(struct screen *s, const struct demo *d)
 {
-	char a[DEMO_WORD];
-	char b[DEMO_WORD];
-	char c[DEMO_WORD];
-	char e[DEMO_WORD];
+	const struct tkw_ledger *g = &d->ledger;
+	const uint64_t *n = d->n;
+	const struct {
+		const char *name;
+		uint64_t timer;
+		uint64_t own;
+	} rows[] = { { "  accepted", g->accepted, n[DEMO_ACCEPTED] },
+		     { "= fired", g->fired, demo_audit_fired(n) },
+		     { "+ cancelled", g->cancelled, n[DEMO_CANCELLED] },
+		     { "+ dropped", g->dropped, 0 },
+		     { "+ handed over", g->handed_over, n[DEMO_HANDED_OVER] },
+		     { "+ pending", g->pending, d->lost } };
 
-	screen_put(s, SCREEN_BOLD, " ledger   ");
-	screen_putf(s, SCREEN_PLAIN,
-		    "%s scheduled = %s fired + %s cancelled + %s pending",
-		    demo_word_count(a, l->accepted),
-		    demo_word_count(b, l->fired),
-		    demo_word_count(c, l->cancelled),
-		    demo_word_count(e, l->pending));
+	screen_put(s, SCREEN_BOLD, " ledger");
+	screen_put(s, SCREEN_DIM,
+		   "             the timer's   counted by the demo");
 	screen_end_line(s);
-	screen_putf(s, SCREEN_PLAIN,
-		    "          %s pushed back; %s refused, of %s calls wrong "
-		    "on purpose",
-		    demo_word_count(a, l->extended),
-		    demo_word_count(b, l->refused),
-		    demo_word_count(c, l->wrong));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool same = rows[i].timer == rows[i].own;
+		char a[TOOL_WORD];
+		char b[TOOL_WORD];
+
+		screen_putf(s, same ? SCREEN_PLAIN : SCREEN_RED,
+			    "  %-14s %15s %21s", rows[i].name,
+			    tool_word_count(a, rows[i].timer),
+			    tool_word_count(b, rows[i].own));
+		screen_end_line(s);
+	}
 	screen_end_line(s);
 }
 
-static void put_faults(struct screen *s, const struct demo_ledger *l)
+static void put_kinds(struct screen *s, const struct demo *d)
 {
 	const struct {
 		const char *name;
-		uint64_t n;
-	} faults[] = { { "early", l->early },
-		       { "late", l->late },
-		       { "twice", l->twice },
-		       { "lost", l->lost },
-		       { "out of order", l->disorder } };
+		enum demo_count what;
+	} kinds[] = { { " calls timed out, ", DEMO_FIRED_CALL },
+		      { " connections idle, ", DEMO_FIRED_IDLE },
+		      { " heartbeats", DEMO_FIRED_BEAT } };
+	char a[TOOL_WORD];
+	char b[TOOL_WORD];
 
-	screen_put(s, SCREEN_PLAIN, "          ");
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-		char n[DEMO_WORD];
-
-		screen_putf(s, faults[i].n ? SCREEN_RED : SCREEN_PLAIN,
-			    "%s%s %s", i > 0 ? ", " : "", faults[i].name,
-			    demo_word_count(n, faults[i].n));
-	}
+	screen_put(s, SCREEN_BOLD, " fired    ");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		screen_putf(s, SCREEN_PLAIN, "%s%s",
+			    tool_word_count(a, d->n[kinds[i].what]),
+			    kinds[i].name);
 	screen_end_line(s);
-	if (l->unsound) {
-		screen_putf(s, SCREEN_RED, "          unsound: %s", l->unsound);
-		screen_end_line(s);
+	screen_putf(
+		s, SCREEN_PLAIN,
+		"          %s answers came too late; %s timeouts pushed back",
+		tool_word_count(a, d->n[DEMO_TOO_LATE]),
+		tool_word_count(b, d->n[DEMO_PUSHED_BACK]));
+	screen_end_line(s);
+}
+
+/* How many of a histogram lie below a time; buckets are taken as a whole. */
+static uint64_t late_below(const struct tkw_histogram *h, int64_t ns)
+{
+	uint32_t end = tkw_histogram_bucket(ns);
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < end; i++)
+		n += h->bucket[i];
+	return n;
+}
+
+enum {
+	BAR = 40 /* columns */
+};
+
+/* "     < 1 ms  #######   63.2 %" */
+static void put_bar(struct screen *s, const char *name, double share)
+{
+	unsigned length = (unsigned)(share * BAR + 0.5);
+
+	screen_putf(s, SCREEN_PLAIN, "          %8s  ", name);
+	for (unsigned i = 0; i < BAR; i++)
+		screen_put(s, SCREEN_GREEN, i < length ? "#" : " ");
+	screen_putf(s, SCREEN_PLAIN, "%6.2f %%", 100 * share);
+	screen_end_line(s);
+}
+
+/* The timer's own histogram, by powers of ten. */
+static void put_lateness(struct screen *s, const struct demo *d)
+{
+	static const struct {
+		const char *name;
+		int64_t ns;
+	} rows[] = {
+		{ "< 1 us", TKW_USEC },         { "< 10 us", 10 * TKW_USEC },
+		{ "< 100 us", 100 * TKW_USEC }, { "< 1 ms", TKW_MSEC },
+		{ "< 10 ms", 10 * TKW_MSEC },   { "< 100 ms", 100 * TKW_MSEC },
+		{ "< 1 s", TKW_SEC },           { "more", TKW_NEVER_NS }
+	};
+	const struct tkw_histogram *h = &d->stats.lateness;
+	uint64_t before = 0;
+
+	screen_put(s, SCREEN_BOLD, " late     ");
+	screen_put(s, SCREEN_PLAIN, "by the timer's own histogram");
+	screen_end_line(s);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t n = rows[i].ns == TKW_NEVER_NS
+				     ? h->count
+				     : late_below(h, rows[i].ns);
+
+		if (n > before)
+			put_bar(s, rows[i].name,
+				(double)(n - before) / (double)h->count);
+		before = n;
 	}
 	screen_end_line(s);
 }
 
-static void put_work(struct screen *s, const struct demo *d)
+static void put_faults(struct screen *s, const struct demo *d)
 {
-	static const char *const names[DEMO_ACTS] = { "schedule", "push back",
-						      "cancel", "expire" };
+	const uint64_t *n = d->n;
+	const struct {
+		const char *name;
+		uint64_t n;
+	} faults[] = { { "early", n[DEMO_EARLY] },
+		       { "twice", n[DEMO_TWICE] },
+		       { "lost", d->lost },
+		       { "failed", n[DEMO_FAILED] } };
+	char a[TOOL_WORD];
+	char b[TOOL_WORD];
 
-	for (int i = 0; i < DEMO_ACTS; i++) {
-		const struct demo_work *w = &d->work[i];
-		double s_spent = (double)w->ns / 1e9;
-		char n[DEMO_WORD];
-
-		screen_put(s, SCREEN_BOLD, i ? "          " : " speed    ");
-		screen_putf(s, SCREEN_PLAIN, "%-9s %11s in %7.3f s", names[i],
-			    demo_word_count(n, w->calls), s_spent);
-		if (w->calls > 0 && w->ns > 0)
-			screen_putf(s, SCREEN_PLAIN,
-				    " %7.1f million/s %7.1f ns each",
-				    (double)w->calls / s_spent / 1e6,
-				    (double)w->ns / (double)w->calls);
-		screen_end_line(s);
-	}
-	if (s->live) {
-		screen_put(s, SCREEN_DIM,
-			   "          Faster without pictures, which "
-			   "empty the cache: tkw demo --virtual | cat");
+	screen_put(s, SCREEN_BOLD, " faults   ");
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		screen_putf(s, faults[i].n ? SCREEN_RED : SCREEN_PLAIN,
+			    "%s%s %s", i > 0 ? ", " : "", faults[i].name,
+			    tool_word_count(a, faults[i].n));
+	screen_end_line(s);
+	screen_putf(
+		s, n[DEMO_REFUSED] == n[DEMO_WRONG] ? SCREEN_PLAIN : SCREEN_RED,
+		"          %s refused, of %s calls wrong on purpose",
+		tool_word_count(a, n[DEMO_REFUSED]),
+		tool_word_count(b, n[DEMO_WRONG]));
+	screen_end_line(s);
+	screen_putf(s, d->uneven ? SCREEN_RED : SCREEN_PLAIN,
+		    "          the ledger was read %s times on the way, and %s",
+		    tool_word_count(a, d->readings),
+		    d->uneven ? "did NOT always balance" : "balanced");
+	screen_end_line(s);
+	if (d->unsound) {
+		screen_putf(s, SCREEN_RED, "          unsound: %s", d->unsound);
 		screen_end_line(s);
 	}
 	screen_end_line(s);
@@ -187,22 +240,30 @@ static void put_work(struct screen *s, const struct demo *d)
 
 int demo_report(const struct demo *d, struct screen *s)
 {
-	bool balanced = demo_ledger_balanced(&d->ledger);
-	uint64_t ns = 0;
-	char span[DEMO_WORD];
+	bool balanced = demo_audit_balanced(d);
 
-	for (int i = 0; i < DEMO_ACTS; i++)
-		ns += d->work[i].ns;
-	put_ledger(s, &d->ledger);
-	put_faults(s, &d->ledger);
-	put_work(s, d);
-	screen_putf(s, SCREEN_PLAIN,
-		    " %s of virtual time in %.2f s of work (seed %" PRIu64 ")",
-		    demo_word_span(span, tkw_wheel_now(d->wheel)),
-		    (double)ns / 1e9, d->cfg.seed);
+	/* It takes the place of the last picture. */
+	if (s->live) {
+		demo_view_title(d, s);
+		if (screen_print(s))
+			return -1;
+	}
 	screen_end_line(s);
+	screen_put(s, SCREEN_BOLD, " in all    ");
+	screen_putf(s, SCREEN_PLAIN,
+		    " %.1f s, then stopped in the midst of it: %" PRIu64
+		    " calls refused",
+		    (double)(d->last.at_ns - d->first.at_ns) / 1e9,
+		    d->n[DEMO_CLOSED]);
+	screen_end_line(s);
+	demo_view_table(&d->first, &d->last, s);
+	screen_end_line(s);
+	put_ledger(s, d);
+	put_kinds(s, d);
+	put_lateness(s, d);
+	put_faults(s, d);
 	screen_put(s, balanced ? SCREEN_GREEN : SCREEN_RED,
-		   balanced ? " balanced" : " NOT balanced");
+		   balanced ? " balanced" : " NOT BALANCED");
 	screen_end_line(s);
 	return screen_print(s);
 }

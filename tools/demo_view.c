@@ -1,252 +1,247 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demo_view.c - shows the demo while it runs.
+ * demo_view.c - the figures of the demo in real time, while it runs.
  *
- * A terminal sees the wheel move: the picture, what happens just now in two
- * sentences, the counters, the clock and a progress bar, as far as there is
- * room for them. Elsewhere a few still pictures are printed.
+ * A terminal sees a small table that changes ten times a second, elsewhere a
+ * line is printed each second. All is by the second, and of the time since the
+ * figures before.
  */
-#include "demo_view.h"
-
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "demo.h"
+#include "screen.h"
+#include "tool.h"
 
 enum {
-	LOOK_AT = 1 << 20, /* entries, at most */
-	FRAME_MS = 22,
-	PAUSE_MS = 300, /* after an act: there is something to read */
-	INDENT = 4      /* of what is said about the act */
+	PACE_LIVE_MS = 100,
+	PACE_STILL_MS = 1000,
+	BAR_MAX = 60
 };
 
-static const char extend_text[] =
-	"Packets come in. Idle timeouts are pushed back: a later time is "
-	"stored, and the entry moves when its old slot comes up, not now.";
-static const char cancel_text[] =
-	"Answers come in. Most timeouts are cancelled: taken out at once, from "
-	"the middle of their slots, wherever they are.";
-
-static const char *const texts[2][DEMO_ACTS] = {
-	[TKW_WHEEL_HIERARCHICAL] = { "Calls go out. Each gets a timeout, put "
-				     "into the slot of its "
-				     "time: no sorting. What is near goes into "
-				     "ring 0, the rest "
-				     "into coarser rings.",
-				     extend_text, cancel_text,
-				     "Time runs, ever faster. What the hand of "
-				     "ring 0 meets fires. "
-				     "Each time it comes round, the next slot "
-				     "of the ring above "
-				     "moves down." },
-	[TKW_WHEEL_HASHED] = { "Calls go out. Each gets a timeout, put into "
-			       "the slot of its "
-			       "time: no sorting. What is far has to wait "
-			       "there for its "
-			       "round.",
-			       extend_text, cancel_text,
-			       "Time runs, ever faster. The hand looks at each "
-			       "entry of each "
-			       "slot it comes to, and fires those whose round "
-			       "it is." },
+struct demo_view {
+	struct screen screen;
+	bool headed; /* the head of the lines is printed */
 };
 
-static struct demo_view *view_of(struct demo *d)
-{
-	return d->watcher;
-}
+/* The figures: four per second, three in microseconds. */
+enum column {
+	SCHEDULED,
+	CANCELLED,
+	PUSHED_BACK,
+	FIRED,
+	P50,
+	P99,
+	MAX,
+	COLUMNS
+};
+
+static const char *const names[COLUMNS] = {
+	"scheduled", "cancelled", "pushed back", "fired", "p50", "p99", "max"
+};
+
+struct figures {
+	uint64_t n[COLUMNS];
+	char worker[TOOL_WORD]; /* percent of a CPU */
+};
 
 struct screen *demo_view_screen(struct demo *d)
 {
-	return &view_of(d)->screen;
+	struct demo_view *v = d->view;
+
+	return &v->screen;
 }
 
-static void draw_title(struct demo *d)
+unsigned demo_view_pace_ms(const struct demo *d)
 {
-	struct screen *s = demo_view_screen(d);
-	bool hashed = d->shape.engine == TKW_WHEEL_HASHED;
-	char count[DEMO_WORD];
+	const struct demo_view *v = d->view;
+
+	return v && !v->screen.live ? PACE_STILL_MS : PACE_LIVE_MS;
+}
+
+static uint64_t fired(const struct demo_moment *m)
+{
+	return demo_audit_fired(m->n);
+}
+
+static struct figures figures(const struct demo_moment *from,
+			      const struct demo_moment *to)
+{
+	static const enum demo_count counts[] = {
+		[SCHEDULED] = DEMO_ACCEPTED,
+		[CANCELLED] = DEMO_CANCELLED,
+		[PUSHED_BACK] = DEMO_PUSHED_BACK,
+	};
+	static const unsigned permille[COLUMNS] = {
+		[P50] = 500, [P99] = 990, [MAX] = 1000
+	};
+	double seconds = (double)(to->at_ns - from->at_ns) / 1e9;
+	double worker = (double)(to->worker_ns - from->worker_ns) / 1e9;
+	struct figures f = { .worker = "-" };
+
+	for (int i = SCHEDULED; i <= PUSHED_BACK; i++)
+		f.n[i] = to->n[counts[i]] - from->n[counts[i]];
+	f.n[FIRED] = fired(to) - fired(from);
+	for (int i = SCHEDULED; i <= FIRED; i++)
+		f.n[i] = seconds > 0 ? (uint64_t)((double)f.n[i] / seconds) : 0;
+	for (int i = P50; i <= MAX; i++)
+		f.n[i] = (demo_late_at(from, to, permille[i]) + 999) / 1000;
+	/* Before its first heartbeat the worker's clock is not known. */
+	if (to->worker_ns > 0 && seconds > 0)
+		(void)snprintf(f.worker, sizeof(f.worker), "%.1f",
+			       100 * worker / seconds);
+	return f;
+}
+
+/* In six letters, or few more for what is per second. */
+static const char *word(char buf[TOOL_WORD], const struct figures *f, int i)
+{
+	uint64_t us = f->n[i];
+
+	if (i < P50 || us < 100000)
+		return tool_word_count(buf, us);
+	if (us < 1000000)
+		(void)snprintf(buf, TOOL_WORD, "%d ms", (int)(us / 1000));
+	else
+		(void)snprintf(buf, TOOL_WORD, "%.0f s", (double)us / 1e6);
+	return buf;
+}
+
+void demo_view_title(const struct demo *d, struct screen *s)
+{
+	char pending[TOOL_WORD];
 
 	screen_put(s, SCREEN_BOLD, " tickwheel demo");
 	screen_putf(s, SCREEN_PLAIN,
-		    "  %s timeouts, %s timing wheel, 1 tick = 1 ms",
-		    demo_word_count(count, d->cfg.count),
-		    hashed ? "hashed" : "hierarchical");
+		    "  one timer, %d thread%s, %s far timeouts, 1 tick = 1 ms",
+		    (int)d->cfg.threads, d->cfg.threads > 1 ? "s" : "",
+		    tool_word_count(pending, d->cfg.pending));
 	screen_end_line(s);
 }
 
-/* What the act is about, in lines of whole words. */
-static void draw_act(struct demo *d)
+/* What it is about, names, and below them figures. */
+static void put_rows(struct screen *s, const char *about,
+		     const struct figures *f, int first, int last)
 {
-	struct screen *s = demo_view_screen(d);
-	const char *text = texts[d->shape.engine][d->act];
+	char buf[TOOL_WORD];
 
+	screen_putf(s, SCREEN_BOLD, " %-10s", about);
+	for (int i = first; i <= last; i++)
+		screen_putf(s, SCREEN_DIM, " %13s", names[i]);
 	screen_end_line(s);
-	screen_putf(s, SCREEN_YELLOW, " %d/%d", (int)d->act + 1, DEMO_ACTS);
-	while (*text) {
-		int len = (int)strcspn(text, " ");
-
-		if (s->col + 1 + len > s->cols - 1 && s->col > INDENT) {
-			screen_end_line(s);
-			screen_putf(s, SCREEN_PLAIN, "%*s", INDENT, "");
-		}
-		screen_putf(s, SCREEN_PLAIN, " %.*s", len, text);
-		text += len;
-		text += *text == ' ';
-	}
-	screen_end_line(s);
+	screen_putf(s, SCREEN_PLAIN, "%11s", "");
+	for (int i = first; i <= last; i++)
+		screen_putf(s, SCREEN_CYAN, " %13s", word(buf, f, i));
 	screen_end_line(s);
 }
 
-/* How many lines draw_act() takes, or one more: a line's last word is not
- * longer than 10 letters. */
-static unsigned act_lines(struct demo *d)
+void demo_view_table(const struct demo_moment *from,
+		     const struct demo_moment *to, struct screen *s)
 {
-	unsigned width = (unsigned)view_of(d)->screen.cols - INDENT - 12;
+	struct figures f = figures(from, to);
+	char buf[TOOL_WORD];
 
-	return 3 + (unsigned)strlen(texts[d->shape.engine][d->act]) / width;
-}
-
-static void draw_legend(struct demo *d)
-{
-	struct screen *s = demo_view_screen(d);
-
-	screen_putf(s, SCREEN_YELLOW, " %s", s->glyphs->hand);
-	screen_put(s, SCREEN_DIM, " the hand: now    ");
-	for (int i = 1; i <= SCREEN_LEVELS; i++)
-		screen_put(s, SCREEN_CYAN, s->glyphs->level[i]);
-	screen_put(s, SCREEN_DIM, " few to many entries, doubling");
-	screen_end_line(s);
+	put_rows(s, "per second", &f, SCHEDULED, FIRED);
+	put_rows(s, "late, us", &f, P50, MAX);
+	screen_put(s, SCREEN_BOLD, " pending   ");
+	screen_putf(s, SCREEN_CYAN, " %13s", tool_word_count(buf, to->pending));
+	screen_put(s, SCREEN_DIM, "        worker");
+	screen_putf(s, SCREEN_CYAN, " %13s", f.worker);
+	screen_put(s, SCREEN_DIM, " % of a CPU");
 	screen_end_line(s);
 }
 
-static void draw_counts(struct demo *d)
+static void put_bar(struct screen *s, double seconds, unsigned permille)
 {
-	struct screen *s = demo_view_screen(d);
-	const struct demo_ledger *l = &d->ledger;
-	const struct {
-		const char *name;
-		uint64_t n;
-	} counts[] = { { "waiting", tkw_wheel_count(d->wheel) },
-		       { "fired", l->fired },
-		       { "cancelled", l->cancelled },
-		       { "pushed back", l->extended } };
+	unsigned width = s->cols > 40 ? (unsigned)s->cols - 20 : 16;
 
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		char n[DEMO_WORD];
-
-		screen_putf(s, SCREEN_DIM, "%s%s ", i ? "   " : " ",
-			    counts[i].name);
-		screen_put(s, SCREEN_PLAIN, demo_word_count(n, counts[i].n));
-	}
-	screen_end_line(s);
-}
-
-static void draw_clock(struct demo *d)
-{
-	uint64_t ms = tkw_wheel_now(d->wheel);
-
-	screen_putf(demo_view_screen(d), SCREEN_BOLD, " %02u:%02u:%02u.%03u",
-		    (unsigned)(ms / 3600000), (unsigned)(ms / 60000 % 60),
-		    (unsigned)(ms / 1000 % 60), (unsigned)(ms % 1000));
-}
-
-/* The clock and the bar take a line of the width of the picture. */
-static void draw_bar(struct demo *d)
-{
-	struct screen *s = demo_view_screen(d);
-	unsigned width = s->cols > 40 ? (unsigned)s->cols - 24 : 16;
-	unsigned done;
-
-	if (width > DEMO_CELLS_MAX - 19)
-		width = DEMO_CELLS_MAX - 19;
-	done = width * d->permille / 1000;
-	draw_clock(d);
-	screen_put(s, SCREEN_PLAIN, "  ");
+	if (width > BAR_MAX)
+		width = BAR_MAX;
+	screen_putf(s, SCREEN_PLAIN, " %6.1f s  ", seconds);
 	for (unsigned i = 0; i < width; i++) {
-		screen_put(s, i < done ? SCREEN_GREEN : SCREEN_DIM,
-			   i < done ? s->glyphs->bar_done
-				    : s->glyphs->bar_left);
+		bool done = i < width * permille / 1000;
+
+		screen_put(s, done ? SCREEN_GREEN : SCREEN_DIM,
+			   done ? s->glyphs->bar_done : s->glyphs->bar_left);
 	}
-	screen_putf(s, SCREEN_PLAIN, " %3u %%", d->permille / 10);
+	screen_putf(s, SCREEN_PLAIN, " %3u %%", permille / 10);
 	screen_end_line(s);
 }
 
-/* Sleep until the next picture is due, so that each can be seen. */
-static void pace(struct demo_view *v, long ms)
+static int show_live(struct demo *d, unsigned permille)
 {
-	struct timespec now;
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &v->next, NULL))
-		;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	now.tv_nsec += ms * 1000000;
-	now.tv_sec += now.tv_nsec / 1000000000;
-	now.tv_nsec %= 1000000000;
-	v->next = now;
-}
-
-static int show_moving(struct demo *d, bool act_ended)
-{
-	struct demo_view *v = view_of(d);
-	struct screen *s = &v->screen;
-	unsigned room;
-	bool hands;
-	bool words;
+	struct screen *s = demo_view_screen(d);
 
 	screen_measure(s);
-	/* What fits beside the title, the counters and the bar? */
-	room = s->rows > 4 ? (unsigned)s->rows - 4 : 0;
-	hands = room >= demo_picture_lines(d, true);
-	words = hands && s->cols >= 40 &&
-		room >= demo_picture_lines(d, true) + act_lines(d) + 2;
-	demo_picture_take(d, &v->now);
-	draw_title(d);
-	if (words)
-		draw_act(d);
-	demo_picture_draw(d, &v->now, hands, true);
-	if (words)
-		draw_legend(d);
-	draw_counts(d);
-	draw_bar(d);
-	pace(v, act_ended ? PAUSE_MS : FRAME_MS);
+	demo_view_title(d, s);
+	screen_end_line(s);
+	demo_view_table(&d->before, &d->last, s);
+	screen_end_line(s);
+	put_bar(s, (double)(d->last.at_ns - d->first.at_ns) / 1e9, permille);
 	return screen_show(s);
 }
 
-static int show_still(struct demo *d, bool act_ended)
-{
-	struct demo_view *v = view_of(d);
+/* The widths of the columns; with the others a line has 80 letters at most. */
+static const int widths[COLUMNS] = { 9, 9, 7, 7, 6, 6, 6 };
 
-	if (d->act == DEMO_EXPIRE) {
-		if (v->half_shown || d->permille < 775)
-			return 0;
-		v->half_shown = true;
-	} else if (!act_ended) {
-		return 0;
-	}
-	demo_picture_take(d, &v->now);
-	if (d->act == DEMO_SCHEDULE)
-		draw_title(d);
-	draw_act(d);
-	/* Pushing back changes nothing that could be seen. */
-	if (d->act != DEMO_EXTEND)
-		demo_picture_draw(d, &v->now, true, true);
-	if (d->act == DEMO_SCHEDULE)
-		draw_legend(d);
-	draw_clock(d);
-	screen_put(&v->screen, SCREEN_PLAIN, "  ");
-	draw_counts(d);
-	return screen_print(&v->screen);
+static void put_head(const struct demo *d, struct screen *s)
+{
+	demo_view_title(d, s);
+	screen_end_line(s);
+	screen_put(s, SCREEN_PLAIN,
+		   "                  ----------- per second -----------  "
+		   "---- late, us ---- worker");
+	screen_end_line(s);
+	screen_put(s, SCREEN_PLAIN, " time     pending");
+	for (int i = 0; i < COLUMNS; i++)
+		screen_putf(s, SCREEN_PLAIN, " %*s", widths[i],
+			    i == PUSHED_BACK ? "pushed" : names[i]);
+	screen_put(s, SCREEN_PLAIN, " CPU %");
+	screen_end_line(s);
 }
 
-static int watch(struct demo *d, bool act_ended)
+static int show_still(struct demo *d)
 {
-	struct demo_view *v = view_of(d);
-	int r = v->screen.live ? show_moving(d, act_ended)
-			       : show_still(d, act_ended);
+	struct demo_view *v = d->view;
+	struct screen *s = &v->screen;
+	struct figures f = figures(&d->before, &d->last);
+	char buf[TOOL_WORD];
 
-	if (act_ended && d->act == DEMO_SCHEDULE)
-		v->fullest = v->now;
-	return r;
+	if (!v->headed)
+		put_head(d, s);
+	v->headed = true;
+	screen_putf(s, SCREEN_PLAIN, "%5.1f %11s",
+		    (double)(d->last.at_ns - d->first.at_ns) / 1e9,
+		    tool_word_count(buf, d->last.pending));
+	for (int i = 0; i < COLUMNS; i++)
+		screen_putf(s, SCREEN_PLAIN, " %*s", widths[i],
+			    word(buf, &f, i));
+	screen_putf(s, SCREEN_PLAIN, " %5s", f.worker);
+	screen_end_line(s);
+	return screen_print(s);
+}
+
+int demo_view_show(struct demo *d, unsigned permille)
+{
+	return demo_view_screen(d)->live ? show_live(d, permille)
+					 : show_still(d);
+}
+
+int demo_view_fill(struct demo *d)
+{
+	struct screen *s = demo_view_screen(d);
+	char buf[TOOL_WORD];
+
+	if (!s->live)
+		return 0;
+	screen_measure(s);
+	demo_view_title(d, s);
+	screen_end_line(s);
+	screen_putf(s, SCREEN_PLAIN, " The far timeouts are scheduled: %s",
+		    tool_word_count(buf, d->last.pending));
+	screen_end_line(s);
+	return screen_show(s);
 }
 
 int demo_view_init(struct demo *d)
@@ -256,36 +251,15 @@ int demo_view_init(struct demo *d)
 	if (!v)
 		return -ENOMEM;
 	screen_open(&v->screen);
-	v->stride = (d->cfg.count + LOOK_AT - 1) / LOOK_AT;
-	v->fading = v->screen.live ? 16 : 2;
-	v->rows = demo_picture_rows(d);
-	d->watcher = v;
-	d->watch = watch;
+	d->view = v;
 	return 0;
 }
 
 void demo_view_fini(struct demo *d)
 {
-	if (!d->watcher)
+	if (!d->view)
 		return;
 	screen_close(demo_view_screen(d));
-	free(d->watcher);
-	d->watcher = NULL;
-	d->watch = NULL;
-}
-
-int demo_view_end(struct demo *d)
-{
-	struct demo_view *v = view_of(d);
-
-	if (v->screen.live) {
-		draw_title(d);
-		screen_put(&v->screen, SCREEN_PLAIN,
-			   " The wheel at its fullest, with all of them "
-			   "scheduled:");
-		screen_end_line(&v->screen);
-		demo_picture_draw(d, &v->fullest, false, false);
-	}
-	screen_end_line(&v->screen);
-	return screen_print(&v->screen);
+	free(d->view);
+	d->view = NULL;
 }

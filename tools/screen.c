@@ -18,7 +18,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "args.h"
+#include "tool.h"
 
 #define ESC "\033["
 #define HIDE_CURSOR ESC "?25l"

@@ -1,21 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/* tkw.c - the command line of tickwheel: finds the command and runs it. */
+/*
+ * tkw.c - the command line of tickwheel: finds the command and runs it.
+ *
+ * A new command is a file cmd_<name>.c, declared in cmd.h, and a line in the
+ * table below.
+ */
 #include <locale.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
-#include "demo.h"
+#include "cmd.h"
 #include "tickwheel.h"
+#include "tool.h"
+
+struct command {
+	const char *name;
+	const char *help; /* one line, 68 columns at most */
+	int (*main)(int argc, char **argv);
+};
+
+static const struct command commands[] = {
+	{ "demo",
+	  "a busy server's timeouts in real time, or on a virtual clock",
+	  cmd_demo },
+	{ NULL, NULL, NULL },
+};
 
 static void usage(void)
 {
 	(void)fputs("usage: tkw COMMAND [OPTION]...\n"
 		    "\n"
-		    "commands:\n"
-		    "  demo      a busy server's timeouts in real time, or on "
-		    "a virtual clock\n"
-		    "  help      this text, or that of a command: "
+		    "commands:\n",
+		    stdout);
+	for (const struct command *c = commands; c->name; c++)
+		(void)printf("  %-8s  %s\n", c->name, c->help);
+	(void)fputs("  help      this text, or that of a command: "
 		    "tkw help demo\n"
 		    "\n"
 		    "options:\n"
@@ -27,70 +47,75 @@ static void usage(void)
 		    stdout);
 }
 
-/* Nothing may stand behind --help and --version. */
-static int no_more(const struct args *a)
+static const struct command *find(const char *name)
 {
-	if (a->left == 0)
-		return 1;
-	tool_complain("unexpected argument '%.60s'; see 'tkw --help'",
-		      a->word[0]);
-	return 0;
+	const struct command *c = commands;
+
+	while (c->name && strcmp(c->name, name) != 0)
+		c++;
+	return c->name ? c : NULL;
 }
 
-static int help(struct args *a)
+static int refuse(const char *what, const char *word)
 {
-	if (a->left > 0 && !strcmp(a->word[0], "demo")) {
-		a->word++;
-		a->left--;
-		if (!no_more(a))
-			return TOOL_EXIT_USAGE;
-		demo_usage();
+	tool_complain("%s '%.60s'; see 'tkw --help'", what, word);
+	return TOOL_EXIT_USAGE;
+}
+
+/* words[0] is `help`, and the last one is NULL, as in argv. */
+static int help(char **words)
+{
+	static char option[] = "--help";
+	const struct command *c;
+
+	if (!words[1]) {
+		usage();
 		return TOOL_EXIT_OK;
 	}
-	if (!no_more(a))
-		return TOOL_EXIT_USAGE;
-	usage();
-	return TOOL_EXIT_OK;
+	c = find(words[1]);
+	if (!c)
+		return refuse("no help on", words[1]);
+	if (words[2])
+		return refuse("unexpected argument", words[2]);
+	return c->main(2, (char *[]){ words[1], option, NULL });
 }
 
-static int version(const struct args *a)
+static int version(char **words)
 {
-	if (!no_more(a))
-		return TOOL_EXIT_USAGE;
+	if (words[1])
+		return refuse("unexpected argument", words[1]);
 	(void)printf("tkw %s\n", tkw_version());
 	return TOOL_EXIT_OK;
 }
 
-static int run(struct args *a)
+/* No getopt_long() here: the first word decides, option or command. */
+static int run(int count, char **words)
 {
-	const char *word;
+	const struct command *c;
 
-	if (a->left == 0) {
+	if (count <= 0) {
 		tool_complain("a command is missing; see 'tkw --help'");
 		return TOOL_EXIT_USAGE;
 	}
-	word = *a->word++;
-	a->left--;
-	if (!strcmp(word, "demo"))
-		return demo_main(a);
-	if (!strcmp(word, "help") || !strcmp(word, "--help") ||
-	    !strcmp(word, "-h"))
-		return help(a);
-	if (!strcmp(word, "--version"))
-		return version(a);
-	tool_complain("unknown %s '%.60s'; see 'tkw --help'",
-		      word[0] == '-' ? "option" : "command", word);
-	return TOOL_EXIT_USAGE;
+	if (!strcmp(words[0], "help") || !strcmp(words[0], "--help") ||
+	    !strcmp(words[0], "-h"))
+		return help(words);
+	if (!strcmp(words[0], "--version"))
+		return version(words);
+	c = find(words[0]);
+	if (c)
+		return c->main(count, words);
+	return refuse(words[0][0] == '-' ? "unknown option" : "unknown command",
+		      words[0]);
 }
 
 int main(int argc, char **argv)
 {
-	struct args a = { argv + 1, argc > 0 ? argc - 1 : 0 };
 	int status;
 
 	/* Only for the character set: numbers stay as they are in C. */
 	(void)setlocale(LC_CTYPE, "");
-	status = run(&a);
+	status = run(argc - 1, argv + 1);
 	if (tool_flush() && status == TOOL_EXIT_OK)
 		status = TOOL_EXIT_FAILURE;
 	return status;

@@ -104,6 +104,20 @@ refuses()
 	check "${what}: it begins with tkw:" grep -q '^tkw: ' "$err"
 }
 
+# fails_without_stdout ARG...: with standard output on a full disk, or closed.
+fails_without_stdout()
+{
+	status=0
+	"$TKW" "$@" >/dev/full 2>"$err" || status=$?
+	: >"$out"
+	check "tkw $*, disk full: exit status 1" ended 1
+	check "tkw $*, disk full: one line on stderr" one_line "$err"
+	status=0
+	"$TKW" "$@" >&- 2>"$err" || status=$?
+	check "tkw $*, stdout closed: exit status 1" ended 1
+	check "tkw $*, stdout closed: one line on stderr" one_line "$err"
+}
+
 # A sanitizer's own memory is more than any limit that would do here.
 sanitized()
 {

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * live_lateness.c - how late the tasks were.
+ * demo_lateness.c - how late the tasks were.
  *
  * A list of all values would grow with the run; a histogram does not. A bucket
  * is a fixed part of its value wide, so that microseconds and seconds are told
  * with the same care.
  */
-#include "live.h"
+#include "demo.h"
 
 static size_t bucket_of(uint64_t ns)
 {
 	unsigned shift = 0;
 
-	while (ns >> shift >= 2 << LIVE_LATE_BITS)
+	while (ns >> shift >= 2 << DEMO_LATE_BITS)
 		shift++;
-	if (ns < 1 << LIVE_LATE_BITS)
+	if (ns < 1 << DEMO_LATE_BITS)
 		return (size_t)ns;
 	/* ns >> shift is from 64 to 127; row 0 holds 0 to 63. */
-	return ((size_t)shift << LIVE_LATE_BITS) + (size_t)(ns >> shift);
+	return ((size_t)shift << DEMO_LATE_BITS) + (size_t)(ns >> shift);
 }
 
 /* The last value of a bucket. */
 static uint64_t bucket_end(size_t bucket)
 {
-	size_t row = bucket >> LIVE_LATE_BITS;
-	uint64_t place = bucket & ((1 << LIVE_LATE_BITS) - 1);
+	size_t row = bucket >> DEMO_LATE_BITS;
+	uint64_t place = bucket & ((1 << DEMO_LATE_BITS) - 1);
 	unsigned shift = row > 0 ? (unsigned)row - 1 : 0;
 
 	if (row == 0)
 		return place;
-	return ((place + (1 << LIVE_LATE_BITS) + 1) << shift) - 1;
+	return ((place + (1 << DEMO_LATE_BITS) + 1) << shift) - 1;
 }
 
-void live_late_add(struct live_lateness *h, int64_t late_ns)
+void demo_late_add(struct demo_lateness *h, int64_t late_ns)
 {
 	/* One that is early is counted as such elsewhere. */
 	uint64_t ns = late_ns > 0 ? (uint64_t)late_ns : 0;
@@ -41,23 +41,23 @@ void live_late_add(struct live_lateness *h, int64_t late_ns)
 				  memory_order_relaxed);
 }
 
-void live_late_take(const struct live_lateness *h, struct live_late_copy *out)
+void demo_late_take(const struct demo_lateness *h, struct demo_late_copy *out)
 {
-	for (size_t i = 0; i < LIVE_LATE_BUCKETS; i++)
+	for (size_t i = 0; i < DEMO_LATE_BUCKETS; i++)
 		out->n[i] =
 			atomic_load_explicit(&h->n[i], memory_order_relaxed);
 }
 
-uint64_t live_late_at(const struct live_moment *from,
-		      const struct live_moment *to, unsigned permille)
+uint64_t demo_late_at(const struct demo_moment *from,
+		      const struct demo_moment *to, unsigned permille)
 {
 	uint64_t all = 0;
 	uint64_t seen = 0;
 	uint64_t end = 0;
 
-	for (size_t i = 0; i < LIVE_LATE_BUCKETS; i++)
+	for (size_t i = 0; i < DEMO_LATE_BUCKETS; i++)
 		all += to->late.n[i] - from->late.n[i];
-	for (size_t i = 0; i < LIVE_LATE_BUCKETS; i++) {
+	for (size_t i = 0; i < DEMO_LATE_BUCKETS; i++) {
 		uint64_t n = to->late.n[i] - from->late.n[i];
 
 		if (n == 0)

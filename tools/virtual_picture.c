@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demo_picture.c - the picture of the wheel: who sits where.
+ * virtual_picture.c - the picture of the wheel: who sits where.
  *
  * Each ring is drawn as a row of cells, unrolled at slot 0, the coarsest ring
  * on top. A cell stands for a few neighbouring slots and shows how many entries
@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "demo_view.h"
+#include "virtual_view.h"
 
 /* A row of the hashed wheel waits for so many times more rounds than the one
  * below it. */
@@ -22,20 +22,20 @@ enum {
 	ROUNDS_PER_ROW = 256
 };
 
-static bool is_hashed(const struct demo *d)
+static bool is_hashed(const struct virtual_demo *d)
 {
 	return d->shape.engine == TKW_WHEEL_HASHED;
 }
 
 /* The cell of a slot; the first one, if a slot has several. */
-static uint32_t cell_of(const struct demo *d, const struct demo_picture *p,
-			uint64_t slot)
+static uint32_t cell_of(const struct virtual_demo *d,
+			const struct virtual_picture *p, uint64_t slot)
 {
 	return (uint32_t)(slot * p->cells / d->shape.slots);
 }
 
 /* What a row's unit is: the ticks of a slot, or the least rounds to wait. */
-static uint64_t unit_of(const struct demo *d, uint32_t row)
+static uint64_t unit_of(const struct virtual_demo *d, uint32_t row)
 {
 	uint64_t unit = 1;
 
@@ -44,33 +44,34 @@ static uint64_t unit_of(const struct demo *d, uint32_t row)
 	return unit;
 }
 
-static uint32_t row_of(const struct demo *d,
+static uint32_t row_of(const struct virtual_demo *d,
 		       const struct tkw_wheel_place *place)
 {
 	uint32_t row = 0;
 
 	if (!is_hashed(d))
 		return place->ring;
-	while (row + 1 < DEMO_ROWS_MAX && place->rounds >= unit_of(d, row + 1))
+	while (row + 1 < VIRTUAL_ROWS_MAX &&
+	       place->rounds >= unit_of(d, row + 1))
 		row++;
 	return row;
 }
 
-uint32_t demo_picture_rows(const struct demo *d)
+uint32_t virtual_picture_rows(const struct virtual_demo *d)
 {
 	uint64_t most = is_hashed(d) ? d->horizon / d->shape.slots : d->horizon;
 	uint32_t rows = 1;
 
-	while (rows < DEMO_ROWS_MAX && most >= unit_of(d, rows))
+	while (rows < VIRTUAL_ROWS_MAX && most >= unit_of(d, rows))
 		rows++;
 	if (!is_hashed(d) && rows > d->shape.rings)
 		return d->shape.rings;
 	return rows;
 }
 
-uint32_t demo_picture_lines(const struct demo *d, bool hands)
+uint32_t virtual_picture_lines(const struct virtual_demo *d, bool hands)
 {
-	const struct demo_view *v = d->watcher;
+	const struct virtual_view *v = d->watcher;
 	uint32_t lines = 2 * v->rows;
 
 	if (hands)
@@ -79,20 +80,21 @@ uint32_t demo_picture_lines(const struct demo *d, bool hands)
 }
 
 /* As many cells as fit, but whole slots if there are fewer of them. */
-static uint32_t count_cells(const struct demo *d, int cols)
+static uint32_t count_cells(const struct virtual_demo *d, int cols)
 {
 	uint32_t room = cols > 12 ? (uint32_t)cols - 5 : 7;
 
-	if (room > DEMO_CELLS_MAX)
-		room = DEMO_CELLS_MAX;
+	if (room > VIRTUAL_CELLS_MAX)
+		room = VIRTUAL_CELLS_MAX;
 	if (d->shape.slots > room)
 		return room;
 	return room - room % (uint32_t)d->shape.slots;
 }
 
-void demo_picture_take(const struct demo *d, struct demo_picture *p)
+void virtual_picture_take(const struct virtual_demo *d,
+			  struct virtual_picture *p)
 {
-	const struct demo_view *v = d->watcher;
+	const struct virtual_view *v = d->watcher;
 	struct tkw_wheel_place place;
 
 	memset(p, 0, sizeof(*p));
@@ -112,8 +114,9 @@ void demo_picture_take(const struct demo *d, struct demo_picture *p)
 }
 
 /* Entries per 256 slots: cells do not all stand for as many slots. */
-static uint64_t density(const struct demo *d, const struct demo_picture *p,
-			uint32_t row, uint32_t cell)
+static uint64_t density(const struct virtual_demo *d,
+			const struct virtual_picture *p, uint32_t row,
+			uint32_t cell)
 {
 	uint64_t slots = d->shape.slots;
 	uint64_t slot = cell * slots / p->cells;
@@ -125,8 +128,8 @@ static uint64_t density(const struct demo *d, const struct demo_picture *p,
 	return p->cell[row][cell] * 256 / (end - first);
 }
 
-static uint64_t fullest_cell(const struct demo *d, const struct demo_picture *p,
-			     uint32_t row)
+static uint64_t fullest_cell(const struct virtual_demo *d,
+			     const struct virtual_picture *p, uint32_t row)
 {
 	uint64_t most = 0;
 
@@ -153,19 +156,19 @@ static int level_of(uint64_t density, uint64_t full)
 	return level;
 }
 
-static void draw_ring_name(struct demo *d, uint32_t ring)
+static void draw_ring_name(struct virtual_demo *d, uint32_t ring)
 {
-	struct screen *s = demo_view_screen(d);
+	struct screen *s = virtual_view_screen(d);
 	uint64_t width = is_hashed(d) ? 1 : unit_of(d, ring);
-	char slot[DEMO_WORD];
-	char round[DEMO_WORD];
+	char slot[TOOL_WORD];
+	char round[TOOL_WORD];
 
 	if (is_hashed(d))
 		screen_put(s, SCREEN_BOLD, " this round");
 	else
 		screen_putf(s, SCREEN_BOLD, " ring %" PRIu32, ring);
-	demo_word_width(slot, width);
-	demo_word_width(round, width * d->shape.slots);
+	virtual_word_width(slot, width);
+	virtual_word_width(round, width * d->shape.slots);
 	if (s->cols < 72)
 		screen_putf(s, SCREEN_DIM, "  %s a slot: ", slot);
 	else
@@ -174,40 +177,40 @@ static void draw_ring_name(struct demo *d, uint32_t ring)
 			    d->shape.slots, slot, round);
 }
 
-static void draw_rounds(struct demo *d, uint32_t row)
+static void draw_rounds(struct virtual_demo *d, uint32_t row)
 {
-	struct screen *s = demo_view_screen(d);
-	char from[DEMO_WORD];
-	char to[DEMO_WORD];
+	struct screen *s = virtual_view_screen(d);
+	char from[TOOL_WORD];
+	char to[TOOL_WORD];
 
 	screen_put(s, SCREEN_BOLD, " later");
 	screen_putf(s, SCREEN_DIM, "  in %s to %s rounds: ",
-		    demo_word_count(from, unit_of(d, row)),
-		    demo_word_count(to, unit_of(d, row + 1) - 1));
+		    tool_word_count(from, unit_of(d, row)),
+		    tool_word_count(to, unit_of(d, row + 1) - 1));
 }
 
-static void draw_label(struct demo *d, const struct demo_picture *p,
+static void draw_label(struct virtual_demo *d, const struct virtual_picture *p,
 		       uint32_t row)
 {
-	const struct demo_view *v = d->watcher;
-	char total[DEMO_WORD];
+	const struct virtual_view *v = d->watcher;
+	char total[TOOL_WORD];
 
 	if (is_hashed(d) && row > 0)
 		draw_rounds(d, row);
 	else
 		draw_ring_name(d, row);
-	screen_putf(demo_view_screen(d), SCREEN_PLAIN, "%s%s waiting",
+	screen_putf(virtual_view_screen(d), SCREEN_PLAIN, "%s%s waiting",
 		    v->stride > 1 ? "about " : "",
-		    demo_word_count(total, p->total[row]));
-	screen_end_line(demo_view_screen(d));
+		    tool_word_count(total, p->total[row]));
+	screen_end_line(virtual_view_screen(d));
 }
 
-static void draw_cells(struct demo *d, const struct demo_picture *p,
+static void draw_cells(struct virtual_demo *d, const struct virtual_picture *p,
 		       uint32_t row, uint64_t full)
 {
 	static const enum screen_style styles[] = { SCREEN_GREEN, SCREEN_CYAN,
 						    SCREEN_MAGENTA };
-	struct screen *s = demo_view_screen(d);
+	struct screen *s = virtual_view_screen(d);
 
 	screen_putf(s, SCREEN_DIM, " %s", s->glyphs->wall);
 	for (uint32_t c = 0; c < p->cells; c++) {
@@ -220,10 +223,10 @@ static void draw_cells(struct demo *d, const struct demo_picture *p,
 	screen_end_line(s);
 }
 
-static void draw_hand(struct demo *d, const struct demo_picture *p,
+static void draw_hand(struct virtual_demo *d, const struct virtual_picture *p,
 		      uint32_t row)
 {
-	struct screen *s = demo_view_screen(d);
+	struct screen *s = virtual_view_screen(d);
 	uint64_t width = is_hashed(d) ? 1 : unit_of(d, row);
 	uint64_t slot = p->now / width % d->shape.slots;
 
@@ -232,10 +235,11 @@ static void draw_hand(struct demo *d, const struct demo_picture *p,
 	screen_end_line(s);
 }
 
-void demo_picture_draw(struct demo *d, const struct demo_picture *p, bool hands,
-		       bool fade)
+void virtual_picture_draw(struct virtual_demo *d,
+			  const struct virtual_picture *p, bool hands,
+			  bool fade)
 {
-	struct demo_view *v = d->watcher;
+	struct virtual_view *v = d->watcher;
 
 	for (uint32_t row = v->rows; row-- > 0;) {
 		uint64_t most = fullest_cell(d, p, row);

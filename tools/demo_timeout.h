@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* live_timeout.h - what live_load.c and live_timeout.c share. */
-#ifndef TKW_TOOLS_LIVE_TIMEOUT_H
-#define TKW_TOOLS_LIVE_TIMEOUT_H
+/* demo_timeout.h - what demo_load.c and demo_timeout.c share. */
+#ifndef TKW_TOOLS_DEMO_TIMEOUT_H
+#define TKW_TOOLS_DEMO_TIMEOUT_H
 
-#include "live.h"
+#include "demo.h"
 
 /* A call's, or a connection's. */
-struct live_timeout {
-	struct live_mark mark;
+struct demo_timeout {
+	struct demo_mark mark;
 	/* It may not fire before, as our own clock says. */
 	_Atomic int64_t earliest_ns;
 	uint64_t id;
 };
 
-struct live_beat {
-	struct live_mark mark;
+struct demo_beat {
+	struct demo_mark mark;
 	_Atomic int64_t earliest_ns;
 	int64_t period_ns;
 };
 
 /* Tasks know the demo by this; before the first of them is armed. */
-void live_timeout_stage(struct live *l);
+void demo_timeout_stage(struct demo *d);
 
 /*
  * Schedule one, and write down what becomes of it.
@@ -30,13 +30,13 @@ void live_timeout_stage(struct live *l);
  *         now_ns + delay_ns, or later.
  * Return  as tkw_timer_schedule(); a refusal has been counted.
  */
-int live_arm_call(struct live_counters *c, struct live_timeout *to,
+int demo_arm_call(struct demo_counters *c, struct demo_timeout *to,
 		  int64_t now_ns, int64_t delay_ns);
-int live_arm_idle(struct live_counters *c, struct live_timeout *to,
+int demo_arm_idle(struct demo_counters *c, struct demo_timeout *to,
 		  int64_t now_ns, int64_t delay_ns);
-int live_arm_beat(struct live_counters *c, struct live_beat *b,
+int demo_arm_beat(struct demo_counters *c, struct demo_beat *b,
 		  int64_t delay_ns);
-int live_arm_far(struct live_counters *c, struct live_mark *m,
+int demo_arm_far(struct demo_counters *c, struct demo_mark *m,
 		 int64_t delay_ns);
 
 /*
@@ -45,7 +45,7 @@ int live_arm_far(struct live_counters *c, struct live_mark *m,
  * Return  0 also if it was too late for that; else as tkw_timer_reschedule(),
  *         and it has been counted.
  */
-int live_push_back(struct live_counters *c, struct live_timeout *to,
+int demo_push_back(struct demo_counters *c, struct demo_timeout *to,
 		   int64_t now_ns, int64_t delay_ns);
 
 /*
@@ -54,11 +54,11 @@ int live_push_back(struct live_counters *c, struct live_timeout *to,
  *
  * again   cancel it a second time, which must be refused.
  */
-void live_cancel(struct live_counters *c, struct live_timeout *to, bool again);
+void demo_cancel(struct demo_counters *c, struct demo_timeout *to, bool again);
 
-bool live_is_waiting(const struct live_mark *m);
+bool demo_is_waiting(const struct demo_mark *m);
 
 /* After such an answer there is no point in going on. */
-bool live_is_over(int r);
+bool demo_is_over(int r);
 
-#endif /* TKW_TOOLS_LIVE_TIMEOUT_H */
+#endif /* TKW_TOOLS_DEMO_TIMEOUT_H */

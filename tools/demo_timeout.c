@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * live_timeout.c - the timeouts of the demo in real time: what is asked of the
+ * demo_timeout.c - the timeouts of the demo in real time: what is asked of the
  * timer, what the tasks do, and what is written down about it.
  *
  * Each timeout has a mark of ours, beside the counters: sums can agree by
@@ -10,149 +10,149 @@
  * cancels and pushes back; the worker only ends their marks. A heartbeat is
  * the worker's once it is armed.
  */
-#include "live_timeout.h"
+#include "demo_timeout.h"
 
 #include <errno.h>
 
 /* Tasks have no other way to it: the argument of a far one is a mark. */
-static struct live *stage;
+static struct demo *stage;
 
-void live_timeout_stage(struct live *l)
+void demo_timeout_stage(struct demo *d)
 {
-	stage = l;
+	stage = d;
 }
 
-void live_count(struct live_counters *c, enum live_count what)
+void demo_count(struct demo_counters *c, enum demo_count what)
 {
 	atomic_fetch_add_explicit(&c->n[what], 1, memory_order_relaxed);
 }
 
-void live_expect(struct live_counters *c, int r, int want)
+void demo_expect(struct demo_counters *c, int r, int want)
 {
-	live_count(c, LIVE_WRONG);
+	demo_count(c, DEMO_WRONG);
 	if (r == want)
-		live_count(c, LIVE_REFUSED);
+		demo_count(c, DEMO_REFUSED);
 }
 
-void live_mark_end(struct live_counters *c, struct live_mark *m)
+void demo_mark_end(struct demo_counters *c, struct demo_mark *m)
 {
-	/* Pairs with live_is_waiting(): the task has read what it needs before
+	/* Pairs with demo_is_waiting(): the task has read what it needs before
 	 * the owner uses the timeout again. */
-	unsigned char was = atomic_exchange_explicit(&m->fate, LIVE_ENDED,
+	unsigned char was = atomic_exchange_explicit(&m->fate, DEMO_ENDED,
 						     memory_order_acq_rel);
 
-	if (was != LIVE_WAITING)
-		live_count(c, LIVE_TWICE);
+	if (was != DEMO_WAITING)
+		demo_count(c, DEMO_TWICE);
 }
 
-bool live_is_waiting(const struct live_mark *m)
+bool demo_is_waiting(const struct demo_mark *m)
 {
-	/* Pairs with live_mark_end(). */
+	/* Pairs with demo_mark_end(). */
 	return atomic_load_explicit(&m->fate, memory_order_acquire) ==
-	       LIVE_WAITING;
+	       DEMO_WAITING;
 }
 
-bool live_is_over(int r)
+bool demo_is_over(int r)
 {
 	return r == -ESHUTDOWN || r == -ENOMEM;
 }
 
 /* A schedule or reschedule said no. Is there a good reason? */
-static void note_refusal(struct live_counters *c, int r)
+static void note_refusal(struct demo_counters *c, int r)
 {
 	int none = 0;
 
 	if (r == -ESHUTDOWN && atomic_load(&stage->stopping)) {
-		live_count(c, LIVE_CLOSED);
+		demo_count(c, DEMO_CLOSED);
 		return;
 	}
 	if (r == -ENOMEM)
 		atomic_compare_exchange_strong(&stage->error, &none, r);
-	live_count(c, LIVE_FAILED);
+	demo_count(c, DEMO_FAILED);
 }
 
 /* --- tasks, on the worker --- */
 
-static void has_fired(struct live_mark *m, enum live_count kind,
+static void has_fired(struct demo_mark *m, enum demo_count kind,
 		      int64_t earliest_ns, const struct tkw_firing *f)
 {
-	struct live_counters *c = &stage->counters[0];
-	int64_t now_ns = live_now_ns();
+	struct demo_counters *c = &stage->counters[0];
+	int64_t now_ns = demo_now_ns();
 
-	live_count(c, kind);
+	demo_count(c, kind);
 	if (now_ns < earliest_ns || now_ns < f->deadline_ns)
-		live_count(c, LIVE_EARLY);
-	live_late_add(&stage->late, now_ns - f->deadline_ns);
-	live_mark_end(c, m);
+		demo_count(c, DEMO_EARLY);
+	demo_late_add(&stage->late, now_ns - f->deadline_ns);
+	demo_mark_end(c, m);
 }
 
-static int64_t earliest(const struct live_timeout *to)
+static int64_t earliest(const struct demo_timeout *to)
 {
 	return atomic_load_explicit(&to->earliest_ns, memory_order_relaxed);
 }
 
 static void on_call(void *arg, const struct tkw_firing *f)
 {
-	struct live_timeout *to = arg;
+	struct demo_timeout *to = arg;
 
-	has_fired(&to->mark, LIVE_FIRED_CALL, earliest(to), f);
+	has_fired(&to->mark, DEMO_FIRED_CALL, earliest(to), f);
 }
 
 static void on_idle(void *arg, const struct tkw_firing *f)
 {
-	struct live_timeout *to = arg;
+	struct demo_timeout *to = arg;
 
-	has_fired(&to->mark, LIVE_FIRED_IDLE, earliest(to), f);
+	has_fired(&to->mark, DEMO_FIRED_IDLE, earliest(to), f);
 }
 
 static void on_far(void *arg, const struct tkw_firing *f)
 {
-	has_fired(arg, LIVE_FIRED_FAR, stage->far_ns, f);
+	has_fired(arg, DEMO_FIRED_FAR, stage->far_ns, f);
 }
 
 /* Only the worker can say which clock measures its CPU time. */
-static void tell_worker_clock(struct live *l)
+static void tell_worker_clock(struct demo *d)
 {
-	if (atomic_load_explicit(&l->worker_known, memory_order_relaxed))
+	if (atomic_load_explicit(&d->worker_known, memory_order_relaxed))
 		return;
-	if (!pthread_getcpuclockid(pthread_self(), &l->worker_clock))
+	if (!pthread_getcpuclockid(pthread_self(), &d->worker_clock))
 		/* Pairs with worker_ns(). */
-		atomic_store_explicit(&l->worker_known, true,
+		atomic_store_explicit(&d->worker_known, true,
 				      memory_order_release);
 }
 
 static void on_beat(void *arg, const struct tkw_firing *f)
 {
-	struct live_beat *b = arg;
+	struct demo_beat *b = arg;
 	int64_t earliest_ns =
 		atomic_load_explicit(&b->earliest_ns, memory_order_relaxed);
 
 	tell_worker_clock(stage);
-	has_fired(&b->mark, LIVE_FIRED_BEAT, earliest_ns, f);
-	(void)live_arm_beat(&stage->counters[0], b, b->period_ns);
+	has_fired(&b->mark, DEMO_FIRED_BEAT, earliest_ns, f);
+	(void)demo_arm_beat(&stage->counters[0], b, b->period_ns);
 }
 
 /* --- calls of the timer --- */
 
-static int arm(struct live_counters *c, const struct tkw_task *task,
+static int arm(struct demo_counters *c, const struct tkw_task *task,
 	       int64_t delay_ns, uint64_t *id)
 {
-	struct live_mark *m = task->arg;
+	struct demo_mark *m = task->arg;
 	int r;
 
-	atomic_store_explicit(&m->fate, LIVE_WAITING, memory_order_relaxed);
+	atomic_store_explicit(&m->fate, DEMO_WAITING, memory_order_relaxed);
 	r = tkw_timer_schedule(stage->timer, task, delay_ns, id);
 	if (r) {
-		atomic_store_explicit(&m->fate, LIVE_UNUSED,
+		atomic_store_explicit(&m->fate, DEMO_UNUSED,
 				      memory_order_relaxed);
 		note_refusal(c, r);
 		return r;
 	}
-	live_count(c, LIVE_ACCEPTED);
+	demo_count(c, DEMO_ACCEPTED);
 	return 0;
 }
 
-int live_arm_call(struct live_counters *c, struct live_timeout *to,
+int demo_arm_call(struct demo_counters *c, struct demo_timeout *to,
 		  int64_t now_ns, int64_t delay_ns)
 {
 	const struct tkw_task task = { .fn = on_call, .arg = to };
@@ -162,7 +162,7 @@ int live_arm_call(struct live_counters *c, struct live_timeout *to,
 	return arm(c, &task, delay_ns, &to->id);
 }
 
-int live_arm_idle(struct live_counters *c, struct live_timeout *to,
+int demo_arm_idle(struct demo_counters *c, struct demo_timeout *to,
 		  int64_t now_ns, int64_t delay_ns)
 {
 	const struct tkw_task task = { .fn = on_idle, .arg = to };
@@ -174,24 +174,24 @@ int live_arm_idle(struct live_counters *c, struct live_timeout *to,
 
 /* Nobody cancels it, so that nobody wants its id; and the worker might arm it
  * anew before the first one's is written. */
-int live_arm_beat(struct live_counters *c, struct live_beat *b,
+int demo_arm_beat(struct demo_counters *c, struct demo_beat *b,
 		  int64_t delay_ns)
 {
 	const struct tkw_task task = { .fn = on_beat, .arg = b };
 
-	atomic_store_explicit(&b->earliest_ns, live_now_ns() + delay_ns,
+	atomic_store_explicit(&b->earliest_ns, demo_now_ns() + delay_ns,
 			      memory_order_relaxed);
 	return arm(c, &task, delay_ns, NULL);
 }
 
-int live_arm_far(struct live_counters *c, struct live_mark *m, int64_t delay_ns)
+int demo_arm_far(struct demo_counters *c, struct demo_mark *m, int64_t delay_ns)
 {
 	const struct tkw_task task = { .fn = on_far, .arg = m };
 
 	return arm(c, &task, delay_ns, NULL);
 }
 
-int live_push_back(struct live_counters *c, struct live_timeout *to,
+int demo_push_back(struct demo_counters *c, struct demo_timeout *to,
 		   int64_t now_ns, int64_t delay_ns)
 {
 	int r = tkw_timer_reschedule(stage->timer, to->id, delay_ns);
@@ -201,7 +201,7 @@ int live_push_back(struct live_counters *c, struct live_timeout *to,
 		 * have been right. */
 		atomic_store_explicit(&to->earliest_ns, now_ns + delay_ns,
 				      memory_order_relaxed);
-		live_count(c, LIVE_PUSHED_BACK);
+		demo_count(c, DEMO_PUSHED_BACK);
 		return 0;
 	}
 	if (r == -EBUSY || r == -ENOENT)
@@ -210,16 +210,16 @@ int live_push_back(struct live_counters *c, struct live_timeout *to,
 	return r;
 }
 
-void live_cancel(struct live_counters *c, struct live_timeout *to, bool again)
+void demo_cancel(struct demo_counters *c, struct demo_timeout *to, bool again)
 {
 	struct tkw_timer *t = stage->timer;
 	int r = tkw_timer_cancel(t, to->id);
 
 	if (r == 0) {
-		live_count(c, LIVE_CANCELLED);
-		live_mark_end(c, &to->mark);
+		demo_count(c, DEMO_CANCELLED);
+		demo_mark_end(c, &to->mark);
 		if (again)
-			live_expect(c, tkw_timer_cancel(t, to->id), -ENOENT);
+			demo_expect(c, tkw_timer_cancel(t, to->id), -ENOENT);
 		return;
 	}
 	if (r == -EBUSY) {
@@ -228,7 +228,7 @@ void live_cancel(struct live_counters *c, struct live_timeout *to, bool again)
 			r = -ENOENT;
 	}
 	if (r != -ENOENT)
-		live_count(c, LIVE_FAILED);
-	else if (!live_is_waiting(&to->mark))
-		live_count(c, LIVE_TOO_LATE);
+		demo_count(c, DEMO_FAILED);
+	else if (!demo_is_waiting(&to->mark))
+		demo_count(c, DEMO_TOO_LATE);
 }

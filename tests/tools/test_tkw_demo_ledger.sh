@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_tkw_live_ledger.sh TKW_FAULTY_TIMER - the ledger of `tkw demo` sees what a
-# timer does wrong. See faulty_timer.c for the faults.
+# test_tkw_demo_ledger.sh TKW_FAULTY_TIMER - the ledger of `tkw demo` sees what
+# a timer does wrong. See faulty_timer.c for the faults.
 set -u
 tkw=$1
 # shellcheck source-path=SCRIPTDIR source=tool_checks.sh

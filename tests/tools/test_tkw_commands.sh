@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# test_tkw_commands.sh TKW - how `tkw` finds a command: its help, its version,
+# and what it refuses. What a command does is tested elsewhere.
+# shellcheck disable=SC2317 # check() calls the functions
+set -u
+TKW=$1
+export TKW
+# shellcheck source-path=SCRIPTDIR source=tool_checks.sh
+. "$(dirname "$0")/tool_checks.sh"
+
+# --- help --------------------------------------------------------------------
+
+for words in --help -h help 'demo --help' 'demo -h' 'help demo' \
+	'demo --json --help' 'demo --virtual --help' 'demo --json --virtual -h' \
+	--version; do
+	# shellcheck disable=SC2086 # words of a command line
+	run "$TKW" $words
+	check "tkw $words: exit status 0" ended 0
+	check "tkw $words: says something" [ -s "$out" ]
+	check "tkw $words: nothing on stderr" is_empty "$err"
+	check "tkw $words: ASCII, 80 columns" \
+		[ "$(tr -d '\n\040-\176' <"$out" | wc -c)$(grep -c '.\{81\}' "$out")" \
+		= 00 ]
+done
+check '--version: one line' grep -q -x 'tkw [0-9]*\.[0-9]*\.[0-9]*' "$out"
+
+# same_help WORDS WORDS: do both print the same?
+same_help()
+{
+	# shellcheck disable=SC2086 # words of a command line
+	"$TKW" $1 >"$scratch/a" && "$TKW" $2 >"$scratch/b" &&
+		cmp -s "$scratch/a" "$scratch/b"
+}
+
+check 'tkw help: as tkw --help' same_help help --help
+check 'tkw help demo: as tkw demo --help' same_help 'help demo' 'demo --help'
+run "$TKW" help
+check 'tkw help: names the commands' grep -q '^  demo  ' "$out"
+
+# --- what is refused ---------------------------------------------------------
+
+refuses
+refuses ''
+refuses dem
+refuses --bad
+refuses --version 1
+refuses help nothing
+refuses help demo 1
+refuses demos
+refuses --demo
+refuses -
+refuses --
+refuses -x
+refuses -hx
+refuses --hel
+refuses --help=yes
+refuses --versio
+refuses help ''
+refuses help --help
+refuses --help demo 1
+refuses nothing
+check 'an unknown command: it says so' \
+	grep -q "^tkw: unknown command 'nothing'" "$err"
+refuses --nothing
+check 'an unknown option: it says so' \
+	grep -q "^tkw: unknown option '--nothing'" "$err"
+refuses "$(printf 'a\nb%s[31m' "$esc")"
+check 'control bytes of a command do not reach the terminal' \
+	[ -z "$(tr -d '\n\040-\176' <"$err")" ]
+
+# --- nowhere to write --------------------------------------------------------
+
+fails_without_stdout --help
+fails_without_stdout --version
+finish

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tool_options.c - reads the options of a command.
+ *
+ * getopt_long() does the work. It is kept from three things that it does by
+ * default:
+ *
+ *   - It sorts words that are no options to the end. The leading '-' of the
+ *     option string makes it report each word where it stands instead.
+ *   - It takes abbreviations. A script that uses one would break as soon as
+ *     another option begins with the same letters.
+ *   - It prints its own messages, with any control bytes that the user typed.
+ *     The ':' of the option string keeps it silent, and tool_complain() speaks.
+ */
+#include "tool_options.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "tool.h"
+
+static const struct option *find(const struct option *options, int val)
+{
+	for (; options->name; options++) {
+		if (options->val == val)
+			return options;
+	}
+	return NULL;
+}
+
+/* Is the word "--name", "--name=value" or the letter of the option alone? */
+static bool is_written_out(const char *word, const struct option *o)
+{
+	size_t len = strlen(o->name);
+
+	if (word[0] != '-')
+		return false;
+	if (word[1] != '-')
+		return word[1] == o->val && word[2] == '\0';
+	return !strncmp(word + 2, o->name, len) &&
+	       (word[2 + len] == '\0' || word[2 + len] == '=');
+}
+
+int tool_next_option(int argc, char **argv, const struct option *options,
+		     const char *see)
+{
+	const char *word = argv[optind];
+	int val = getopt_long(argc, argv, "-:h", options, NULL);
+	bool failed = val == '?' || val == ':';
+	const struct option *o = find(options, failed ? optopt : val);
+
+	/* getopt_long() also ends at "--", which is an unknown option here:
+	 * no words may follow it. */
+	if (!word)
+		return TOOL_OPTION_END;
+	if (val == 1)
+		tool_complain("unexpected argument '%.60s'; see '%s'", word,
+			      see);
+	else if (!o || !is_written_out(word, o))
+		tool_complain("unknown option '%.60s'; see '%s'", word, see);
+	else if (val == '?')
+		tool_complain("--%s: takes no value", o->name);
+	else if (val == ':')
+		tool_complain("--%s: its value is missing", o->name);
+	else
+		return val;
+	return TOOL_OPTION_BAD;
+}
+
+static bool is_decimal(const char *text, uint64_t *number)
+{
+	uint64_t n = 0;
+
+	if (!*text)
+		return false;
+	for (; *text; text++) {
+		unsigned digit = (unsigned)(*text - '0');
+
+		if (digit > 9 || n > (UINT64_MAX - digit) / 10)
+			return false;
+		n = 10 * n + digit;
+	}
+	*number = n;
+	return true;
+}
+
+int tool_read_number(const char *name, const char *text, uint64_t lo,
+		     uint64_t hi, uint64_t *number)
+{
+	uint64_t n;
+
+	if (!is_decimal(text, &n) || n < lo || n > hi) {
+		tool_complain("%s: '%.60s' is not a whole number from %" PRIu64
+			      " to %" PRIu64,
+			      name, text, lo, hi);
+		return -1;
+	}
+	*number = n;
+	return 0;
+}
