@@ -2,9 +2,9 @@
 /*
  * bench_main.c - plans the rows, runs them and writes what came out.
  *
- * Exit status: 0; 1: a result was wrong, a peer was lost, there is no memory,
- * or the output could not be written; 2: a bad command line. For --compare, see
- * compare.h.
+ * Exit status: 0; 1: a result was wrong, a process was lost, there is no
+ * memory, or the output could not be written; 2: a bad command line. For
+ * --compare, see compare.h.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,8 +27,8 @@ struct plan {
 
 static bool any_wheel_wanted(const struct bench_options *o)
 {
-	for (size_t i = 0; bench_impls[i]->name; i++) {
-		if (bench_options_want_impl(o, bench_impls[i]->name))
+	for (size_t i = 0; bench_entrants[i]->name; i++) {
+		if (bench_options_want_entrant(o, bench_entrants[i]->name))
 			return true;
 	}
 	return false;
@@ -46,21 +46,25 @@ static bool make_plan(struct plan *plan, const struct bench_options *o)
 static void say_missing(const struct bench_options *o, const char *name,
 			const char *why)
 {
-	if (why && bench_options_want_impl(o, name))
+	if (why && bench_options_want_entrant(o, name))
 		bench_say("%s skipped: %s", name, why);
 }
 
 static void name_missing(const struct plan *plan, const struct bench_options *o)
 {
-	for (size_t i = 0; plan->row_count > 0 && bench_impls[i]->name; i++) {
-		const struct bench_impl *impl = bench_impls[i];
+	for (size_t i = 0; plan->row_count > 0 && bench_entrants[i]->name;
+	     i++) {
+		const struct bench_entrant *entrant = bench_entrants[i];
 
-		say_missing(o, impl->name, impl->run ? NULL : impl->missing);
+		say_missing(o, entrant->name,
+			    entrant->run ? NULL : entrant->missing);
 	}
-	for (size_t i = 0; plan->request_count > 0 && bench_peers_get(i); i++) {
-		const struct bench_peer *peer = bench_peers_get(i);
+	for (size_t i = 0; plan->request_count > 0 && bench_processes_get(i);
+	     i++) {
+		const struct bench_process *process = bench_processes_get(i);
 
-		say_missing(o, bench_peer_name(peer), bench_peer_missing(peer));
+		say_missing(o, bench_process_name(process),
+			    bench_process_missing(process));
 	}
 }
 
@@ -90,7 +94,7 @@ static int run_plan(const struct plan *plan, const struct bench_options *o,
 	return good ? 0 : 1;
 }
 
-static void list_impl(const char *name, const char *missing)
+static void list_entrant(const char *name, const char *missing)
 {
 	(void)printf("%s%s%s\n", name, missing ? "   skipped: " : "",
 		     missing ? missing : "");
@@ -101,11 +105,12 @@ static void list_wheel(const struct plan *plan, const struct bench_options *o)
 	for (size_t i = 0; i < plan->row_count; i++)
 		(void)printf("%s\n", plan->rows[i].name);
 	(void)printf("\n");
-	for (size_t i = 0; bench_impls[i]->name; i++) {
-		const struct bench_impl *impl = bench_impls[i];
+	for (size_t i = 0; bench_entrants[i]->name; i++) {
+		const struct bench_entrant *entrant = bench_entrants[i];
 
-		if (bench_options_want_impl(o, impl->name))
-			list_impl(impl->name, impl->run ? NULL : impl->missing);
+		if (bench_options_want_entrant(o, entrant->name))
+			list_entrant(entrant->name,
+				     entrant->run ? NULL : entrant->missing);
 	}
 }
 
@@ -120,12 +125,12 @@ static void list_timer(const struct plan *plan, const struct bench_options *o)
 		}
 	}
 	(void)printf("\n");
-	for (size_t i = 0; bench_peers_get(i); i++) {
-		const struct bench_peer *peer = bench_peers_get(i);
+	for (size_t i = 0; bench_processes_get(i); i++) {
+		const struct bench_process *process = bench_processes_get(i);
 
-		if (bench_options_want_impl(o, bench_peer_name(peer)))
-			list_impl(bench_peer_name(peer),
-				  bench_peer_missing(peer));
+		if (bench_options_want_entrant(o, bench_process_name(process)))
+			list_entrant(bench_process_name(process),
+				     bench_process_missing(process));
 	}
 }
 
@@ -142,7 +147,7 @@ static void list(const struct plan *plan, const struct bench_options *o)
 /*
  * The same pages for all: small ones, or huge ones wherever the system has
  * them. malloc takes huge pages only if told so before the program starts, so
- * the program starts itself once more. Peers inherit both.
+ * the program starts itself once more. Processes inherit both.
  */
 static void choose_pages(const struct bench_options *o, char **argv)
 {
@@ -196,7 +201,7 @@ int main(int argc, char **argv)
 	}
 	if (o.old_json)
 		return bench_compare(o.old_json, o.new_json);
-	bench_peers_init(o.patience_s, o.peers);
+	bench_processes_init(o.patience_s, o.rivals);
 	if (!make_plan(&plan, &o)) {
 		bench_say("no row is called so; see --list");
 		return 2;

@@ -48,10 +48,10 @@ static void compare_row(struct tally *t, const struct bench_record *old,
 	enum change change = judge(old, new);
 
 	t->all[change]++;
-	if (bench_report_is_ours(old->impl))
+	if (bench_report_is_ours(old->entrant))
 		t->ours[change]++;
-	(void)printf("%-32s %-17s %12.2f %12.2f %-11s ", old->bench, old->impl,
-		     old->median, new->median, old->unit);
+	(void)printf("%-32s %-17s %12.2f %12.2f %-11s ", old->bench,
+		     old->entrant, old->median, new->median, old->unit);
 	if (old->median > 0)
 		(void)printf("%+8.1f%%",
 			     (new->median - old->median) / old->median * 100);
@@ -62,7 +62,7 @@ static void compare_row(struct tally *t, const struct bench_record *old,
 
 static void name_single(const struct bench_record *r, const char *file)
 {
-	(void)printf("%-32s %-17s only in %s\n", r->bench, r->impl, file);
+	(void)printf("%-32s %-17s only in %s\n", r->bench, r->entrant, file);
 }
 
 /* Both are sorted: walk them as a merge does. */

@@ -90,7 +90,7 @@ static bool set_member(struct bench_record *r, const struct member *m)
 	if (is(&m->key, "bench"))
 		return set_text(r->bench, sizeof(r->bench), m);
 	if (is(&m->key, "impl"))
-		return set_text(r->impl, sizeof(r->impl), m);
+		return set_text(r->entrant, sizeof(r->entrant), m);
 	if (is(&m->key, "unit"))
 		return set_text(r->unit, sizeof(r->unit), m);
 	if (is(&m->key, "median"))
@@ -106,13 +106,13 @@ static bool set_member(struct bench_record *r, const struct member *m)
 
 static bool is_summary(const struct bench_record *r)
 {
-	return strcmp(r->impl, "summary") == 0;
+	return strcmp(r->entrant, "summary") == 0;
 }
 
 /* Is everything there, and in order? A NAN compares false. */
 static bool is_whole(const struct bench_record *r)
 {
-	if (r->bench[0] == '\0' || r->impl[0] == '\0')
+	if (r->bench[0] == '\0' || r->entrant[0] == '\0')
 		return false;
 	if (is_summary(r))
 		return true;
@@ -150,7 +150,7 @@ int bench_record_order(const struct bench_record *a,
 {
 	int order = strcmp(a->unit, b->unit);
 
-	order = compare_texts(a->impl, b->impl, order);
+	order = compare_texts(a->entrant, b->entrant, order);
 	return compare_texts(a->bench, b->bench, order);
 }
 
@@ -195,13 +195,13 @@ static const char *take_line(struct bench_records *r, char *line)
 	return NULL;
 }
 
-/* One impl in one bench, twice: which one should count? */
+/* One entrant in one bench, twice: which one should count? */
 static int check_unique(const struct bench_records *r, const char *file)
 {
 	for (size_t i = 1; i < r->count; i++) {
 		if (bench_record_order(&r->list[i - 1], &r->list[i]) == 0) {
 			bench_say("%.200s: %s of %s is there twice", file,
-				  r->list[i].bench, r->list[i].impl);
+				  r->list[i].bench, r->list[i].entrant);
 			return -1;
 		}
 	}

@@ -7,7 +7,7 @@
 
 struct bench_record {
 	char bench[64];
-	char impl[32];
+	char entrant[32];
 	char unit[32];
 	double median, min, max;
 	double runs;
@@ -18,12 +18,12 @@ struct bench_records {
 	size_t count;
 };
 
-/* All lines but the summaries, sorted by bench, impl and unit. Return 0, or -1
- * after one line on stderr that names the file and the line. */
+/* All lines but the summaries, sorted by bench, entrant and unit. Return 0, or
+ * -1 after one line on stderr that names the file and the line. */
 int bench_records_read(struct bench_records *r, const char *file);
 void bench_records_free(struct bench_records *r);
 
-/* By bench, impl and unit. */
+/* By bench, entrant and unit. */
 int bench_record_order(const struct bench_record *a,
 		       const struct bench_record *b);
 

@@ -58,9 +58,9 @@ void bench_options_help(void)
 		"  --hugepages    ask the system for huge pages, for everyone\n"
 		"  --patience N   wait so many seconds for a figure of a timer "
 		"(300)\n"
-		"  --peers DIR    ask the programs DIR/IMPL for the timers' "
+		"  --rivals DIR   ask the programs DIR/NAME for the timers' "
 		"figures\n"
-		"  --list         name the rows and the impls, and end\n"
+		"  --list         name the rows and who takes part, and end\n"
 		"  --compare      what has changed between two JSON files\n"
 		"  --help         this text");
 }
@@ -122,29 +122,30 @@ static int sizes_option(struct bench_options *o, const char *text)
 	}
 }
 
-static bool impl_exists(const char *name, size_t len)
+static bool entrant_exists(const char *name, size_t len)
 {
-	for (size_t i = 0; bench_impls[i]->name; i++) {
-		if (strlen(bench_impls[i]->name) == len &&
-		    memcmp(bench_impls[i]->name, name, len) == 0)
+	for (size_t i = 0; bench_entrants[i]->name; i++) {
+		if (strlen(bench_entrants[i]->name) == len &&
+		    memcmp(bench_entrants[i]->name, name, len) == 0)
 			return true;
 	}
-	for (size_t i = 0; bench_peers_get(i); i++) {
-		const char *peer = bench_peer_name(bench_peers_get(i));
+	for (size_t i = 0; bench_processes_get(i); i++) {
+		const char *process =
+			bench_process_name(bench_processes_get(i));
 
-		if (strlen(peer) == len && memcmp(peer, name, len) == 0)
+		if (strlen(process) == len && memcmp(process, name, len) == 0)
 			return true;
 	}
 	return false;
 }
 
-static int impls_option(struct bench_options *o, const char *text)
+static int entrants_option(struct bench_options *o, const char *text)
 {
-	o->impls = text;
+	o->entrants = text;
 	for (;;) {
 		size_t len = strcspn(text, ",");
 
-		if (!impl_exists(text, len)) {
+		if (!entrant_exists(text, len)) {
 			bench_say("--impl: there is no '%.*s'; see --list",
 				  (int)(len < 60 ? len : 60), text);
 			return -1;
@@ -186,7 +187,7 @@ static int value_option(struct bench_options *o, const char *name,
 	if (strcmp(name, "--sizes") == 0)
 		return sizes_option(o, value);
 	if (strcmp(name, "--impl") == 0)
-		return impls_option(o, value);
+		return entrants_option(o, value);
 	if (strcmp(name, "--patience") == 0) {
 		if (number_option(name, value, PATIENCE_MOST_S, &n) != 0)
 			return -1;
@@ -197,8 +198,8 @@ static int value_option(struct bench_options *o, const char *name,
 		bench_say("%s: the name is empty", name);
 		return -1;
 	}
-	if (strcmp(name, "--peers") == 0)
-		o->peers = value;
+	if (strcmp(name, "--rivals") == 0)
+		o->rivals = value;
 	else
 		o->json = value;
 	return 0;
@@ -207,9 +208,9 @@ static int value_option(struct bench_options *o, const char *name,
 /* The option that the first letters of a word name; NULL if none. */
 static const char *find_value_option(const char *word, size_t len)
 {
-	static const char *const names[] = { "--runs", "--seed", "--sizes",
-					     "--impl", "--json", "--patience",
-					     "--peers" };
+	static const char *const names[] = { "--runs",  "--seed", "--sizes",
+					     "--impl",  "--json", "--patience",
+					     "--rivals" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strlen(names[i]) == len && memcmp(word, names[i], len) == 0)
@@ -296,15 +297,15 @@ bool bench_options_want_row(const struct bench_options *o, const char *name)
 	return o->filter_count == 0;
 }
 
-bool bench_options_want_impl(const struct bench_options *o, const char *name)
+bool bench_options_want_entrant(const struct bench_options *o, const char *name)
 {
 	size_t len = strlen(name);
 
-	for (const char *p = o->impls; p; p = strchr(p, ',')) {
+	for (const char *p = o->entrants; p; p = strchr(p, ',')) {
 		p += *p == ',';
 		if (strncmp(p, name, len) == 0 &&
 		    (p[len] == ',' || p[len] == '\0'))
 			return true;
 	}
-	return o->impls == NULL;
+	return o->entrants == NULL;
 }

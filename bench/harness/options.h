@@ -21,13 +21,14 @@ struct bench_options {
 	uint32_t runs; /* 0: as each row has it */
 	uint64_t seed;
 	uint32_t sizes[BENCH_SIZES_MAX];
-	size_t size_count; /* 0: the usual ones */
-	const char *json;  /* NULL: none; "-": instead of the tables */
-	const char *impls; /* "a,b"; NULL: all */
+	size_t size_count;    /* 0: the usual ones */
+	const char *json;     /* NULL: none; "-": instead of the tables */
+	const char *entrants; /* "a,b"; NULL: all */
 	const char *filters[BENCH_FILTERS_MAX];
 	size_t filter_count; /* 0: all rows */
-	uint32_t patience_s; /* for a peer's answer */
-	const char *peers; /* a folder of peers; NULL: those that were built */
+	uint32_t patience_s; /* for a rival's answer */
+	/* A folder of rivals' programs; NULL: those that were built. */
+	const char *rivals;
 	const char *old_json, *new_json; /* compare these; NULL: do not */
 };
 
@@ -39,7 +40,8 @@ void bench_options_help(void);
 /* Is the row wanted? A filter with *, ? or [ is a pattern for the whole name,
  * any other a part of it. */
 bool bench_options_want_row(const struct bench_options *o, const char *name);
-bool bench_options_want_impl(const struct bench_options *o, const char *name);
+bool bench_options_want_entrant(const struct bench_options *o,
+				const char *name);
 
 /* Print one line on stderr. */
 #if defined(__GNUC__)

@@ -2,8 +2,8 @@
 # plots.gp - one picture of the benchmark. plots.sh sets:
 #   picture   which one: churn, threads, lateness or idle
 #   svg       the file to write
-#   data      a folder with PANEL.IMPL files of "x median"
-#   PANEL     for each panel of the picture, the impls that have such a file
+#   data      a folder with PANEL.NAME files of "x median"
+#   PANEL     for each panel of the picture, the entrants that have such a file
 #   early_10us, early_1ms   who is left out of lateness, because it was early
 #   cpus      how many the machine has
 #
@@ -34,14 +34,14 @@ p_mutex_libevent = 8
 p_timerfd = 2
 p_mutex_wheel = 1
 
-colour(impl) = value('c_' . impl)
-mark(impl) = value('p_' . impl)
-ours(impl) = impl eq 'tickwheel'
-width(impl) = ours(impl) ? 4 : 1.6
-size_of(impl) = ours(impl) ? 0.9 : 0.7
+colour(entrant) = value('c_' . entrant)
+mark(entrant) = value('p_' . entrant)
+ours(entrant) = entrant eq 'tickwheel'
+width(entrant) = ours(entrant) ? 4 : 1.6
+size_of(entrant) = ours(entrant) ? 0.9 : 0.7
 # Solid where the timer is a wheel, dashed where it is a heap or the kernel's.
-dash(impl) = strstrt('tickwheel netty_1ms netty_100ms mutex_wheel', impl) ? 1 : 2
-file(panel, impl) = data . '/' . panel . '.' . impl
+dash(entrant) = strstrt('tickwheel netty_1ms netty_100ms mutex_wheel', entrant) ? 1 : 2
+file(panel, entrant) = data . '/' . panel . '.' . entrant
 
 wide = picture eq 'lateness' || picture eq 'idle'
 set terminal svg size (wide ? 1080 : 860), 500 dynamic enhanced \
@@ -86,7 +86,7 @@ if (picture eq 'threads') {
 # On a logarithmic axis nothing lies at 0 or below: it is drawn at the edge.
 least_us = 1
 at_least(x) = x < least_us ? least_us : x
-has(list, impl) = strstrt(list . ' ', ' ' . impl . ' ') > 0
+has(list, entrant) = strstrt(list . ' ', ' ' . entrant . ' ') > 0
 left_out(list) = list eq '' ? '' : 'left out, early:' . list
 
 if (picture eq 'lateness') {
@@ -140,9 +140,9 @@ if (picture eq 'lateness') {
 }
 
 # Bars from the left edge; what is 0 has none, and the number says so.
-place(list, impl) = int(sum [k = 1:words(list)] (word(list, k) eq impl ? k : 0))
-bar(impl) = ours(impl) ? colour(impl) : '#8a9aa8'
-ink(impl) = ours(impl) ? colour(impl) : '#222222'
+place(list, entrant) = int(sum [k = 1:words(list)] (word(list, k) eq entrant ? k : 0))
+bar(entrant) = ours(entrant) ? colour(entrant) : '#8a9aa8'
+ink(entrant) = ours(entrant) ? colour(entrant) : '#222222'
 text(x, form) = x == 0 ? '0' : sprintf(form, x)
 max(x, y) = x > y ? x : y
 

@@ -15,7 +15,7 @@ json=$1
 dir=$2
 script=$(dirname "$0")/plots.gp
 # Ours last: it is drawn over the others. (The legend begins with it.)
-impls='mutex_wheel timerfd mutex_libevent mutex_libev mutex_libuv go stpe
+entrants='mutex_wheel timerfd mutex_libevent mutex_libev mutex_libuv go stpe
 	netty_100ms netty_1ms tickwheel'
 quantiles='p10 p25 p50 p75 p90 p99 p99_9 max'
 
@@ -32,16 +32,16 @@ data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# BENCH IMPL MEDIAN MAX, of the timer's rows.
+# BENCH NAME MEDIAN MAX, of the timer's rows.
 sed -n 's/^{"bench":"\(timer\/[^"]*\)","impl":"\([^"]*\)",.*"median":\([^,]*\),.*"max":\([^,]*\),.*/\1 \2 \3 \4/p' \
 	"$json" >"$data/all"
 
-# series PICTURE IMPL: lines "X MEDIAN" from lines "X BENCH" on stdin, in
-# PICTURE.IMPL. What was not measured is left out.
+# series PICTURE NAME: lines "X MEDIAN" from lines "X BENCH" on stdin, in
+# PICTURE.NAME. What was not measured is left out.
 series()
 {
-	awk -v impl="$2" '
-	NR == FNR { if ($2 == impl) median[$1] = $3; next }
+	awk -v entrant="$2" '
+	NR == FNR { if ($2 == entrant) median[$1] = $3; next }
 	$2 in median { print $1, median[$2] }
 	' "$data/all" - >"$data/$1.$2"
 	[ -s "$data/$1.$2" ] || rm "$data/$1.$2"
@@ -65,26 +65,26 @@ early_of()
 		'$1 == bench && $4 > 0 { printf " %s", $2 }' "$data/all"
 }
 
-for impl in $impls; do
+for entrant in $entrants; do
 	for n in 1e2 1e3 1e4 1e5 1e6 1e7; do
 		echo "$n timer/churn/$n"
-	done | series churn "$impl"
+	done | series churn "$entrant"
 	for t in 1 2 4 8; do
 		echo "$t timer/pair/${t}t"
-	done | series threads "$impl"
-	lateness_of 10us | series lateness_10us "$impl"
-	lateness_of 1ms | series lateness_1ms "$impl"
-	echo "$impl timer/idle_wakeups/1h" | series idle_wakeups "$impl"
-	echo "$impl timer/idle_cpu/1h" | series idle_cpu "$impl"
+	done | series threads "$entrant"
+	lateness_of 10us | series lateness_10us "$entrant"
+	lateness_of 1ms | series lateness_1ms "$entrant"
+	echo "$entrant timer/idle_wakeups/1h" | series idle_wakeups "$entrant"
+	echo "$entrant timer/idle_cpu/1h" | series idle_cpu "$entrant"
 done
 
 early_10us=$(early_of 10us)
 early_1ms=$(early_of 1ms)
-for impl in $early_10us; do
-	rm -f "$data/lateness_10us.$impl"
+for entrant in $early_10us; do
+	rm -f "$data/lateness_10us.$entrant"
 done
-for impl in $early_1ms; do
-	rm -f "$data/lateness_1ms.$impl"
+for entrant in $early_1ms; do
+	rm -f "$data/lateness_1ms.$entrant"
 done
 
 # draw PICTURE PANEL...: if all panels have data.
@@ -97,8 +97,8 @@ draw()
 	settings="$settings; early_1ms = '$early_1ms'"
 	for panel in "$@"; do
 		found=
-		for impl in $impls; do
-			[ ! -f "$data/$panel.$impl" ] || found="$found $impl"
+		for entrant in $entrants; do
+			[ ! -f "$data/$panel.$entrant" ] || found="$found $entrant"
 		done
 		[ -n "$found" ] || {
 			echo "plots.sh: no rows for $picture.svg in $json" >&2

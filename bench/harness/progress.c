@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
-void bench_progress_show(const struct bench_progress *p, const char *impl)
+void bench_progress_show(const struct bench_progress *p, const char *entrant)
 {
 	bool tty = isatty(STDERR_FILENO);
 
-	if (tty || impl == NULL)
+	if (tty || entrant == NULL)
 		(void)fprintf(stderr, "%s[%zu/%zu] %s: run %u of %u%s%s%s",
 			      tty ? "\r\033[K" : "", p->number, p->of, p->name,
 			      (unsigned)p->run + 1, (unsigned)p->runs,
-			      impl ? ": " : "", impl ? impl : "",
+			      entrant ? ": " : "", entrant ? entrant : "",
 			      tty ? "" : "\n");
 }
 

@@ -12,9 +12,9 @@ struct bench_progress {
 	uint32_t run, runs;
 };
 
-/* On a terminal one line that changes, else a line for each run: with `impl`
- * NULL when a run begins, then with each impl in turn. */
-void bench_progress_show(const struct bench_progress *p, const char *impl);
+/* On a terminal one line that changes, else a line for each run: with `entrant`
+ * NULL when a run begins, then with each entrant in turn. */
+void bench_progress_show(const struct bench_progress *p, const char *entrant);
 void bench_progress_end(void);
 
 #endif /* TKW_PROGRESS_H */

@@ -10,10 +10,11 @@
 static const char *const ours_first = "tickwheel";
 static const char *const ours_too[] = { "tickwheel_hashed", "tickwheel_clock" };
 
-bool bench_report_is_ours(const char *impl)
+bool bench_report_is_ours(const char *entrant)
 {
-	return strcmp(impl, ours_first) == 0 ||
-	       strcmp(impl, ours_too[0]) == 0 || strcmp(impl, ours_too[1]) == 0;
+	return strcmp(entrant, ours_first) == 0 ||
+	       strcmp(entrant, ours_too[0]) == 0 ||
+	       strcmp(entrant, ours_too[1]) == 0;
 }
 
 static int by_value(const void *a, const void *b)
@@ -67,7 +68,7 @@ static const struct bench_line *find_ours(const struct bench_figures *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		if (!f->lines[i].left_out &&
-		    strcmp(f->lines[i].impl, ours_first) == 0)
+		    strcmp(f->lines[i].entrant, ours_first) == 0)
 			return &f->lines[i];
 	}
 	return NULL;
@@ -96,7 +97,7 @@ static void print_line(const struct bench_figures *f,
 		       const struct bench_line *ours)
 {
 	(void)printf("%c %-17s %10.2f %10.2f %10.2f", l->ours ? '*' : ' ',
-		     l->impl, l->median, l->min, l->max);
+		     l->entrant, l->median, l->min, l->max);
 	if (ours && has_ratio(l->median, ours->median))
 		(void)printf(" %9.2f", l->median / ours->median);
 	else
@@ -113,8 +114,8 @@ static void print_rival(const struct bench_line *ours,
 {
 	if (!ours || !rival || !has_ratio(rival->median, ours->median))
 		return;
-	(void)printf("  the best rival, %s, takes %.2f times ours", rival->impl,
-		     rival->median / ours->median);
+	(void)printf("  the best rival, %s, takes %.2f times ours",
+		     rival->entrant, rival->median / ours->median);
 	if (has_ratio(rival->min, ours->min))
 		(void)printf(" (%.2f by the minima)", rival->min / ours->min);
 	(void)printf("\n");
@@ -138,7 +139,7 @@ static void print_table(const struct bench_figures *f)
 		const struct bench_line *l = &f->lines[i];
 
 		if (l->left_out)
-			(void)printf("  %-17s %s: %s\n", l->impl,
+			(void)printf("  %-17s %s: %s\n", l->entrant,
 				     l->failed ? "failed" : "skipped",
 				     l->left_out);
 		else
@@ -153,7 +154,7 @@ static void json_line(FILE *to, const struct bench_figures *f,
 	(void)fprintf(to,
 		      "{\"bench\":\"%s\",\"impl\":\"%s\",\"unit\":\"%s\","
 		      "\"median\":%.3f,\"min\":%.3f,\"max\":%.3f,\"runs\":%u",
-		      f->bench, l->impl, f->unit, l->median, l->min, l->max,
+		      f->bench, l->entrant, f->unit, l->median, l->min, l->max,
 		      (unsigned)l->runs);
 	if (f->extra_key && l->extra > 0)
 		(void)fprintf(to, ",\"%s\":%.1f", f->extra_key, l->extra);
@@ -182,7 +183,7 @@ static void json_summary(FILE *to, const struct bench_figures *f)
 
 	(void)fprintf(to, "{\"bench\":\"%s\",\"impl\":\"summary\"", f->bench);
 	if (ours && rival) {
-		(void)fprintf(to, ",\"best_rival\":\"%s\"", rival->impl);
+		(void)fprintf(to, ",\"best_rival\":\"%s\"", rival->entrant);
 		json_ratio(to, "ratio", rival->median, ours->median);
 		json_ratio(to, "ratio_min", rival->min, ours->min);
 		(void)fprintf(to, "}\n");

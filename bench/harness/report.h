@@ -8,12 +8,12 @@
 #include "options.h"
 
 enum {
-	BENCH_IMPLS_MAX = 16
+	BENCH_ENTRANTS_MAX = 16
 };
 
-/* One impl in one bench. */
+/* One entrant in one bench. */
 struct bench_line {
-	const char *impl;
+	const char *entrant;
 	bool ours;
 	bool no_rival;        /* the null loop; one that fires early */
 	bool failed;          /* left out because something was wrong */
@@ -35,16 +35,16 @@ struct bench_figures {
 	const char *extra_title; /* in tables */
 	uint32_t runs;
 	uint64_t seed; /* 0: there is none */
-	struct bench_line lines[BENCH_IMPLS_MAX];
+	struct bench_line lines[BENCH_ENTRANTS_MAX];
 	size_t count;
 };
 
-/* Is the impl the project's own? */
-bool bench_report_is_ours(const char *impl);
+/* Is the entrant the project's own? */
+bool bench_report_is_ours(const char *entrant);
 
 /* Sort the lines, the best first; then the table to stdout, and to `json`, if
- * it is not NULL, one line per impl and the summary. If `json` is stdout, there
- * is no table. */
+ * it is not NULL, one line per entrant and the summary. If `json` is stdout,
+ * there is no table. */
 void bench_report_write(FILE *json, struct bench_figures *f);
 
 #endif /* TKW_REPORT_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * rival_command.c - see rival_command.h. CMake says where the programs are:
- * BENCH_PEER (those in C), BENCH_GO, BENCH_JAVA and BENCH_CLASSPATH. Those that
- * were not found are empty.
+ * BENCH_RIVAL (those in C), BENCH_GO, BENCH_JAVA and BENCH_CLASSPATH. Those
+ * that were not found are empty.
  */
 #include "rival_command.h"
 
@@ -34,50 +34,55 @@ enum {
 };
 _Static_assert(JAVA_FLAGS + 3 <= BENCH_ARGS_MAX, "no room for its arguments");
 
-static bool in_java(const char *impl)
+static bool in_java(const char *entrant)
 {
-	return strncmp(impl, "netty_", 6) == 0 || strcmp(impl, "stpe") == 0;
+	return strncmp(entrant, "netty_", 6) == 0 ||
+	       strcmp(entrant, "stpe") == 0;
 }
 
-static bool in_go(const char *impl)
+static bool in_go(const char *entrant)
 {
-	return strcmp(impl, "go") == 0;
+	return strcmp(entrant, "go") == 0;
 }
 
-static const char *program(const char *impl)
+static const char *program(const char *entrant)
 {
-	return in_java(impl) ? BENCH_JAVA : in_go(impl) ? BENCH_GO : BENCH_PEER;
+	return in_java(entrant) ? BENCH_JAVA
+	       : in_go(entrant) ? BENCH_GO
+				: BENCH_RIVAL;
 }
 
-void bench_peer_command(struct bench_peer_command *c, const char *impl,
-			const char *dir)
+void bench_rival_command(struct bench_rival_command *c, const char *entrant,
+			 const char *dir)
 {
 	size_t n = 1;
 
 	if (dir)
-		(void)snprintf(c->path, sizeof(c->path), "%s/%s", dir, impl);
+		(void)snprintf(c->path, sizeof(c->path), "%s/%s", dir, entrant);
 	else
-		(void)snprintf(c->path, sizeof(c->path), "%s", program(impl));
+		(void)snprintf(c->path, sizeof(c->path), "%s",
+			       program(entrant));
 	c->argv[0] = c->path;
 	/* execv() does not write to them; its type is older than const. */
-	for (size_t i = 0; dir == NULL && in_java(impl) && i < JAVA_FLAGS; i++)
+	for (size_t i = 0; dir == NULL && in_java(entrant) && i < JAVA_FLAGS;
+	     i++)
 		c->argv[n++] = (char *)java_flags[i];
-	c->argv[n++] = (char *)impl;
+	c->argv[n++] = (char *)entrant;
 	c->argv[n] = NULL;
 }
 
-const char *bench_peer_command_missing(const char *impl, const char *dir)
+const char *bench_rival_command_missing(const char *entrant, const char *dir)
 {
-	struct bench_peer_command c;
+	struct bench_rival_command c;
 
-	bench_peer_command(&c, impl, dir);
+	bench_rival_command(&c, entrant, dir);
 	if (c.path[0] != '\0' && access(c.path, X_OK) == 0)
 		return NULL;
 	if (dir)
 		return "there is no program of that name";
-	if (in_java(impl))
+	if (in_java(entrant))
 		return "no Java, or no Netty";
-	if (in_go(impl))
+	if (in_go(entrant))
 		return "no Go";
 	return "it was not built";
 }
@@ -100,9 +105,9 @@ static uint64_t available_kb(void)
 	return kb;
 }
 
-const char *bench_peer_command_hindered(const char *impl, const char *dir)
+const char *bench_rival_command_hindered(const char *entrant, const char *dir)
 {
-	if (dir == NULL && in_java(impl) && available_kb() < JAVA_NEEDS_KB)
+	if (dir == NULL && in_java(entrant) && available_kb() < JAVA_NEEDS_KB)
 		return "less than 5 GB of memory are free";
 	return NULL;
 }

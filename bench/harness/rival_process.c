@@ -18,7 +18,7 @@
 
 #include "rival_command.h"
 
-struct bench_peer {
+struct bench_process {
 	const char *name;
 	const char *group; /* of its rows; NULL: timer; "": all */
 	const char *loop;  /* how its rows end; NULL: any */
@@ -31,7 +31,7 @@ struct bench_peer {
 };
 
 /* In the order of the first run. */
-static struct bench_peer peers[] = {
+static struct bench_process processes[] = {
 	{ .name = "tickwheel", .group = "" },
 	{ .name = "netty_1ms" },
 	{ .name = "netty_100ms" },
@@ -54,29 +54,29 @@ static struct bench_peer peers[] = {
 };
 
 enum {
-	PEERS = sizeof(peers) / sizeof(peers[0])
+	PROCESSES = sizeof(processes) / sizeof(processes[0])
 };
 
 static uint32_t patience_s;
-static const char *peers_dir;
+static const char *programs_dir;
 
-struct bench_peer *bench_peers_get(size_t i)
+struct bench_process *bench_processes_get(size_t i)
 {
-	return i < PEERS ? &peers[i] : NULL;
+	return i < PROCESSES ? &processes[i] : NULL;
 }
 
-const char *bench_peer_name(const struct bench_peer *p)
+const char *bench_process_name(const struct bench_process *p)
 {
 	return p->name;
 }
 
-bool bench_peer_lost(const struct bench_peer *p)
+bool bench_process_lost(const struct bench_process *p)
 {
 	return p->lost[0] != '\0';
 }
 
-bool bench_peer_is_of(const struct bench_peer *p, const char *group,
-		      const char *where)
+bool bench_process_is_of(const struct bench_process *p, const char *group,
+			 const char *where)
 {
 	const char *own = p->group ? p->group : "timer";
 	const char *end = strrchr(where, '/');
@@ -86,14 +86,14 @@ bool bench_peer_is_of(const struct bench_peer *p, const char *group,
 	return *own == '\0' || strcmp(own, group) == 0;
 }
 
-const char *bench_peer_missing(const struct bench_peer *p)
+const char *bench_process_missing(const struct bench_process *p)
 {
-	if (bench_peer_lost(p))
+	if (bench_process_lost(p))
 		return p->lost;
-	return bench_peer_command_missing(p->name, peers_dir);
+	return bench_rival_command_missing(p->name, programs_dir);
 }
 
-/* It stays one line, whatever the peer wrote. */
+/* It stays one line, whatever the process wrote. */
 static void set_reason(char reason[BENCH_REASON_MAX], const char *text)
 {
 	(void)snprintf(reason, BENCH_REASON_MAX, "%.*s", BENCH_REASON_MAX - 1,
@@ -106,7 +106,7 @@ static void set_reason(char reason[BENCH_REASON_MAX], const char *text)
 
 /* --- starting and ending ------------------------------------------------- */
 
-static void end_peer(struct bench_peer *p)
+static void end_process(struct bench_process *p)
 {
 	if (p->pid == 0)
 		return;
@@ -121,30 +121,30 @@ static void end_peer(struct bench_peer *p)
 
 static void end_all(void)
 {
-	for (size_t i = 0; i < PEERS; i++)
-		end_peer(&peers[i]);
+	for (size_t i = 0; i < PROCESSES; i++)
+		end_process(&processes[i]);
 }
 
-static void lose(struct bench_peer *p, const char *why)
+static void lose(struct bench_process *p, const char *why)
 {
 	set_reason(p->lost, why);
-	end_peer(p);
+	end_process(p);
 }
 
-void bench_peers_init(uint32_t seconds, const char *dir)
+void bench_processes_init(uint32_t seconds, const char *dir)
 {
 	patience_s = seconds;
-	peers_dir = dir;
-	/* A peer that has ended is noticed by the write that fails. */
+	programs_dir = dir;
+	/* A process that has ended is noticed by the write that fails. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)atexit(end_all);
 }
 
 /* In the child; does not return. */
-static void become_peer(const struct bench_peer *p, int in, int out,
-			pid_t parent)
+static void become_process(const struct bench_process *p, int in, int out,
+			   pid_t parent)
 {
-	struct bench_peer_command c;
+	struct bench_rival_command c;
 
 	/* It does not outlive us, even if it hangs and we are killed. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -153,14 +153,14 @@ static void become_peer(const struct bench_peer *p, int in, int out,
 	/* No runtime's sleeps are rounded up more than another's. */
 	(void)prctl(PR_SET_TIMERSLACK, 1UL);
 	(void)signal(SIGPIPE, SIG_DFL);
-	bench_peer_command(&c, p->name, peers_dir);
+	bench_rival_command(&c, p->name, programs_dir);
 	if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
 		(void)execv(c.argv[0], c.argv);
 	_exit(127);
 }
 
 /* Return whether it runs. */
-static bool start(struct bench_peer *p)
+static bool start(struct bench_process *p)
 {
 	pid_t parent = getpid();
 	int to[2];
@@ -177,7 +177,7 @@ static bool start(struct bench_peer *p)
 	(void)fflush(NULL);
 	p->pid = fork();
 	if (p->pid == 0)
-		become_peer(p, to[0], from[1], parent);
+		become_process(p, to[0], from[1], parent);
 	(void)close(to[0]);
 	(void)close(from[1]);
 	p->to = to[1];
@@ -191,7 +191,7 @@ static bool start(struct bench_peer *p)
 }
 
 /* Is there something to read that nobody has asked for? */
-static bool spoke_unasked(const struct bench_peer *p)
+static bool spoke_unasked(const struct bench_process *p)
 {
 	struct pollfd fd = { .fd = p->from, .events = POLLIN };
 
@@ -200,13 +200,14 @@ static bool spoke_unasked(const struct bench_peer *p)
 	return poll(&fd, 1, 0) > 0 && (fd.revents & POLLIN);
 }
 
-void bench_peer_ask(struct bench_peer *p, const char *request)
+void bench_process_ask(struct bench_process *p, const char *request)
 {
 	char line[160];
 	int len = snprintf(line, sizeof(line), "%s\n", request);
 
 	if (p->pid == 0) {
-		p->hindered = bench_peer_command_hindered(p->name, peers_dir);
+		p->hindered =
+			bench_rival_command_hindered(p->name, programs_dir);
 		if (p->hindered)
 			return;
 		if (!start(p)) {
@@ -233,8 +234,8 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Wait for more and read it. Return false when the peer is lost. */
-static bool read_more(struct bench_peer *p, int64_t deadline_ms)
+/* Wait for more and read it. Return false when the process is lost. */
+static bool read_more(struct bench_process *p, int64_t deadline_ms)
 {
 	struct pollfd fd = { .fd = p->from, .events = POLLIN };
 	char text[64];
@@ -261,8 +262,8 @@ static bool read_more(struct bench_peer *p, int64_t deadline_ms)
 	return true;
 }
 
-/* The next line, without its end. Return false when the peer is lost. */
-static bool read_line(struct bench_peer *p, char line[sizeof(p->buffer)],
+/* The next line, without its end. Return false when the process is lost. */
+static bool read_line(struct bench_process *p, char line[sizeof(p->buffer)],
 		      int64_t deadline_ms)
 {
 	const char *end;
@@ -317,7 +318,7 @@ static const char *after(const char *line, const char *word)
 }
 
 /* Return whether the answer goes on. */
-static bool read_answer_line(struct bench_peer *p, struct bench_answer *a,
+static bool read_answer_line(struct bench_process *p, struct bench_answer *a,
 			     const char *line)
 {
 	char text[BENCH_REASON_MAX];
@@ -346,11 +347,11 @@ static bool read_answer_line(struct bench_peer *p, struct bench_answer *a,
 	return false;
 }
 
-void bench_peer_answer(struct bench_peer *p, struct bench_answer *a)
+void bench_process_answer(struct bench_process *p, struct bench_answer *a)
 {
 	int64_t deadline_ms = now_ms() + (int64_t)patience_s * 1000;
 	char line[sizeof(p->buffer)];
-	bool more = !bench_peer_lost(p);
+	bool more = !bench_process_lost(p);
 
 	a->count = 0;
 	a->verdict = BENCH_LOST;
@@ -361,7 +362,7 @@ void bench_peer_answer(struct bench_peer *p, struct bench_answer *a)
 	}
 	while (more && read_line(p, line, deadline_ms))
 		more = read_answer_line(p, a, line);
-	if (bench_peer_lost(p)) {
+	if (bench_process_lost(p)) {
 		a->verdict = BENCH_LOST;
 		set_reason(a->reason, p->lost);
 	}

@@ -2,17 +2,17 @@
 /*
  * rival_process.h - the processes that the rows of the timer ask for figures.
  *
- * A peer is one impl. It is started when it is first asked and kept, so that
- * what its runtime has learnt stays learnt. It reads one request per line and
- * answers in lines: any number of
+ * Each runs one entrant: ours, or a rival. It is started when it is first asked
+ * and kept, so that what its runtime has learnt stays learnt. It reads one
+ * request per line and answers in lines: any number of
  *     figure NAME VALUE
  * and then one of
  *     done
- *     skip REASON        the impl has nothing of the kind
+ *     skip REASON        the entrant has nothing of the kind
  *     fail REASON        its results were wrong
- * A peer that ends, speaks unasked, says anything else or nothing for too long
- * is lost: it is killed and not asked again. At the end of the program all are
- * killed.
+ * A process that ends, speaks unasked, says anything else or nothing for too
+ * long is lost: it is killed and not asked again. At the end of the program all
+ * are killed.
  */
 #ifndef TKW_RIVAL_PROCESS_H
 #define TKW_RIVAL_PROCESS_H
@@ -43,32 +43,32 @@ struct bench_answer {
 	} figures[BENCH_ANSWER_MAX];
 };
 
-struct bench_peer;
+struct bench_process;
 
-/* The i-th peer, NULL after the last; also those that cannot be started. */
-struct bench_peer *bench_peers_get(size_t i);
+/* The i-th process, NULL after the last; also those that cannot be started. */
+struct bench_process *bench_processes_get(size_t i);
 
-const char *bench_peer_name(const struct bench_peer *p);
+const char *bench_process_name(const struct bench_process *p);
 
 /* Does it take part in the rows of a group (timer, tasks, loop), those that end
  * like this? */
-bool bench_peer_is_of(const struct bench_peer *p, const char *group,
-		      const char *where);
+bool bench_process_is_of(const struct bench_process *p, const char *group,
+			 const char *where);
 
-/* Why it cannot be asked, NULL if it can. A peer that was lost can not. */
-const char *bench_peer_missing(const struct bench_peer *p);
-bool bench_peer_lost(const struct bench_peer *p);
+/* Why it cannot be asked, NULL if it can. A process that was lost can not. */
+const char *bench_process_missing(const struct bench_process *p);
+bool bench_process_lost(const struct bench_process *p);
 
 /* Send a request, and wait for its answer. What goes wrong while sending is in
  * the answer too. There it is skipped if it cannot be started just now. */
-void bench_peer_ask(struct bench_peer *p, const char *request);
-void bench_peer_answer(struct bench_peer *p, struct bench_answer *a);
+void bench_process_ask(struct bench_process *p, const char *request);
+void bench_process_answer(struct bench_process *p, struct bench_answer *a);
 
 /* The value of a figure, or NULL. */
 const double *bench_answer_find(const struct bench_answer *a, const char *name);
 
 /* Before anyone is asked: wait so long for an answer, and take the programs
- * DIR/IMPL instead of those that were built (NULL: do not). */
-void bench_peers_init(uint32_t patience_s, const char *dir);
+ * DIR/NAME instead of those that were built (NULL: do not). */
+void bench_processes_init(uint32_t patience_s, const char *dir);
 
 #endif /* TKW_RIVAL_PROCESS_H */

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tables.sh FILE.json - the timer's rows of what `tkw_bench --json FILE.json`
-# wrote, as Markdown: an impl to a column, medians, "-" for what was left out.
-# What docs/benchmarks.md shows is made by it.
+# wrote, as Markdown: a column for ours and for each rival, medians, "-" for what
+# was left out. What docs/benchmarks.md shows is made by it.
 set -eu
 if [ $# -ne 1 ] || ! [ -r "$1" ]; then
 	echo 'usage: tables.sh FILE.json' >&2
@@ -24,9 +24,9 @@ table()
 		return sprintf("%.3g", x)
 	}
 	BEGIN {
-		impls = "tickwheel netty_1ms netty_100ms stpe go mutex_wheel " \
+		entrants = "tickwheel netty_1ms netty_100ms stpe go mutex_wheel " \
 			"mutex_libev mutex_libuv mutex_libevent timerfd"
-		columns = split(impls, impl, " ")
+		columns = split(entrants, entrant, " ")
 		rows = split(benches, bench, " ")
 	}
 	{ median[$1, $2] = $3; there[$1] = 1 }
@@ -34,7 +34,7 @@ table()
 		line = "| " title " |"
 		rule = "|---|"
 		for (c = 1; c <= columns; c++) {
-			line = line " " impl[c] " |"
+			line = line " " entrant[c] " |"
 			rule = rule "---:|"
 		}
 		print line "\n" rule
@@ -44,7 +44,7 @@ table()
 			line = "| `" bench[r] "` |"
 			for (c = 1; c <= columns; c++)
 				line = line " " \
-					shown(median[bench[r], impl[c]]) " |"
+					shown(median[bench[r], entrant[c]]) " |"
 			print line
 		}
 		print ""

@@ -60,18 +60,18 @@ static void push_own(uint32_t ops)
 	uint64_t rng = extend.rng;
 
 	for (uint32_t k = 0; k < ops; k++)
-		own_again(peer_below(&rng, extend.n));
+		own_again(rival_below(&rng, extend.n));
 	extend.rng = rng;
 }
 
 static void push_ours(uint32_t ops)
 {
-	int64_t to_ns = tkw_timer_now(extend.t) + EXTEND_MS * PEER_MSEC;
+	int64_t to_ns = tkw_timer_now(extend.t) + EXTEND_MS * RIVAL_MSEC;
 	uint64_t rng = extend.rng;
 	uint32_t wrong = 0;
 
 	for (uint32_t k = 0; k < ops; k++) {
-		uint64_t id = extend.ids[peer_below(&rng, extend.n)];
+		uint64_t id = extend.ids[rival_below(&rng, extend.n)];
 
 		wrong += tkw_timer_reschedule_at(extend.t, id, to_ns) != 0;
 	}
@@ -85,10 +85,10 @@ static void push_ours_clock(uint32_t ops)
 	uint32_t wrong = 0;
 
 	for (uint32_t k = 0; k < ops; k++) {
-		uint64_t id = extend.ids[peer_below(&rng, extend.n)];
+		uint64_t id = extend.ids[rival_below(&rng, extend.n)];
 
 		wrong += tkw_timer_reschedule(extend.t, id,
-					      EXTEND_MS * PEER_MSEC) != 0;
+					      EXTEND_MS * RIVAL_MSEC) != 0;
 	}
 	extend.wrong += wrong;
 	extend.rng = rng;
@@ -119,10 +119,10 @@ static void open_ours(void)
 	struct tkw_timer_config cfg = { .size = sizeof(cfg),
 					.drive = TKW_DRIVE_LOOP };
 
-	extend.ids = peer_pages_get(extend.n * sizeof(*extend.ids));
+	extend.ids = rival_pages_get(extend.n * sizeof(*extend.ids));
 	if (tkw_timer_create(&extend.t, &cfg) != 0 ||
 	    adapter_attach(extend.t) != 0)
-		peer_die("the timer cannot be made");
+		rival_die("the timer cannot be made");
 }
 
 static void close_ours(void)
@@ -130,7 +130,7 @@ static void close_ours(void)
 	extend.wrong += tkw_timer_pending(extend.t) != extend.n;
 	adapter_detach();
 	(void)tkw_timer_destroy(extend.t);
-	peer_pages_put(extend.ids, extend.n * sizeof(*extend.ids));
+	rival_pages_put(extend.ids, extend.n * sizeof(*extend.ids));
 }
 
 static void close_own(void)
@@ -147,20 +147,20 @@ static void fill(bool same)
 	uint64_t rng = 1;
 
 	for (uint32_t i = 0; i < extend.n; i++) {
-		uint32_t ms = EXTEND_MS / 2 + peer_below(&rng, EXTEND_MS / 2);
+		uint32_t ms = EXTEND_MS / 2 + rival_below(&rng, EXTEND_MS / 2);
 
 		if (same)
 			ms = EXTEND_MS;
 		if (!is_ours())
 			own_start(i, ms);
-		else if (tkw_timer_schedule(extend.t, &task, ms * PEER_MSEC,
+		else if (tkw_timer_schedule(extend.t, &task, ms * RIVAL_MSEC,
 					    &extend.ids[i]) != 0)
-			peer_die("a timeout was refused");
+			rival_die("a timeout was refused");
 	}
 }
 
-static void measure_extend(const struct peer_load *l, enum extend_who who,
-			   struct peer_answer *a)
+static void measure_extend(const struct rival_load *l, enum extend_who who,
+			   struct rival_answer *a)
 {
 	int64_t begin_ns;
 	int64_t begin_cpu_ns;
@@ -176,17 +176,17 @@ static void measure_extend(const struct peer_load *l, enum extend_who who,
 	else
 		own_open(l->n, who == EXTEND_OWN_COMMON);
 	fill(l->same);
-	begin_cpu_ns = peer_cpu_ns();
-	begin_ns = peer_now();
+	begin_cpu_ns = rival_cpu_ns();
+	begin_ns = rival_now();
 	loop_run();
-	peer_figure(a, "ns", (double)(peer_now() - begin_ns) / l->ops);
-	peer_figure(a, "cpu_ns",
-		    (double)(peer_cpu_ns() - begin_cpu_ns) / l->ops);
+	rival_figure(a, "ns", (double)(rival_now() - begin_ns) / l->ops);
+	rival_figure(a, "cpu_ns",
+		     (double)(rival_cpu_ns() - begin_cpu_ns) / l->ops);
 	if (is_ours())
 		close_ours();
 	else
 		close_own();
 	loop_close();
 	if (extend.wrong > 0)
-		peer_fail(a, "a timeout fired, or was refused, or was lost");
+		rival_fail(a, "a timeout fired, or was refused, or was lost");
 }

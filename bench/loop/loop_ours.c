@@ -3,37 +3,36 @@
  * and which loops there are. */
 #include "timer/rival.h"
 
-#ifndef PEER_HAVE_LIBUV
-const struct peer_impl peer_impl_libuv = { .name = "libuv",
-					   .missing = "no libuv" };
+#ifndef RIVAL_HAVE_LIBUV
+const struct entrant entrant_libuv = { .name = "libuv", .missing = "no libuv" };
 #endif
-#ifndef PEER_HAVE_LIBEVENT
-const struct peer_impl peer_impl_libevent = { .name = "libevent",
-					      .missing = "no libevent" };
-const struct peer_impl peer_impl_libevent_common = { .name = "libevent_common",
-						     .missing = "no libevent" };
+#ifndef RIVAL_HAVE_LIBEVENT
+const struct entrant entrant_libevent = { .name = "libevent",
+					  .missing = "no libevent" };
+const struct entrant entrant_libevent_common = { .name = "libevent_common",
+						 .missing = "no libevent" };
 #endif
-#ifndef PEER_HAVE_LIBEV
-const struct peer_impl peer_impl_libev = { .name = "libev",
-					   .missing = "no libev" };
+#ifndef RIVAL_HAVE_LIBEV
+const struct entrant entrant_libev = { .name = "libev", .missing = "no libev" };
 #endif
 
-static void run_in(const struct peer_load *l, bool clock, struct peer_answer *a)
+static void run_in(const struct rival_load *l, bool clock,
+		   struct rival_answer *a)
 {
 	switch (l->loop) {
-#ifdef PEER_HAVE_LIBUV
-	case PEER_LOOP_LIBUV:
-		peer_extend_libuv(l, clock, a);
+#ifdef RIVAL_HAVE_LIBUV
+	case RIVAL_LOOP_LIBUV:
+		ours_extend_libuv(l, clock, a);
 		return;
 #endif
-#ifdef PEER_HAVE_LIBEVENT
-	case PEER_LOOP_LIBEVENT:
-		peer_extend_libevent(l, clock, a);
+#ifdef RIVAL_HAVE_LIBEVENT
+	case RIVAL_LOOP_LIBEVENT:
+		ours_extend_libevent(l, clock, a);
 		return;
 #endif
-#ifdef PEER_HAVE_LIBEV
-	case PEER_LOOP_LIBEV:
-		peer_extend_libev(l, clock, a);
+#ifdef RIVAL_HAVE_LIBEV
+	case RIVAL_LOOP_LIBEV:
+		ours_extend_libev(l, clock, a);
 		return;
 #endif
 	default:
@@ -41,17 +40,17 @@ static void run_in(const struct peer_load *l, bool clock, struct peer_answer *a)
 	}
 }
 
-void peer_run_extend(const struct peer_load *l, struct peer_answer *a)
+void ours_run_extend(const struct rival_load *l, struct rival_answer *a)
 {
 	run_in(l, false, a);
 }
 
-static void run_with_clock(const struct peer_load *l, struct peer_answer *a)
+static void run_with_clock(const struct rival_load *l, struct rival_answer *a)
 {
 	run_in(l, true, a);
 }
 
-const struct peer_impl peer_impl_tickwheel_clock = {
+const struct entrant entrant_tickwheel_clock = {
 	.name = "tickwheel_clock",
 	.run_extend = run_with_clock,
 };

@@ -32,7 +32,7 @@ static void loop_open(void)
 	ev.loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
 	ev.fd = eventfd(1, EFD_NONBLOCK);
 	if (ev.fd < 0 || ev.loop == NULL)
-		peer_die("no loop of libev");
+		rival_die("no loop of libev");
 	ev_io_init(&ev.file, on_file, ev.fd, EV_READ);
 	ev_io_start(ev.loop, &ev.file);
 }
@@ -64,7 +64,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 static void own_open(uint32_t n, bool common)
 {
 	(void)common;
-	ev.timers = peer_pages_get(n * sizeof(*ev.timers));
+	ev.timers = rival_pages_get(n * sizeof(*ev.timers));
 	for (uint32_t i = 0; i < n; i++)
 		ev_init(&ev.timers[i], on_timer);
 }
@@ -89,7 +89,7 @@ static void own_close(uint32_t n)
 {
 	for (uint32_t i = n; i-- > 0;)
 		ev_timer_stop(ev.loop, &ev.timers[i]);
-	peer_pages_put(ev.timers, n * sizeof(*ev.timers));
+	rival_pages_put(ev.timers, n * sizeof(*ev.timers));
 }
 
 static int adapter_attach(struct tkw_timer *t)
@@ -104,19 +104,19 @@ static void adapter_detach(void)
 
 #include "loop_extend.h"
 
-static void run_own(const struct peer_load *l, struct peer_answer *a)
+static void run_own(const struct rival_load *l, struct rival_answer *a)
 {
 	measure_extend(l, EXTEND_OWN, a);
 }
 
-void peer_extend_libev(const struct peer_load *l, bool clock,
-		       struct peer_answer *a)
+void ours_extend_libev(const struct rival_load *l, bool clock,
+		       struct rival_answer *a)
 {
 	measure_extend(l, clock ? EXTEND_OURS_CLOCK : EXTEND_OURS, a);
 }
 
-const struct peer_impl peer_impl_libev = {
+const struct entrant entrant_libev = {
 	.name = "libev",
 	.run_extend = run_own,
-	.loop = PEER_LOOP_LIBEV,
+	.loop = RIVAL_LOOP_LIBEV,
 };

@@ -35,7 +35,7 @@ static struct event_base *new_base(void)
 	struct event_base *base;
 
 	if (cfg == NULL)
-		peer_die("event_config_new failed");
+		rival_die("event_config_new failed");
 	(void)event_config_set_flag(cfg, EVENT_BASE_FLAG_NOLOCK);
 	base = event_base_new_with_config(cfg);
 	event_config_free(cfg);
@@ -50,7 +50,7 @@ static void loop_open(void)
 	    event_assign(&ev.file, ev.base, ev.fd, EV_READ | EV_PERSIST,
 			 on_file, NULL) != 0 ||
 	    event_add(&ev.file, NULL) != 0)
-		peer_die("no base of libevent");
+		rival_die("no base of libevent");
 }
 
 static void loop_run(void)
@@ -85,7 +85,7 @@ static void own_open(uint32_t n, bool common)
 	ev.again = &ev.delay;
 	if (common)
 		ev.again = event_base_init_common_timeout(ev.base, &ev.delay);
-	ev.events = peer_pages_get(n * sizeof(*ev.events));
+	ev.events = rival_pages_get(n * sizeof(*ev.events));
 	for (uint32_t i = 0; i < n; i++)
 		(void)evtimer_assign(&ev.events[i], ev.base, on_timeout, NULL);
 }
@@ -115,7 +115,7 @@ static void own_close(uint32_t n)
 {
 	for (uint32_t i = n; i-- > 0;)
 		(void)event_del(&ev.events[i]);
-	peer_pages_put(ev.events, n * sizeof(*ev.events));
+	rival_pages_put(ev.events, n * sizeof(*ev.events));
 }
 
 static int adapter_attach(struct tkw_timer *t)
@@ -130,12 +130,12 @@ static void adapter_detach(void)
 
 #include "loop_extend.h"
 
-static void run_own(const struct peer_load *l, struct peer_answer *a)
+static void run_own(const struct rival_load *l, struct rival_answer *a)
 {
 	measure_extend(l, EXTEND_OWN, a);
 }
 
-static void run_common(const struct peer_load *l, struct peer_answer *a)
+static void run_common(const struct rival_load *l, struct rival_answer *a)
 {
 	if (l->same)
 		measure_extend(l, EXTEND_OWN_COMMON, a);
@@ -143,20 +143,20 @@ static void run_common(const struct peer_load *l, struct peer_answer *a)
 		a->skip = "the delays are not all the same";
 }
 
-void peer_extend_libevent(const struct peer_load *l, bool clock,
-			  struct peer_answer *a)
+void ours_extend_libevent(const struct rival_load *l, bool clock,
+			  struct rival_answer *a)
 {
 	measure_extend(l, clock ? EXTEND_OURS_CLOCK : EXTEND_OURS, a);
 }
 
-const struct peer_impl peer_impl_libevent = {
+const struct entrant entrant_libevent = {
 	.name = "libevent",
 	.run_extend = run_own,
-	.loop = PEER_LOOP_LIBEVENT,
+	.loop = RIVAL_LOOP_LIBEVENT,
 };
 
-const struct peer_impl peer_impl_libevent_common = {
+const struct entrant entrant_libevent_common = {
 	.name = "libevent_common",
 	.run_extend = run_common,
-	.loop = PEER_LOOP_LIBEVENT,
+	.loop = RIVAL_LOOP_LIBEVENT,
 };

@@ -33,7 +33,7 @@ static void loop_open(void)
 	if (uv.fd < 0 || uv_loop_init(&uv.loop) != 0 ||
 	    uv_poll_init(&uv.loop, &uv.file, uv.fd) != 0 ||
 	    uv_poll_start(&uv.file, UV_READABLE, on_file) != 0)
-		peer_die("no loop of libuv");
+		rival_die("no loop of libuv");
 }
 
 static void loop_run(void)
@@ -51,7 +51,7 @@ static void loop_close(void)
 	uv_close((uv_handle_t *)&uv.file, NULL);
 	(void)uv_run(&uv.loop, UV_RUN_DEFAULT);
 	if (uv_loop_close(&uv.loop) != 0)
-		peer_die("uv_loop_close failed");
+		rival_die("uv_loop_close failed");
 	(void)close(uv.fd);
 }
 
@@ -64,7 +64,7 @@ static void on_timer(uv_timer_t *t)
 static void own_open(uint32_t n, bool common)
 {
 	(void)common;
-	uv.timers = peer_pages_get(n * sizeof(*uv.timers));
+	uv.timers = rival_pages_get(n * sizeof(*uv.timers));
 	for (uint32_t i = 0; i < n; i++)
 		(void)uv_timer_init(&uv.loop, &uv.timers[i]);
 }
@@ -89,7 +89,7 @@ static void own_close(uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		uv_close((uv_handle_t *)&uv.timers[i], NULL);
 	(void)uv_run(&uv.loop, UV_RUN_NOWAIT);
-	peer_pages_put(uv.timers, n * sizeof(*uv.timers));
+	rival_pages_put(uv.timers, n * sizeof(*uv.timers));
 }
 
 static int adapter_attach(struct tkw_timer *t)
@@ -104,19 +104,19 @@ static void adapter_detach(void)
 
 #include "loop_extend.h"
 
-static void run_own(const struct peer_load *l, struct peer_answer *a)
+static void run_own(const struct rival_load *l, struct rival_answer *a)
 {
 	measure_extend(l, EXTEND_OWN, a);
 }
 
-void peer_extend_libuv(const struct peer_load *l, bool clock,
-		       struct peer_answer *a)
+void ours_extend_libuv(const struct rival_load *l, bool clock,
+		       struct rival_answer *a)
 {
 	measure_extend(l, clock ? EXTEND_OURS_CLOCK : EXTEND_OURS, a);
 }
 
-const struct peer_impl peer_impl_libuv = {
+const struct entrant entrant_libuv = {
 	.name = "libuv",
 	.run_extend = run_own,
-	.loop = PEER_LOOP_LIBUV,
+	.loop = RIVAL_LOOP_LIBUV,
 };

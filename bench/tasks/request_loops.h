@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * request_loops.h - the timed loop of requests, compiled once for each way to
- * keep them. No include guard: it is the last include of each impl's file,
+ * keep them. No include guard: it is the last include of each entrant's file,
  * which has declared ended(), to be called once with the caller, the status and
  * the response of each request that has ended, and defined
  *
@@ -25,7 +25,7 @@ struct caller {
 	_Atomic uint64_t others; /* ends that were no answer; any thread */
 };
 
-static struct caller callers[PEER_THREADS_MAX];
+static struct caller callers[RIVAL_THREADS_MAX];
 
 static inline void ended(void *caller, int status, const void *response)
 {
@@ -42,23 +42,23 @@ static inline void ended(void *caller, int status, const void *response)
 /* Nothing shall time out while it is measured. */
 static inline int64_t request_timeout(uint32_t k)
 {
-	return 20 * PEER_SEC + (int64_t)(k % 1024) * 10 * PEER_MSEC;
+	return 20 * RIVAL_SEC + (int64_t)(k % 1024) * 10 * RIVAL_MSEC;
 }
 
 static void fill_window(uint32_t thread, void *ctx)
 {
-	const struct peer_load *l = ctx;
+	const struct rival_load *l = ctx;
 	struct caller *c = &callers[thread];
 
-	*c = (struct caller){ .ids = peer_pages_get(l->window *
-						    sizeof(*c->ids)) };
+	*c = (struct caller){ .ids = rival_pages_get(l->window *
+						     sizeof(*c->ids)) };
 	for (uint32_t k = 0; k < l->window; k++)
 		c->refused += !op_begin(c, request_timeout(k), &c->ids[k]);
 }
 
 static void loop_requests(uint32_t thread, void *ctx)
 {
-	const struct peer_load *l = ctx;
+	const struct rival_load *l = ctx;
 	struct caller *c = &callers[thread];
 	uint32_t oldest = 0;
 	uint64_t refused = 0;
@@ -75,35 +75,35 @@ static void loop_requests(uint32_t thread, void *ctx)
 }
 
 /* Each was told of each of its answers, and of nothing else. */
-static void judge_caller(const struct peer_load *l, struct caller *c,
-			 struct peer_answer *a)
+static void judge_caller(const struct rival_load *l, struct caller *c,
+			 struct rival_answer *a)
 {
 	uint64_t ops = l->ops;
 
 	if (c->refused > 0)
-		peer_fail(a, "a request was refused, or an answer");
+		rival_fail(a, "a request was refused, or an answer");
 	if (atomic_load_explicit(&c->others, memory_order_relaxed) > 0)
-		peer_fail(a, "a request ended that was not answered");
+		rival_fail(a, "a request ended that was not answered");
 	if (c->answered != ops || c->sum != ops * (ops + 1) / 2)
-		peer_fail(a, "an answer was not told, or another one");
-	peer_pages_put(c->ids, l->window * sizeof(*c->ids));
+		rival_fail(a, "an answer was not told, or another one");
+	rival_pages_put(c->ids, l->window * sizeof(*c->ids));
 }
 
-static void measure_requests(const struct peer_load *l, struct peer_answer *a)
+static void measure_requests(const struct rival_load *l, struct rival_answer *a)
 {
-	struct peer_load load = *l;
-	struct peer_team team = { .threads = l->threads,
-				  .prepare = fill_window,
-				  .timed = loop_requests,
-				  .ctx = &load };
+	struct rival_load load = *l;
+	struct rival_team team = { .threads = l->threads,
+				   .prepare = fill_window,
+				   .timed = loop_requests,
+				   .ctx = &load };
 	double ops = (double)l->threads * (double)l->ops;
-	struct peer_cost cost;
+	struct rival_cost cost;
 
 	requests_open(l);
-	peer_team_run(&team, &cost);
+	rival_team_run(&team, &cost);
 	for (uint32_t i = 0; i < l->threads; i++)
 		judge_caller(l, &callers[i], a);
 	requests_close();
-	peer_figure(a, "ns", (double)cost.wall_ns / ops);
-	peer_figure(a, "cpu_ns", (double)cost.cpu_ns / ops);
+	rival_figure(a, "ns", (double)cost.wall_ns / ops);
+	rival_figure(a, "cpu_ns", (double)cost.cpu_ns / ops);
 }

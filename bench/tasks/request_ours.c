@@ -16,17 +16,17 @@ static void on_end(void *arg, const struct tkw_request_end *end)
 	ended(arg, end->status, end->response);
 }
 
-static void requests_open(const struct peer_load *l)
+static void requests_open(const struct rival_load *l)
 {
 	struct tkw_timer_config timer = { .size = sizeof(timer),
 					  .tick_ns = l->tick_ns };
 	struct tkw_requests_config cfg = { .size = sizeof(cfg) };
 
 	if (tkw_timer_create(&requests.timer, &timer) != 0)
-		peer_die("tkw_timer_create failed");
+		rival_die("tkw_timer_create failed");
 	cfg.timer = requests.timer;
 	if (tkw_requests_create(&requests.set, &cfg) != 0)
-		peer_die("tkw_requests_create failed");
+		rival_die("tkw_requests_create failed");
 }
 
 static void requests_close(void)
@@ -48,7 +48,7 @@ static inline bool op_complete(uint64_t id, void *response)
 
 #include "request_loops.h"
 
-void peer_run_requests(const struct peer_load *l, struct peer_answer *a)
+void ours_run_requests(const struct rival_load *l, struct rival_answer *a)
 {
 	measure_requests(l, a);
 }

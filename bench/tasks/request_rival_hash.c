@@ -155,8 +155,8 @@ static void table_open(struct table *t)
 
 	(void)pthread_mutex_init(&t->lock, NULL);
 	t->mask = requests.buckets - 1;
-	t->buckets = peer_pages_get(requests.buckets * sizeof(void *));
-	t->nodes = peer_pages_get(nodes * sizeof(*t->nodes));
+	t->buckets = rival_pages_get(requests.buckets * sizeof(void *));
+	t->nodes = rival_pages_get(nodes * sizeof(*t->nodes));
 	t->free = NULL;
 	for (size_t i = 0; i < nodes; i++) {
 		t->nodes[i].next = t->free;
@@ -167,11 +167,11 @@ static void table_open(struct table *t)
 static void table_close(struct table *t)
 {
 	(void)pthread_mutex_destroy(&t->lock);
-	peer_pages_put(t->buckets, requests.buckets * sizeof(void *));
-	peer_pages_put(t->nodes, requests.buckets / 2 * sizeof(*t->nodes));
+	rival_pages_put(t->buckets, requests.buckets * sizeof(void *));
+	rival_pages_put(t->nodes, requests.buckets / 2 * sizeof(*t->nodes));
 }
 
-static void requests_open(const struct peer_load *l)
+static void requests_open(const struct rival_load *l)
 {
 	struct tkw_timer_config cfg = { .size = sizeof(cfg),
 					.tick_ns = l->tick_ns };
@@ -186,7 +186,7 @@ static void requests_open(const struct peer_load *l)
 		table_open(&requests.table[i]);
 	/* There is no other thread yet. */
 	if (tkw_timer_create(&requests.timer, &cfg) != 0)
-		peer_die("tkw_timer_create failed");
+		rival_die("tkw_timer_create failed");
 }
 
 static void requests_close(void)
@@ -198,23 +198,23 @@ static void requests_close(void)
 
 #include "request_loops.h"
 
-static void run_one(const struct peer_load *l, struct peer_answer *a)
+static void run_one(const struct rival_load *l, struct rival_answer *a)
 {
 	requests.tables = 1;
 	measure_requests(l, a);
 }
 
-static void run_sharded(const struct peer_load *l, struct peer_answer *a)
+static void run_sharded(const struct rival_load *l, struct rival_answer *a)
 {
 	requests.tables = TABLES_MAX;
 	measure_requests(l, a);
 }
 
-const struct peer_impl peer_impl_mutex_hash = {
+const struct entrant entrant_mutex_hash = {
 	.name = "mutex_hash",
 	.run_requests = run_one,
 };
-const struct peer_impl peer_impl_sharded_hash = {
+const struct entrant entrant_sharded_hash = {
 	.name = "sharded_hash",
 	.run_requests = run_sharded,
 };

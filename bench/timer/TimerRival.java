@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * TimerRival.java - Netty's HashedWheelTimer and the JDK's
- * ScheduledThreadPoolExecutor as peers of tkw_bench.
+ * ScheduledThreadPoolExecutor as rivals of tkw_bench.
  *
  * A line on stdin asks for one sample, "KIND key=value ...". The answer on
  * stdout is lines "figure NAME VALUE", then "done", "skip WHY" or "fail WHY".
@@ -92,19 +92,19 @@ final class Sentinel extends Task {
 }
 
 /** A running timer with one worker thread. */
-abstract class Impl {
+abstract class Rival {
 	static final String WORKER = "tkw-worker";
 	static final long SETTLE_SECONDS = 120;
 
 	Thread worker;
 
-	static Impl create(String name)
+	static Rival create(String name)
 	{
 		return switch (name) {
 		case "netty_1ms" -> new Netty(1_000_000);
 		case "netty_100ms" -> new Netty(100_000_000);
 		case "stpe" -> new Stpe();
-		default -> throw new Fail("no impl " + name);
+		default -> throw new Fail("no rival " + name);
 		};
 	}
 
@@ -138,7 +138,7 @@ abstract class Impl {
 	}
 }
 
-final class Netty extends Impl {
+final class Netty extends Rival {
 	private static final int DEFAULT_SLOTS = 512;
 	/* The most that its worker takes from its queue in one tick. */
 	private static final long PER_TICK = 100_000;
@@ -186,7 +186,7 @@ final class Netty extends Impl {
 	}
 }
 
-final class Stpe extends Impl {
+final class Stpe extends Rival {
 	private final ScheduledThreadPoolExecutor executor;
 
 	Stpe()
@@ -290,12 +290,12 @@ final class Start {
 	}
 
 	/** When the timer has settled. */
-	void go(Impl impl) throws Exception
+	void go(Rival rival) throws Exception
 	{
 		settled.await();
 		while (arrived.get() < callers)
 			LockSupport.parkNanos(100_000);
-		workerNs = Cpu.of(impl.worker);
+		workerNs = Cpu.of(rival.worker);
 		gone = true;
 	}
 }
@@ -323,7 +323,7 @@ final class Cpu {
 abstract class Caller extends Thread {
 	private static final long CHUNK = 10_000;
 
-	final Impl impl;
+	final Rival rival;
 	final Task task;
 	final long ops;
 	Start start;
@@ -332,9 +332,9 @@ abstract class Caller extends Thread {
 	long endNs;
 	long cpuNs;
 
-	Caller(Impl impl, Task task, long ops)
+	Caller(Rival rival, Task task, long ops)
 	{
-		this.impl = impl;
+		this.rival = rival;
 		this.task = task;
 		this.ops = ops;
 	}
@@ -373,9 +373,9 @@ abstract class Caller extends Thread {
 final class Scheduler extends Caller {
 	private Object[] handles;
 
-	Scheduler(Impl impl, Task task, int ops)
+	Scheduler(Rival rival, Task task, int ops)
 	{
-		super(impl, task, ops);
+		super(rival, task, ops);
 	}
 
 	@Override
@@ -388,7 +388,7 @@ final class Scheduler extends Caller {
 	void chunk(long from, long to)
 	{
 		for (int k = (int) from; k < (int) to; k++)
-			handles[k] = impl.schedule(task, delay(k));
+			handles[k] = rival.schedule(task, delay(k));
 	}
 }
 
@@ -397,9 +397,9 @@ abstract class Replacer extends Caller {
 	private final int pending;
 	Object[] handles;
 
-	Replacer(Impl impl, Task task, int pending, long ops)
+	Replacer(Rival rival, Task task, int pending, long ops)
 	{
-		super(impl, task, ops);
+		super(rival, task, ops);
 		this.pending = pending;
 	}
 
@@ -408,23 +408,23 @@ abstract class Replacer extends Caller {
 	{
 		handles = new Object[pending];
 		for (int i = 0; i < handles.length; i++)
-			handles[i] = impl.schedule(task, delay(i));
+			handles[i] = rival.schedule(task, delay(i));
 	}
 
 	final void replace(int i, long k)
 	{
-		if (!impl.cancel(handles[i]))
+		if (!rival.cancel(handles[i]))
 			failed++;
-		handles[i] = impl.schedule(task, delay(k));
+		handles[i] = rival.schedule(task, delay(k));
 	}
 }
 
 final class OldestReplacer extends Replacer {
 	private int oldest;
 
-	OldestReplacer(Impl impl, Task task, int window, long ops)
+	OldestReplacer(Rival rival, Task task, int window, long ops)
 	{
-		super(impl, task, window, ops);
+		super(rival, task, window, ops);
 	}
 
 	@Override
@@ -444,9 +444,9 @@ final class OldestReplacer extends Replacer {
 final class RandomReplacer extends Replacer {
 	private final SplitMix64 random;
 
-	RandomReplacer(Impl impl, Task task, int pending, long ops, int seed)
+	RandomReplacer(Rival rival, Task task, int pending, long ops, int seed)
 	{
-		super(impl, task, pending, ops);
+		super(rival, task, pending, ops);
 		random = new SplitMix64(seed);
 	}
 
@@ -512,9 +512,9 @@ final class Producer extends Caller {
 	private final Ring ring;
 	private long tail;
 
-	Producer(Impl impl, Task task, long ops, Ring ring)
+	Producer(Rival rival, Task task, long ops, Ring ring)
 	{
-		super(impl, task, ops);
+		super(rival, task, ops);
 		this.ring = ring;
 	}
 
@@ -522,7 +522,7 @@ final class Producer extends Caller {
 	void chunk(long from, long to)
 	{
 		for (long k = from; k < to; k++) {
-			Object handle = impl.schedule(task, delay(k));
+			Object handle = rival.schedule(task, delay(k));
 
 			while (ring.full(k, tail)) {
 				Thread.onSpinWait();
@@ -538,9 +538,9 @@ final class Consumer extends Caller {
 	private final Ring ring;
 	private long head;
 
-	Consumer(Impl impl, Task task, long ops, Ring ring)
+	Consumer(Rival rival, Task task, long ops, Ring ring)
 	{
-		super(impl, task, ops);
+		super(rival, task, ops);
 		this.ring = ring;
 	}
 
@@ -552,7 +552,7 @@ final class Consumer extends Caller {
 				Thread.onSpinWait();
 				head = ring.head();
 			}
-			if (!impl.cancel(ring.get(k)))
+			if (!rival.cancel(ring.get(k)))
 				failed++;
 			ring.release(k + 1);
 		}
@@ -564,11 +564,11 @@ final class FiringTask extends Task {
 	final AtomicLong fires = new AtomicLong();
 	volatile boolean early;
 	private final SplitMix64 random = new SplitMix64(1);
-	private final Impl impl;
+	private final Rival rival;
 
-	FiringTask(Impl impl)
+	FiringTask(Rival rival)
 	{
-		this.impl = impl;
+		this.rival = rival;
 	}
 
 	long delay()
@@ -586,7 +586,7 @@ final class FiringTask extends Task {
 	{
 		fires.lazySet(fires.get() + 1);
 		try {
-			impl.schedule(task, delayNs);
+			rival.schedule(task, delayNs);
 		} catch (IllegalStateException | RejectedExecutionException e) {
 			return; /* the sample is over */
 		}
@@ -673,15 +673,15 @@ final class Probe extends Thread {
 
 	private final long[] beginNs = new long[MOST];
 	private final long[] endNs = new long[MOST];
-	private final Impl impl;
+	private final Rival rival;
 	private final Task idle = new CountingTask();
 	private final HerdTask herd;
 	private final long deadlineNs;
 	private int count;
 
-	Probe(Impl impl, HerdTask herd, long deadlineNs)
+	Probe(Rival rival, HerdTask herd, long deadlineNs)
 	{
-		this.impl = impl;
+		this.rival = rival;
 		this.herd = herd;
 		this.deadlineNs = deadlineNs;
 	}
@@ -701,14 +701,14 @@ final class Probe extends Thread {
 	void once()
 	{
 		long begin = System.nanoTime();
-		Object handle = impl.schedule(idle, Sample.HOUR_NS);
+		Object handle = rival.schedule(idle, Sample.HOUR_NS);
 		long end = System.nanoTime();
 
 		if (count < MOST) {
 			beginNs[count] = begin;
 			endNs[count++] = end;
 		}
-		impl.cancel(handle);
+		rival.cancel(handle);
 		while (System.nanoTime() - end < PAUSE_NS)
 			Thread.onSpinWait();
 	}
@@ -732,13 +732,13 @@ final class Probe extends Thread {
 
 /** Schedules until the timer refuses. */
 final class Flood extends Thread {
-	private final Impl impl;
+	private final Rival rival;
 	private final Task task;
 	long accepted;
 
-	Flood(Impl impl, Task task)
+	Flood(Rival rival, Task task)
 	{
-		this.impl = impl;
+		this.rival = rival;
 		this.task = task;
 	}
 
@@ -746,8 +746,8 @@ final class Flood extends Thread {
 	public void run()
 	{
 		try {
-			while (impl.accepted(
-				impl.schedule(task, Sample.HOUR_NS)))
+			while (rival.accepted(
+				rival.schedule(task, Sample.HOUR_NS)))
 				accepted++;
 		} catch (IllegalStateException | RejectedExecutionException e) {
 			return; /* refused: the end that was waited for */
@@ -782,7 +782,7 @@ final class Switches {
 		try {
 			String comm = Files.readString(task.resolve("comm"));
 
-			return comm.strip().equals(Impl.WORKER);
+			return comm.strip().equals(Rival.WORKER);
 		} catch (IOException e) {
 			return false; /* a thread that has just ended */
 		}
@@ -822,13 +822,13 @@ final class Sample {
 	private static final long TEN_DAYS_NS = 240 * HOUR_NS;
 
 	private final Map<String, Long> args;
-	private final String implName;
+	private final String rivalName;
 	private final StringBuilder figures = new StringBuilder();
-	private Impl impl;
+	private Rival rival;
 
-	Sample(String implName, Map<String, Long> args)
+	Sample(String rivalName, Map<String, Long> args)
 	{
-		this.implName = implName;
+		this.rivalName = rivalName;
 		this.args = args;
 	}
 
@@ -837,11 +837,11 @@ final class Sample {
 		/* Before the timer is made: what a full collection finds alive
 		 * it makes old, and then each store to it costs more. */
 		System.gc();
-		impl = Impl.create(implName);
+		rival = Rival.create(rivalName);
 		try {
 			dispatch(kind);
 		} finally {
-			impl.stop();
+			rival.stop();
 		}
 		return figures.toString();
 	}
@@ -886,7 +886,7 @@ final class Sample {
 		int ops = intArg("ops", 100_000);
 
 		for (int i = 0; i < callers.length; i++)
-			callers[i] = new Scheduler(impl, task, ops);
+			callers[i] = new Scheduler(rival, task, ops);
 		race(callers, (long) ops * callers.length, true);
 		task.expectNone();
 	}
@@ -900,7 +900,7 @@ final class Sample {
 		int ops = intArg("ops", 100_000);
 
 		for (int i = 0; i < callers.length; i++)
-			callers[i] = new OldestReplacer(impl, task, window,
+			callers[i] = new OldestReplacer(rival, task, window,
 				ops);
 		race(callers, (long) ops * callers.length, true);
 		task.expectNone();
@@ -914,7 +914,7 @@ final class Sample {
 		int ops = intArg("ops", 100_000);
 
 		for (int i = 0; i < callers.length; i++)
-			callers[i] = new RandomReplacer(impl, task, each, ops,
+			callers[i] = new RandomReplacer(rival, task, each, ops,
 				i);
 		race(callers, (long) ops * callers.length, false);
 		task.expectNone();
@@ -926,8 +926,8 @@ final class Sample {
 		int ops = intArg("ops", 100_000);
 		Ring ring = new Ring();
 
-		race(new Caller[] {new Producer(impl, task, ops, ring),
-			     new Consumer(impl, task, ops, ring)},
+		race(new Caller[] {new Producer(rival, task, ops, ring),
+			     new Consumer(rival, task, ops, ring)},
 			ops, false);
 		task.expectNone();
 	}
@@ -942,18 +942,18 @@ final class Sample {
 			caller.start();
 		}
 		start.ready.await();
-		impl.settle();
-		start.go(impl);
+		rival.settle();
+		start.go(rival);
 		for (Caller caller : callers)
 			caller.join();
-		impl.settle();
+		rival.settle();
 		report(callers, start.workerNs, ops, withCpu);
 	}
 
 	private void report(Caller[] callers, long workerNs, long ops,
 		boolean withCpu)
 	{
-		long cpuNs = Cpu.of(impl.worker) - workerNs;
+		long cpuNs = Cpu.of(rival.worker) - workerNs;
 		long beginNs = callers[0].beginNs;
 		long endNs = callers[0].endNs;
 
@@ -971,7 +971,7 @@ final class Sample {
 
 	private void fire() throws Exception
 	{
-		FiringTask task = new FiringTask(impl);
+		FiringTask task = new FiringTask(rival);
 		int n = intArg("n", 100_000);
 		long[] delays = new long[n];
 
@@ -982,16 +982,16 @@ final class Sample {
 			if (i % WatchedTask.EACH == 0)
 				watched(task, delays[i]);
 			else
-				impl.schedule(task, delays[i]);
+				rival.schedule(task, delays[i]);
 		}
 		Thread.sleep(500);
-		long cpuNs = -Cpu.of(impl.worker);
+		long cpuNs = -Cpu.of(rival.worker);
 		long fires = -task.fires.get();
 		long wallNs = -System.nanoTime();
 		Thread.sleep(intArg("ms", 2000));
 		fires += task.fires.get();
 		wallNs += System.nanoTime();
-		cpuNs += Cpu.of(impl.worker);
+		cpuNs += Cpu.of(rival.worker);
 		if (fires == 0)
 			throw new Fail("nothing fired");
 		if (task.early)
@@ -1005,7 +1005,7 @@ final class Sample {
 		WatchedTask task = new WatchedTask(all);
 
 		task.dueNs = System.nanoTime() + delayNs;
-		impl.schedule(task, delayNs);
+		rival.schedule(task, delayNs);
 	}
 
 	private void lateness() throws Exception
@@ -1013,7 +1013,7 @@ final class Sample {
 		int n = intArg("n", 1000);
 		long[] lateness = new long[n];
 		CountDownLatch pending = new CountDownLatch(n);
-		/* The peers in C and Go draw the same delays. */
+		/* The rivals in C and Go draw the same delays. */
 		SplitMix64 random = new SplitMix64(1);
 		int span = intArg("span_ns", 999_000_001);
 		LateTask[] tasks = new LateTask[n];
@@ -1024,7 +1024,7 @@ final class Sample {
 			long delay = 1_000_000 + random.below(span);
 
 			tasks[i].deadlineNs = System.nanoTime() + delay;
-			impl.schedule(tasks[i], delay);
+			rival.schedule(tasks[i], delay);
 		}
 		if (!pending.await(60, TimeUnit.SECONDS))
 			throw new Fail(pending.getCount() + " did not fire");
@@ -1065,15 +1065,15 @@ final class Sample {
 		int ms = intArg("ms", 10_000);
 
 		for (int i = 0; i < n; i++)
-			impl.schedule(task, delayNs);
-		impl.settle();
+			rival.schedule(task, delayNs);
+		rival.settle();
 		Thread.sleep(500);
 		Path worker = Switches.workerDirectory();
 		long wakeups = -Switches.of(worker);
-		long cpuNs = -Cpu.of(impl.worker);
+		long cpuNs = -Cpu.of(rival.worker);
 		Thread.sleep(ms);
 		wakeups += Switches.of(worker);
-		cpuNs += Cpu.of(impl.worker);
+		cpuNs += Cpu.of(rival.worker);
 		task.expectNone();
 		figure("wakeups", wakeups);
 		figure("cpu_ms", cpuNs / 1e6);
@@ -1082,7 +1082,7 @@ final class Sample {
 	private void herd() throws Exception
 	{
 		int n = intArg("n", 100_000);
-		long leadNs = 1_000_000_000L + n * 300L + impl.intakeNs(n);
+		long leadNs = 1_000_000_000L + n * 300L + rival.intakeNs(n);
 		long beginNs = System.nanoTime();
 
 		for (int tries = 1;; tries++) {
@@ -1095,9 +1095,9 @@ final class Sample {
 			if (tries == HERD_TRIES || System.nanoTime() - beginNs
 				+ leadNs > HERD_PATIENCE_NS)
 				throw new Skip(end.why);
-			impl.stop();
+			rival.stop();
 			System.gc();
-			impl = Impl.create(implName);
+			rival = Rival.create(rivalName);
 		}
 	}
 
@@ -1105,11 +1105,11 @@ final class Sample {
 	{
 		HerdTask task = new HerdTask(n);
 		long deadlineNs = System.nanoTime() + leadNs;
-		Probe probe = new Probe(impl, task, deadlineNs);
+		Probe probe = new Probe(rival, task, deadlineNs);
 
 		for (int i = 0; i < n; i++)
-			impl.schedule(task, deadlineNs - System.nanoTime());
-		impl.settle();
+			rival.schedule(task, deadlineNs - System.nanoTime());
+		rival.settle();
 		if (System.nanoTime() - deadlineNs > -50_000_000)
 			return Herd.LATE;
 		probe.start();
@@ -1136,23 +1136,23 @@ final class Sample {
 		CountingTask task = new CountingTask();
 		int n = intArg("n", 100_000);
 
-		impl.settle();
+		rival.settle();
 		long empty = usedHeap();
 		Object[] handles = new Object[n];
 		long before = usedHeap();
 		for (int i = 0; i < n; i++)
-			handles[i] = impl.schedule(task, TEN_DAYS_NS);
-		impl.settle();
+			handles[i] = rival.schedule(task, TEN_DAYS_NS);
+		rival.settle();
 		long full = usedHeap();
 		task.expectNone();
 		for (int i = 0; i < n; i++) {
-			if (!impl.cancel(handles[i]))
+			if (!rival.cancel(handles[i]))
 				throw new Fail("a cancel did not succeed");
 			handles[i] = null;
 		}
 		/* Netty takes out what was cancelled at a later tick. */
 		for (int tick = 0; tick < 3; tick++)
-			impl.settle();
+			rival.settle();
 		long after = usedHeap();
 		figure("bytes", (double) (full - before) / handles.length);
 		figure("after_kb", (after - before) / 1024.0);
@@ -1180,13 +1180,13 @@ final class Sample {
 			Flood[] floods = new Flood[threads];
 
 			if (round > 0)
-				impl = Impl.create(implName);
+				rival = Rival.create(rivalName);
 			for (int i = 0; i < threads; i++) {
-				floods[i] = new Flood(impl, task);
+				floods[i] = new Flood(rival, task);
 				floods[i].start();
 			}
 			Thread.sleep(2);
-			kept += impl.stop();
+			kept += rival.stop();
 			for (Flood flood : floods) {
 				flood.join();
 				accepted += flood.accepted;
@@ -1198,7 +1198,7 @@ final class Sample {
 	}
 
 	/** Lets the compiler see what will be timed. */
-	static void warmUp(String implName) throws Exception
+	static void warmUp(String rivalName) throws Exception
 	{
 		long endNs = System.nanoTime() + 3_000_000_000L;
 		Map<String, Long> two = Map.of("threads", 2L);
@@ -1206,22 +1206,24 @@ final class Sample {
 
 		for (int i = 0; i < kinds.length
 			|| System.nanoTime() - endNs < 0; i++)
-			new Sample(implName, two).take(
+			new Sample(rivalName, two).take(
 				kinds[i % kinds.length]);
-		warmUpFires(implName);
-		Impl impl = Impl.create(implName);
-		Probe probe = new Probe(impl, null, 0);
+		warmUpFires(rivalName);
+		Rival rival = Rival.create(rivalName);
+		Probe probe = new Probe(rival, null, 0);
 		for (int i = 0; i < 20_000; i++)
 			probe.once();
-		impl.stop();
+		rival.stop();
 	}
 
-	private static void warmUpFires(String implName) throws Exception
+	private static void warmUpFires(String rivalName) throws Exception
 	{
-		new Sample(implName, Map.of("n", 1000L, "span_ns", 49_000_000L))
+		new Sample(rivalName,
+			Map.of("n", 1000L, "span_ns", 49_000_000L))
 			.take("lateness");
 		try {
-			new Sample(implName, Map.of("n", 20_000L)).take("herd");
+			new Sample(rivalName, Map.of("n", 20_000L))
+				.take("herd");
 		} catch (Skip e) {
 			return; /* all fired unseen, but they fired */
 		}
@@ -1242,7 +1244,7 @@ public final class TimerRival {
 		String line;
 
 		if (argv.length != 1) {
-			System.err.println("usage: TimerRival IMPL");
+			System.err.println("usage: TimerRival NAME");
 			System.exit(2);
 		}
 		/* A caller that dies would leave the others at a barrier. */
@@ -1256,17 +1258,17 @@ public final class TimerRival {
 		}
 	}
 
-	private static String answer(String impl, String line)
+	private static String answer(String rival, String line)
 		throws Exception
 	{
 		String[] words = line.strip().split("\\s+");
 
 		try {
 			if (!warm) {
-				Sample.warmUp(impl);
+				Sample.warmUp(rival);
 				warm = true;
 			}
-			return new Sample(impl, parse(words)).take(words[0])
+			return new Sample(rival, parse(words)).take(words[0])
 				+ "done\n";
 		} catch (Skip e) {
 			return "skip " + e.getMessage() + "\n";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rival_main.c - tkw_bench_peer IMPL: one sample for each line on stdin.
+ * rival_main.c - tkw_bench_rival NAME: one sample for each line on stdin.
  *
  *   asked      KIND key=value ...      whole numbers; unknown keys are ignored
  *   answered   figure NAME VALUE       none, or more; then one of
@@ -15,64 +15,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef PEER_HAVE_LIBEV
-const struct peer_impl peer_impl_mutex_libev = { .name = "mutex_libev",
-						 .missing = "no libev" };
+#ifndef RIVAL_HAVE_LIBEV
+const struct entrant entrant_mutex_libev = { .name = "mutex_libev",
+					     .missing = "no libev" };
 #endif
-#ifndef PEER_HAVE_LIBUV
-const struct peer_impl peer_impl_mutex_libuv = { .name = "mutex_libuv",
-						 .missing = "no libuv" };
+#ifndef RIVAL_HAVE_LIBUV
+const struct entrant entrant_mutex_libuv = { .name = "mutex_libuv",
+					     .missing = "no libuv" };
 #endif
-#ifndef PEER_HAVE_LIBEVENT
-const struct peer_impl peer_impl_mutex_libevent = { .name = "mutex_libevent",
-						    .missing = "no libevent" };
+#ifndef RIVAL_HAVE_LIBEVENT
+const struct entrant entrant_mutex_libevent = { .name = "mutex_libevent",
+						.missing = "no libevent" };
 #endif
 
-static const struct peer_impl *const impls[] = {
-	&peer_impl_tickwheel,       &peer_impl_mutex_wheel,
-	&peer_impl_mutex_libev,     &peer_impl_mutex_libuv,
-	&peer_impl_mutex_libevent,  &peer_impl_timerfd,
-	&peer_impl_mutex_hash,      &peer_impl_sharded_hash,
-	&peer_impl_tickwheel_clock, &peer_impl_libuv,
-	&peer_impl_libevent,        &peer_impl_libevent_common,
-	&peer_impl_libev,
+static const struct entrant *const entrants[] = {
+	&entrant_tickwheel,   &entrant_mutex_wheel,    &entrant_mutex_libev,
+	&entrant_mutex_libuv, &entrant_mutex_libevent, &entrant_timerfd,
+	&entrant_mutex_hash,  &entrant_sharded_hash,   &entrant_tickwheel_clock,
+	&entrant_libuv,       &entrant_libevent,       &entrant_libevent_common,
+	&entrant_libev,
 };
 
 static const struct {
 	const char *name;
-	enum peer_kind kind;
+	enum rival_kind kind;
 } kinds[] = {
-	{ "schedule", PEER_SCHEDULE }, { "pair", PEER_PAIR },
-	{ "churn", PEER_CHURN },       { "cross_cancel", PEER_CROSS_CANCEL },
-	{ "fire", PEER_FIRE },         { "lateness", PEER_LATENESS },
-	{ "idle", PEER_IDLE },         { "far", PEER_FAR },
-	{ "herd", PEER_HERD },         { "memory", PEER_MEMORY },
-	{ "stop", PEER_STOP },         { "request", PEER_REQUEST },
-	{ "extend", PEER_EXTEND },
+	{ "schedule", RIVAL_SCHEDULE }, { "pair", RIVAL_PAIR },
+	{ "churn", RIVAL_CHURN },       { "cross_cancel", RIVAL_CROSS_CANCEL },
+	{ "fire", RIVAL_FIRE },         { "lateness", RIVAL_LATENESS },
+	{ "idle", RIVAL_IDLE },         { "far", RIVAL_FAR },
+	{ "herd", RIVAL_HERD },         { "memory", RIVAL_MEMORY },
+	{ "stop", RIVAL_STOP },         { "request", RIVAL_REQUEST },
+	{ "extend", RIVAL_EXTEND },
 };
 
 static const struct {
 	const char *name;
-	size_t offset; /* in struct peer_load */
+	size_t offset; /* in struct rival_load */
 	uint32_t least;
 	uint32_t most;
 } keys[] = {
-	{ "threads", offsetof(struct peer_load, threads), 1, PEER_THREADS_MAX },
-	{ "ops", offsetof(struct peer_load, ops), 1, UINT32_MAX },
-	{ "n", offsetof(struct peer_load, n), 1, UINT32_MAX - 1 },
-	{ "window", offsetof(struct peer_load, window), 1, 1U << 24 },
-	{ "at", offsetof(struct peer_load, at), 0, 1 },
-	{ "ms", offsetof(struct peer_load, ms), 1, UINT32_MAX },
-	{ "rounds", offsetof(struct peer_load, rounds), 1, UINT32_MAX },
-	{ "loop", offsetof(struct peer_load, loop), PEER_LOOP_LIBUV,
-	  PEER_LOOP_LIBEV },
-	{ "same", offsetof(struct peer_load, same), 0, 1 },
-	{ "tick_ns", offsetof(struct peer_load, tick_ns), 1, UINT32_MAX },
+	{ "threads", offsetof(struct rival_load, threads), 1,
+	  RIVAL_THREADS_MAX },
+	{ "ops", offsetof(struct rival_load, ops), 1, UINT32_MAX },
+	{ "n", offsetof(struct rival_load, n), 1, UINT32_MAX - 1 },
+	{ "window", offsetof(struct rival_load, window), 1, 1U << 24 },
+	{ "at", offsetof(struct rival_load, at), 0, 1 },
+	{ "ms", offsetof(struct rival_load, ms), 1, UINT32_MAX },
+	{ "rounds", offsetof(struct rival_load, rounds), 1, UINT32_MAX },
+	{ "loop", offsetof(struct rival_load, loop), RIVAL_LOOP_LIBUV,
+	  RIVAL_LOOP_LIBEV },
+	{ "same", offsetof(struct rival_load, same), 0, 1 },
+	{ "tick_ns", offsetof(struct rival_load, tick_ns), 1, UINT32_MAX },
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-static bool parse_kind(const char *word, struct peer_load *l)
+static bool parse_kind(const char *word, struct rival_load *l)
 {
 	for (size_t i = 0; word && i < COUNT_OF(kinds); i++) {
 		if (strcmp(word, kinds[i].name) == 0) {
@@ -84,7 +83,7 @@ static bool parse_kind(const char *word, struct peer_load *l)
 }
 
 /* "key=value"; true also if the key is unknown. */
-static bool parse_pair(char *word, struct peer_load *l)
+static bool parse_pair(char *word, struct rival_load *l)
 {
 	char *equals = strchr(word, '=');
 	unsigned long long value;
@@ -108,22 +107,22 @@ static bool parse_pair(char *word, struct peer_load *l)
 	return true;
 }
 
-static bool parse_line(char *line, struct peer_load *l)
+static bool parse_line(char *line, struct rival_load *l)
 {
 	char *rest = NULL;
 	char *word = strtok_r(line, " \t\n", &rest);
 
-	*l = (struct peer_load){ .threads = 1,
-				 .ops = 1000000,
-				 .n = 1000,
-				 .window = 1000,
-				 .ms = 10000,
-				 .rounds = 100,
-				 .loop = PEER_LOOP_LIBUV,
-				 .tick_ns = PEER_MSEC };
+	*l = (struct rival_load){ .threads = 1,
+				  .ops = 1000000,
+				  .n = 1000,
+				  .window = 1000,
+				  .ms = 10000,
+				  .rounds = 100,
+				  .loop = RIVAL_LOOP_LIBUV,
+				  .tick_ns = RIVAL_MSEC };
 	if (!parse_kind(word, l))
 		return false;
-	if (l->kind == PEER_FIRE)
+	if (l->kind == RIVAL_FIRE)
 		l->ms = 2000;
 	while ((word = strtok_r(NULL, " \t\n", &rest)) != NULL) {
 		if (!parse_pair(word, l))
@@ -132,40 +131,41 @@ static bool parse_line(char *line, struct peer_load *l)
 	return true;
 }
 
-static void run_extend(const struct peer_impl *impl, const struct peer_load *l,
-		       struct peer_answer *a)
+static void run_extend(const struct entrant *entrant,
+		       const struct rival_load *l, struct rival_answer *a)
 {
-	if (impl->run_extend == NULL)
-		a->skip = impl->missing ? impl->missing : "is in no loop";
-	else if (impl->loop != 0 && impl->loop != l->loop)
+	if (entrant->run_extend == NULL)
+		a->skip = entrant->missing ? entrant->missing : "is in no loop";
+	else if (entrant->loop != 0 && entrant->loop != l->loop)
 		a->skip = "it is another loop";
 	else
-		impl->run_extend(l, a);
+		entrant->run_extend(l, a);
 }
 
-static void run(const struct peer_impl *impl, char *line, struct peer_answer *a)
+static void run(const struct entrant *entrant, char *line,
+		struct rival_answer *a)
 {
-	struct peer_load load;
+	struct rival_load load;
 
 	if (!parse_line(line, &load))
 		a->fail = "the line was not understood";
-	else if (load.kind == PEER_REQUEST && impl->run_requests)
-		impl->run_requests(&load, a);
-	else if (load.kind == PEER_REQUEST)
+	else if (load.kind == RIVAL_REQUEST && entrant->run_requests)
+		entrant->run_requests(&load, a);
+	else if (load.kind == RIVAL_REQUEST)
 		a->skip = "has no requests";
-	else if (load.kind == PEER_EXTEND)
-		run_extend(impl, &load, a);
-	else if (impl->run == NULL)
-		a->skip = impl->missing ? impl->missing : "has no timer";
-	else if (load.kind != PEER_STOP)
-		impl->run(&load, a);
-	else if (impl->run_stop)
-		impl->run_stop(&load, a);
+	else if (load.kind == RIVAL_EXTEND)
+		run_extend(entrant, &load, a);
+	else if (entrant->run == NULL)
+		a->skip = entrant->missing ? entrant->missing : "has no timer";
+	else if (load.kind != RIVAL_STOP)
+		entrant->run(&load, a);
+	else if (entrant->run_stop)
+		entrant->run_stop(&load, a);
 	else
 		a->skip = "has no stop that returns what is pending";
 }
 
-static void print(const struct peer_answer *a)
+static void print(const struct rival_answer *a)
 {
 	if (a->fail) {
 		printf("fail %s\n", a->fail);
@@ -180,29 +180,30 @@ static void print(const struct peer_answer *a)
 	(void)fflush(stdout);
 }
 
-static const struct peer_impl *find_impl(const char *name)
+static const struct entrant *find_entrant(const char *name)
 {
-	for (size_t i = 0; i < COUNT_OF(impls); i++) {
-		if (strcmp(impls[i]->name, name) == 0)
-			return impls[i];
+	for (size_t i = 0; i < COUNT_OF(entrants); i++) {
+		if (strcmp(entrants[i]->name, name) == 0)
+			return entrants[i];
 	}
 	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	const struct peer_impl *impl = argc == 2 ? find_impl(argv[1]) : NULL;
+	const struct entrant *entrant =
+		argc == 2 ? find_entrant(argv[1]) : NULL;
 	char *line = NULL;
 	size_t room = 0;
 
-	if (impl == NULL) {
-		(void)fprintf(stderr, "usage: tkw_bench_peer IMPL\n");
+	if (entrant == NULL) {
+		(void)fprintf(stderr, "usage: tkw_bench_rival NAME\n");
 		return 2;
 	}
 	while (getline(&line, &room, stdin) > 0) {
-		struct peer_answer answer = { 0 };
+		struct rival_answer answer = { 0 };
 
-		run(impl, line, &answer);
+		run(entrant, line, &answer);
 		print(&answer);
 	}
 	free(line);

@@ -15,22 +15,22 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-void peer_die(const char *what)
+void rival_die(const char *what)
 {
-	(void)fprintf(stderr, "tkw_bench_peer: %s\n", what);
+	(void)fprintf(stderr, "tkw_bench_rival: %s\n", what);
 	exit(1);
 }
 
-void peer_figure(struct peer_answer *a, const char *name, double value)
+void rival_figure(struct rival_answer *a, const char *name, double value)
 {
-	if (a->figures == PEER_FIGURES_MAX)
-		peer_die("too many figures");
+	if (a->figures == RIVAL_FIGURES_MAX)
+		rival_die("too many figures");
 	a->figure[a->figures].name = name;
 	a->figure[a->figures].value = value;
 	a->figures++;
 }
 
-void peer_fail(struct peer_answer *a, const char *reason)
+void rival_fail(struct rival_answer *a, const char *reason)
 {
 	if (a->fail == NULL)
 		a->fail = reason;
@@ -42,7 +42,7 @@ struct start {
 };
 
 struct member {
-	const struct peer_team *team;
+	const struct rival_team *team;
 	struct start *start;
 	pthread_t thread;
 	uint32_t number;
@@ -53,13 +53,13 @@ struct member {
 /* There may be fewer CPUs than threads: after a short spin, make way. */
 static void wait_for_go(struct start *start)
 {
-	/* pairs with peer_team_run() */
+	/* pairs with rival_team_run() */
 	atomic_fetch_add_explicit(&start->arrived, 1, memory_order_release);
-	/* pairs with peer_team_run() */
+	/* pairs with rival_team_run() */
 	for (int i = 0; !atomic_load_explicit(&start->go, memory_order_acquire);
 	     i++) {
 		if (i < 1000)
-			peer_pause();
+			rival_pause();
 		else
 			(void)sched_yield();
 	}
@@ -72,15 +72,15 @@ static void *run_member(void *arg)
 	if (m->team->prepare)
 		m->team->prepare(m->number, m->team->ctx);
 	wait_for_go(m->start);
-	m->begin = peer_now();
+	m->begin = rival_now();
 	m->team->timed(m->number, m->team->ctx);
-	m->end = peer_now();
+	m->end = rival_now();
 	return NULL;
 }
 
-void peer_team_run(const struct peer_team *team, struct peer_cost *cost)
+void rival_team_run(const struct rival_team *team, struct rival_cost *cost)
 {
-	struct member members[PEER_THREADS_MAX + 1];
+	struct member members[RIVAL_THREADS_MAX + 1];
 	struct start start = { 0, false };
 	int64_t begin = INT64_MAX;
 	int64_t end = 0;
@@ -91,13 +91,13 @@ void peer_team_run(const struct peer_team *team, struct peer_cost *cost)
 		members[i].number = i;
 		if (pthread_create(&members[i].thread, NULL, run_member,
 				   &members[i]) != 0)
-			peer_die("pthread_create failed");
+			rival_die("pthread_create failed");
 	}
 	/* pairs with wait_for_go() */
 	while (atomic_load_explicit(&start.arrived, memory_order_acquire) <
 	       team->threads)
-		peer_sleep_until(peer_now() + PEER_MSEC / 10);
-	cost->cpu_ns = -peer_cpu_ns();
+		rival_sleep_until(rival_now() + RIVAL_MSEC / 10);
+	cost->cpu_ns = -rival_cpu_ns();
 	/* pairs with wait_for_go() */
 	atomic_store_explicit(&start.go, true, memory_order_release);
 	for (uint32_t i = 0; i < team->threads; i++) {
@@ -109,21 +109,21 @@ void peer_team_run(const struct peer_team *team, struct peer_cost *cost)
 	}
 	cost->wall_ns = end - begin;
 	/* What the last call has left the worker to do is part of the cost. */
-	peer_sleep_until(peer_now() + 10 * PEER_MSEC);
-	cost->cpu_ns += peer_cpu_ns();
+	rival_sleep_until(rival_now() + 10 * RIVAL_MSEC);
+	cost->cpu_ns += rival_cpu_ns();
 }
 
-int64_t peer_cpu_ns(void)
+int64_t rival_cpu_ns(void)
 {
 	struct timespec ts;
 
 	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return ts.tv_sec * PEER_SEC + ts.tv_nsec;
+	return ts.tv_sec * RIVAL_SEC + ts.tv_nsec;
 }
 
-void peer_sleep_until(int64_t ns)
+void rival_sleep_until(int64_t ns)
 {
-	struct timespec ts = peer_timespec(ns);
+	struct timespec ts = rival_timespec(ns);
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) ==
 	       EINTR)
@@ -143,24 +143,25 @@ static uint64_t read_number(const char *tid, const char *file, const char *word)
 		       file);
 	f = fopen(path, "r");
 	if (f == NULL)
-		peer_die("no statistics of a thread in /proc");
+		rival_die("no statistics of a thread in /proc");
 	length = fread(text, 1, sizeof(text) - 1, f);
 	(void)fclose(f);
 	text[length] = '\0';
 	at = strstr(text, word);
 	if (at == NULL)
-		peer_die("statistics of a thread in /proc are not as expected");
+		rival_die(
+			"statistics of a thread in /proc are not as expected");
 	return strtoull(at + strlen(word), NULL, 10);
 }
 
-void peer_usage_read(struct peer_usage *u)
+void rival_usage_read(struct rival_usage *u)
 {
 	DIR *dir = opendir("/proc/self/task");
 	struct dirent *entry;
 
 	if (dir == NULL)
-		peer_die("no threads in /proc");
-	*u = (struct peer_usage){ 0, 0 };
+		rival_die("no threads in /proc");
+	*u = (struct rival_usage){ 0, 0 };
 	while ((entry = readdir(dir)) != NULL) {
 		const char *tid = entry->d_name;
 
@@ -173,7 +174,7 @@ void peer_usage_read(struct peer_usage *u)
 	(void)closedir(dir);
 }
 
-uint64_t peer_resident(void)
+uint64_t rival_resident(void)
 {
 	unsigned long pages;
 	FILE *f;
@@ -183,25 +184,25 @@ uint64_t peer_resident(void)
 	(void)malloc_trim(0);
 	f = fopen("/proc/self/statm", "r");
 	if (f == NULL || fgets(text, sizeof(text), f) == NULL)
-		peer_die("/proc/self/statm cannot be read");
+		rival_die("/proc/self/statm cannot be read");
 	(void)fclose(f);
 	(void)strtoul(text, &end, 10);
 	pages = strtoul(end, NULL, 10);
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void *peer_pages_get(size_t bytes)
+void *rival_pages_get(size_t bytes)
 {
 	void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (mem == MAP_FAILED)
-		peer_die("out of memory");
+		rival_die("out of memory");
 	memset(mem, 0, bytes);
 	return mem;
 }
 
-void peer_pages_put(void *mem, size_t bytes)
+void rival_pages_put(void *mem, size_t bytes)
 {
 	(void)munmap(mem, bytes);
 }
@@ -214,12 +215,12 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-void peer_sort(int64_t *values, size_t count)
+void rival_sort(int64_t *values, size_t count)
 {
 	qsort(values, count, sizeof(*values), compare);
 }
 
-int64_t peer_quantile(const int64_t *sorted, size_t count, double share)
+int64_t rival_quantile(const int64_t *sorted, size_t count, double share)
 {
 	size_t rank = (size_t)ceil(share * (double)count);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * rival_sleeper.h - one mutex, and a worker that sleeps until a time or until a
- * caller has something earlier: what the impls have in common whose timer knows
- * nothing of threads.
+ * caller has something earlier: what the entrants have in common whose timer
+ * knows nothing of threads.
  */
 #ifndef TKW_RIVAL_SLEEPER_H
 #define TKW_RIVAL_SLEEPER_H
@@ -12,7 +12,7 @@
 
 #include "rival.h"
 
-struct peer_sleeper {
+struct rival_sleeper {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	pthread_t thread;
@@ -22,8 +22,8 @@ struct peer_sleeper {
 };
 
 /* Start the worker. */
-static inline void peer_sleeper_open(struct peer_sleeper *s,
-				     void *(*work)(void *arg))
+static inline void rival_sleeper_open(struct rival_sleeper *s,
+				      void *(*work)(void *arg))
 {
 	pthread_condattr_t attr;
 
@@ -36,13 +36,13 @@ static inline void peer_sleeper_open(struct peer_sleeper *s,
 	(void)pthread_cond_init(&s->wake, &attr);
 	(void)pthread_condattr_destroy(&attr);
 	if (pthread_create(&s->thread, NULL, work, NULL) != 0)
-		peer_die("pthread_create failed");
+		rival_die("pthread_create failed");
 }
 
 /* Ask the worker to end, and wait. */
-static inline void peer_sleeper_stop(struct peer_sleeper *s)
+static inline void rival_sleeper_stop(struct rival_sleeper *s)
 {
-	/* pairs with peer_sleeper_quits() */
+	/* pairs with rival_sleeper_quits() */
 	atomic_store_explicit(&s->quit, true, memory_order_release);
 	/* Either the worker has not looked at quit yet, or it sleeps. */
 	(void)pthread_mutex_lock(&s->lock);
@@ -51,24 +51,25 @@ static inline void peer_sleeper_stop(struct peer_sleeper *s)
 	(void)pthread_join(s->thread, NULL);
 }
 
-static inline void peer_sleeper_close(struct peer_sleeper *s)
+static inline void rival_sleeper_close(struct rival_sleeper *s)
 {
 	(void)pthread_cond_destroy(&s->wake);
 	(void)pthread_mutex_destroy(&s->lock);
 }
 
-static inline bool peer_sleeper_quits(struct peer_sleeper *s)
+static inline bool rival_sleeper_quits(struct rival_sleeper *s)
 {
-	/* pairs with peer_sleeper_stop() */
+	/* pairs with rival_sleeper_stop() */
 	return atomic_load_explicit(&s->quit, memory_order_acquire);
 }
 
 /* The worker, with the lock held: sleep, INT64_MAX: until it is woken. */
-static inline void peer_sleeper_sleep(struct peer_sleeper *s, int64_t until_ns)
+static inline void rival_sleeper_sleep(struct rival_sleeper *s,
+				       int64_t until_ns)
 {
-	struct timespec ts = peer_timespec(until_ns);
+	struct timespec ts = rival_timespec(until_ns);
 
-	if (peer_sleeper_quits(s))
+	if (rival_sleeper_quits(s))
 		return;
 	s->until_ns = until_ns;
 	if (until_ns == INT64_MAX)
@@ -80,7 +81,7 @@ static inline void peer_sleeper_sleep(struct peer_sleeper *s, int64_t until_ns)
 
 /* A caller, with the lock held: give it back, and wake the worker if it sleeps
  * for longer than this. */
-static inline void peer_sleeper_unlock(struct peer_sleeper *s, int64_t due_ns)
+static inline void rival_sleeper_unlock(struct rival_sleeper *s, int64_t due_ns)
 {
 	bool wake = due_ns < s->until_ns;
 

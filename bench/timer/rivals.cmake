@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# The peers of tkw_bench that are not C: Netty and the JDK, and Go. Sets, empty
+# The rivals of tkw_bench that are not C: Netty and the JDK, and Go. Sets, empty
 # when not found:
 #   TKW_BENCH_JAVA       the java program
 #   TKW_BENCH_CLASSPATH  TimerRival and Netty, for java -cp
-#   TKW_BENCH_GO         the Go peer
+#   TKW_BENCH_GO         the Go rival
 set(TKW_BENCH_JAVA "" CACHE INTERNAL "")
 set(TKW_BENCH_CLASSPATH "" CACHE INTERNAL "")
 set(TKW_BENCH_GO "" CACHE INTERNAL "")
@@ -47,7 +47,7 @@ if(TKW_GO)
     DEPENDS ${source}
     COMMENT "Compiling timer_rival.go"
     VERBATIM)
-  add_custom_target(tkw_bench_go_peer ALL DEPENDS ${binary})
+  add_custom_target(tkw_bench_go_rival ALL DEPENDS ${binary})
   set(TKW_BENCH_GO ${binary} CACHE INTERNAL "")
   message(STATUS "bench: with go")
 else()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_loops.h - the timed loops, compiled once for each impl. No include
- * guard: it is the last include of each impl's file, which has declared
+ * timer_loops.h - the timed loops, compiled once for each entrant. No include
+ * guard: it is the last include of each entrant's file, which has declared
  * fired(), to be called with the slot of each timeout that is due, and defined
  *
  *   enum { HAS_DEADLINES }           whether it takes absolute deadlines; if
@@ -44,7 +44,7 @@
 #define WATCHED_EACH 1024
 
 static struct {
-	enum peer_kind kind;
+	enum rival_kind kind;
 	uint32_t n;
 	uint64_t rng;
 	_Atomic uint64_t fired;
@@ -75,7 +75,7 @@ static void count_refused(uint64_t count)
 /* 1 ms ... 100 ms: more than anybody can do, for a million. */
 static int64_t rearm_delay(void)
 {
-	return PEER_MSEC + peer_below(&tally.rng, 99 * PEER_MSEC);
+	return RIVAL_MSEC + rival_below(&tally.rng, 99 * RIVAL_MSEC);
 }
 
 static bool is_watched(size_t i)
@@ -91,7 +91,7 @@ static void fire_again(size_t i)
 	int64_t delay = rearm_delay();
 
 	if (is_watched(i)) {
-		int64_t now = peer_now();
+		int64_t now = rival_now();
 
 		tally.early += now < tally.times[i / WATCHED_EACH];
 		tally.times[i / WATCHED_EACH] = now + delay;
@@ -101,7 +101,7 @@ static void fire_again(size_t i)
 
 static void note_lateness(size_t i)
 {
-	int64_t now = peer_now();
+	int64_t now = rival_now();
 
 	if (tally.seen[i] < 2)
 		tally.seen[i]++;
@@ -114,18 +114,18 @@ static void fired(size_t i)
 		atomic_load_explicit(&tally.fired, memory_order_relaxed);
 
 	switch (tally.kind) {
-	case PEER_FIRE:
+	case RIVAL_FIRE:
 		fire_again(i);
 		break;
-	case PEER_LATENESS:
+	case RIVAL_LATENESS:
 		note_lateness(i);
 		break;
-	case PEER_HERD:
+	case RIVAL_HERD:
 		if (before == 0)
-			atomic_store_explicit(&tally.first_ns, peer_now(),
+			atomic_store_explicit(&tally.first_ns, rival_now(),
 					      memory_order_relaxed);
 		if (before + 1 == tally.n)
-			atomic_store_explicit(&tally.last_ns, peer_now(),
+			atomic_store_explicit(&tally.last_ns, rival_now(),
 					      memory_order_relaxed);
 		break;
 	default:
@@ -137,8 +137,8 @@ static void fired(size_t i)
 }
 
 /* A running timer with slots; false: the answer says why not. */
-static bool sample_open(const struct peer_load *l, size_t slots,
-			struct peer_answer *a)
+static bool sample_open(const struct rival_load *l, size_t slots,
+			struct rival_answer *a)
 {
 	tally.kind = l->kind;
 	tally.n = l->n;
@@ -159,19 +159,19 @@ static bool sample_open(const struct peer_load *l, size_t slots,
 }
 
 /* Nothing has fired, and so many are pending. */
-static void expect_pending(size_t count, struct peer_answer *a)
+static void expect_pending(size_t count, struct rival_answer *a)
 {
 	if (count_fired() > 0)
-		peer_fail(a, "a timeout fired early");
+		rival_fail(a, "a timeout fired early");
 	if (!PENDING_IS(count))
-		peer_fail(a, "not as many are pending as must be");
+		rival_fail(a, "not as many are pending as must be");
 }
 
-static void sample_close(struct peer_answer *a)
+static void sample_close(struct rival_answer *a)
 {
 	/* Before the stop, which a timeout that re-arms itself may meet. */
 	if (atomic_load_explicit(&tally.refused, memory_order_relaxed) > 0)
-		peer_fail(a, "a schedule was refused, or a cancel");
+		rival_fail(a, "a schedule was refused, or a cancel");
 	timer_stop();
 	slots_close();
 	timer_close();
@@ -181,9 +181,9 @@ static void sample_close(struct peer_answer *a)
 static bool await_fired(uint64_t count, int64_t latest_ns)
 {
 	while (count_fired() < count) {
-		if (peer_now() > latest_ns)
+		if (rival_now() > latest_ns)
 			return false;
-		peer_sleep_until(peer_now() + PEER_MSEC);
+		rival_sleep_until(rival_now() + RIVAL_MSEC);
 	}
 	return true;
 }
@@ -191,12 +191,12 @@ static bool await_fired(uint64_t count, int64_t latest_ns)
 /* The delay of a thread's k-th schedule. */
 static inline int64_t far_delay(uint32_t k)
 {
-	return 20 * PEER_SEC + (int64_t)(k % 1024) * 10 * PEER_MSEC;
+	return 20 * RIVAL_SEC + (int64_t)(k % 1024) * 10 * RIVAL_MSEC;
 }
 
 /* Slots, as the threads share them. */
 struct share {
-	const struct peer_load *load;
+	const struct rival_load *load;
 	uint32_t slots; /* of each thread */
 	uint32_t apart; /* from one thread's first to the next one's */
 	int64_t base_ns;
@@ -256,7 +256,7 @@ static void loop_churn(uint32_t thread, void *ctx)
 	uint64_t refused = 0;
 
 	for (uint32_t k = 0; k < s->load->ops; k++) {
-		size_t i = first + peer_below(&rng, s->slots);
+		size_t i = first + rival_below(&rng, s->slots);
 
 		refused += !op_cancel(i);
 		refused += !op_schedule(i, far_delay(k));
@@ -265,47 +265,47 @@ static void loop_churn(uint32_t thread, void *ctx)
 }
 
 /* schedule, pair and churn: each thread with slots of its own. */
-static void run_shares(const struct peer_load *l, uint32_t slots,
-		       struct peer_team team, struct peer_answer *a)
+static void run_shares(const struct rival_load *l, uint32_t slots,
+		       struct rival_team team, struct rival_answer *a)
 {
 	struct share share = { .load = l,
 			       .slots = slots,
 			       .apart = (slots + SLOTS_APART - 1) /
 					SLOTS_APART * SLOTS_APART };
 	double ops = (double)l->threads * (double)l->ops;
-	struct peer_cost cost;
+	struct rival_cost cost;
 
 	if (!sample_open(l, (size_t)share.apart * l->threads, a))
 		return;
-	share.base_ns = peer_now();
+	share.base_ns = rival_now();
 	team.threads = l->threads;
 	team.ctx = &share;
-	peer_team_run(&team, &cost);
+	rival_team_run(&team, &cost);
 	expect_pending((size_t)slots * l->threads, a);
 	sample_close(a);
-	peer_figure(a, "ns", (double)cost.wall_ns / ops);
-	if (l->kind != PEER_CHURN)
-		peer_figure(a, "cpu_ns", (double)cost.cpu_ns / ops);
+	rival_figure(a, "ns", (double)cost.wall_ns / ops);
+	if (l->kind != RIVAL_CHURN)
+		rival_figure(a, "cpu_ns", (double)cost.cpu_ns / ops);
 }
 
-static void run_schedule(const struct peer_load *l, struct peer_answer *a)
+static void run_schedule(const struct rival_load *l, struct rival_answer *a)
 {
-	struct peer_team team = { .timed = fill_share };
+	struct rival_team team = { .timed = fill_share };
 
 	run_shares(l, l->ops, team, a);
 }
 
-static void run_pair(const struct peer_load *l, struct peer_answer *a)
+static void run_pair(const struct rival_load *l, struct rival_answer *a)
 {
-	struct peer_team team = { .prepare = fill_share,
-				  .timed = l->at ? loop_pair_at : loop_pair };
+	struct rival_team team = { .prepare = fill_share,
+				   .timed = l->at ? loop_pair_at : loop_pair };
 
 	run_shares(l, l->window, team, a);
 }
 
-static void run_churn(const struct peer_load *l, struct peer_answer *a)
+static void run_churn(const struct rival_load *l, struct rival_answer *a)
 {
-	struct peer_team team = { .prepare = fill_share, .timed = loop_churn };
+	struct rival_team team = { .prepare = fill_share, .timed = loop_churn };
 	uint32_t slots = l->n / l->threads;
 
 	run_shares(l, slots > 0 ? slots : 1, team, a);
@@ -330,7 +330,7 @@ static void loop_produce(struct ring *r)
 			got = atomic_load_explicit(&r->got,
 						   memory_order_acquire);
 			if (k - got == RING)
-				peer_pause();
+				rival_pause();
 		}
 		refused += !op_schedule(k % RING, far_delay(k));
 		/* pairs with loop_consume() */
@@ -350,7 +350,7 @@ static void loop_consume(struct ring *r)
 			put = atomic_load_explicit(&r->put,
 						   memory_order_acquire);
 			if (k == put)
-				peer_pause();
+				rival_pause();
 		}
 		refused += !op_cancel(k % RING);
 		/* pairs with loop_produce() */
@@ -367,20 +367,20 @@ static void loop_cross(uint32_t thread, void *ctx)
 		loop_consume(ctx);
 }
 
-static void run_cross_cancel(const struct peer_load *l, struct peer_answer *a)
+static void run_cross_cancel(const struct rival_load *l, struct rival_answer *a)
 {
 	struct ring ring = { .ops = l->ops };
-	struct peer_team team = { .threads = 2,
-				  .timed = loop_cross,
-				  .ctx = &ring };
-	struct peer_cost cost;
+	struct rival_team team = { .threads = 2,
+				   .timed = loop_cross,
+				   .ctx = &ring };
+	struct rival_cost cost;
 
 	if (!sample_open(l, RING, a))
 		return;
-	peer_team_run(&team, &cost);
+	rival_team_run(&team, &cost);
 	expect_pending(0, a);
 	sample_close(a);
-	peer_figure(a, "ns", (double)cost.wall_ns / l->ops);
+	rival_figure(a, "ns", (double)cost.wall_ns / l->ops);
 }
 
 /* Each with a random delay, which counts from begin. */
@@ -391,20 +391,20 @@ static void fire_fill(uint32_t n, int64_t begin)
 
 	for (uint32_t i = 0; i < n; i++) {
 		int64_t due =
-			begin + PEER_MSEC + peer_below(&rng, 99 * PEER_MSEC);
+			begin + RIVAL_MSEC + rival_below(&rng, 99 * RIVAL_MSEC);
 
 		if (is_watched(i))
 			tally.times[i / WATCHED_EACH] = due;
-		refused += !op_schedule(i, due - peer_now());
+		refused += !op_schedule(i, due - rival_now());
 	}
 	count_refused(refused);
 }
 
-static void run_fire(const struct peer_load *l, struct peer_answer *a)
+static void run_fire(const struct rival_load *l, struct rival_answer *a)
 {
 	/* Nothing is due before all are in: the filling would have to fight
 	 * for the lock of a worker that is never done. */
-	int64_t lead = 100 * PEER_MSEC + (int64_t)l->n * 500;
+	int64_t lead = 100 * RIVAL_MSEC + (int64_t)l->n * 500;
 	size_t bytes = (l->n / WATCHED_EACH + 1) * sizeof(*tally.times);
 	uint64_t fires;
 	int64_t wall;
@@ -413,30 +413,30 @@ static void run_fire(const struct peer_load *l, struct peer_answer *a)
 
 	if (!sample_open(l, l->n, a))
 		return;
-	tally.times = peer_pages_get(bytes);
-	begin = peer_now() + lead;
+	tally.times = rival_pages_get(bytes);
+	begin = rival_now() + lead;
 	fire_fill(l->n, begin);
-	peer_sleep_until(begin + 500 * PEER_MSEC);
-	cpu = -peer_cpu_ns();
-	wall = -peer_now();
+	rival_sleep_until(begin + 500 * RIVAL_MSEC);
+	cpu = -rival_cpu_ns();
+	wall = -rival_now();
 	fires = -count_fired();
-	peer_sleep_until(peer_now() + l->ms * PEER_MSEC);
+	rival_sleep_until(rival_now() + l->ms * RIVAL_MSEC);
 	fires += count_fired();
-	wall += peer_now();
-	cpu += peer_cpu_ns();
+	wall += rival_now();
+	cpu += rival_cpu_ns();
 	sample_close(a);
-	peer_pages_put(tally.times, bytes);
+	rival_pages_put(tally.times, bytes);
 	if (tally.early > 0)
-		peer_fail(a, "a timeout fired early");
+		rival_fail(a, "a timeout fired early");
 	if (fires == 0) {
-		peer_fail(a, "nothing fired");
+		rival_fail(a, "nothing fired");
 		return;
 	}
-	peer_figure(a, "ns", (double)wall / (double)fires);
-	peer_figure(a, "cpu_ns", (double)cpu / (double)fires);
+	rival_figure(a, "ns", (double)wall / (double)fires);
+	rival_figure(a, "cpu_ns", (double)cpu / (double)fires);
 }
 
-static void lateness_figures(int64_t *late, size_t n, struct peer_answer *a)
+static void lateness_figures(int64_t *late, size_t n, struct rival_answer *a)
 {
 	static const struct {
 		const char *name;
@@ -448,14 +448,14 @@ static void lateness_figures(int64_t *late, size_t n, struct peer_answer *a)
 	};
 	size_t early = 0;
 
-	peer_sort(late, n);
+	rival_sort(late, n);
 	while (early < n && late[early] < 0)
 		early++;
 	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
-		peer_figure(a, shares[i].name,
-			    (double)peer_quantile(late, n, shares[i].share) /
-				    PEER_USEC);
-	peer_figure(a, "early", (double)early);
+		rival_figure(a, shares[i].name,
+			     (double)rival_quantile(late, n, shares[i].share) /
+				     RIVAL_USEC);
+	rival_figure(a, "early", (double)early);
 }
 
 static bool all_seen_once(uint32_t n)
@@ -467,54 +467,54 @@ static bool all_seen_once(uint32_t n)
 	return true;
 }
 
-static void run_lateness(const struct peer_load *l, struct peer_answer *a)
+static void run_lateness(const struct rival_load *l, struct rival_answer *a)
 {
 	size_t bytes = l->n * sizeof(*tally.times);
-	uint64_t rng = 1; /* the peers in Java and Go draw the same delays */
+	uint64_t rng = 1; /* the rivals in Java and Go draw the same delays */
 
 	if (!sample_open(l, l->n, a))
 		return;
-	tally.times = peer_pages_get(bytes);
-	tally.seen = peer_pages_get(l->n);
+	tally.times = rival_pages_get(bytes);
+	tally.seen = rival_pages_get(l->n);
 	for (uint32_t i = 0; i < l->n; i++) {
 		int64_t delay =
-			PEER_MSEC + peer_below(&rng, 999 * PEER_MSEC + 1);
+			RIVAL_MSEC + rival_below(&rng, 999 * RIVAL_MSEC + 1);
 
-		tally.times[i] = peer_now() + delay;
+		tally.times[i] = rival_now() + delay;
 		count_refused(!op_schedule(i, delay));
 	}
-	peer_sleep_until(peer_now() + PEER_SEC);
-	if (!await_fired(l->n, peer_now() + 10 * PEER_SEC))
-		peer_fail(a, "a timeout did not fire");
+	rival_sleep_until(rival_now() + RIVAL_SEC);
+	if (!await_fired(l->n, rival_now() + 10 * RIVAL_SEC))
+		rival_fail(a, "a timeout did not fire");
 	sample_close(a);
 	if (!all_seen_once(l->n))
-		peer_fail(a, "a timeout fired more than once");
+		rival_fail(a, "a timeout fired more than once");
 	if (a->fail == NULL)
 		lateness_figures(tally.times, l->n, a);
-	peer_pages_put(tally.seen, l->n);
-	peer_pages_put(tally.times, bytes);
+	rival_pages_put(tally.seen, l->n);
+	rival_pages_put(tally.times, bytes);
 }
 
 /* idle and far: what it costs to have timeouts that are not due. */
-static void run_rest(const struct peer_load *l, uint32_t n, int64_t delay,
-		     struct peer_answer *a)
+static void run_rest(const struct rival_load *l, uint32_t n, int64_t delay,
+		     struct rival_answer *a)
 {
-	struct peer_usage before;
-	struct peer_usage after;
+	struct rival_usage before;
+	struct rival_usage after;
 
 	if (!sample_open(l, n, a))
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		count_refused(!op_schedule(i, delay));
-	peer_sleep_until(peer_now() + 500 * PEER_MSEC);
-	peer_usage_read(&before);
-	peer_sleep_until(peer_now() + l->ms * PEER_MSEC);
-	peer_usage_read(&after);
+	rival_sleep_until(rival_now() + 500 * RIVAL_MSEC);
+	rival_usage_read(&before);
+	rival_sleep_until(rival_now() + l->ms * RIVAL_MSEC);
+	rival_usage_read(&after);
 	expect_pending(n, a);
 	sample_close(a);
-	peer_figure(a, "wakeups", (double)(after.wakeups - before.wakeups));
-	peer_figure(a, "cpu_ms",
-		    (double)(after.cpu_ns - before.cpu_ns) / PEER_MSEC);
+	rival_figure(a, "wakeups", (double)(after.wakeups - before.wakeups));
+	rival_figure(a, "cpu_ms",
+		     (double)(after.cpu_ns - before.cpu_ns) / RIVAL_MSEC);
 }
 
 /* One call while the herd runs. */
@@ -546,22 +546,22 @@ static void probe_note(struct prober *p, int64_t begin, int64_t end)
 
 static void probe_once(struct prober *p)
 {
-	int64_t begin = peer_now();
+	int64_t begin = rival_now();
 	int64_t middle;
 	int64_t spin;
 
-	count_refused(!op_schedule(tally.n, PEER_HOUR));
-	middle = peer_now();
+	count_refused(!op_schedule(tally.n, RIVAL_HOUR));
+	middle = rival_now();
 	probe_note(p, begin, middle);
 	count_refused(!op_cancel(tally.n));
-	spin = peer_now();
+	spin = rival_now();
 	/* What is asked for is the schedule, but it may be the cancel that has
 	 * waited for the whole herd. */
 	if (p->count == 0)
 		probe_note(p, middle, spin);
-	spin += 10 * PEER_USEC;
-	while (peer_now() < spin)
-		peer_pause();
+	spin += 10 * RIVAL_USEC;
+	while (rival_now() < spin)
+		rival_pause();
 }
 
 static void loop_probe(uint32_t thread, void *ctx)
@@ -569,8 +569,8 @@ static void loop_probe(uint32_t thread, void *ctx)
 	struct prober *p = ctx;
 
 	(void)thread;
-	peer_sleep_until(p->from_ns);
-	while (count_fired() < tally.n && peer_now() < p->until_ns)
+	rival_sleep_until(p->from_ns);
+	while (count_fired() < tally.n && rival_now() < p->until_ns)
 		probe_once(p);
 }
 
@@ -583,65 +583,66 @@ static bool herd_fill(uint32_t n, int64_t deadline)
 		if (HAS_DEADLINES)
 			refused += !op_schedule_at(i, deadline, 0);
 		else
-			refused += !op_schedule(i, deadline - peer_now());
+			refused += !op_schedule(i, deadline - rival_now());
 	}
 	count_refused(refused);
-	return peer_now() < deadline;
+	return rival_now() < deadline;
 }
 
-static void herd_figures(const struct prober *p, struct peer_answer *a)
+static void herd_figures(const struct prober *p, struct rival_answer *a)
 {
 	/* The worker has ended. */
 	int64_t first =
 		atomic_load_explicit(&tally.first_ns, memory_order_relaxed);
 	int64_t last =
 		atomic_load_explicit(&tally.last_ns, memory_order_relaxed);
-	int64_t *took = peer_pages_get((p->count + 1) * sizeof(*took));
+	int64_t *took = rival_pages_get((p->count + 1) * sizeof(*took));
 	size_t count = 0;
 
 	for (size_t i = 0; i < p->count; i++) {
 		if (p->probes[i].begin <= last)
 			took[count++] = p->probes[i].took;
 	}
-	peer_sort(took, count);
+	rival_sort(took, count);
 	if (count == 0) {
 		a->skip = "no call fell into the herd";
 	} else {
-		peer_figure(a, "p99",
-			    (double)peer_quantile(took, count, 0.99) /
-				    PEER_USEC);
-		peer_figure(a, "max", (double)took[count - 1] / PEER_USEC);
-		peer_figure(a, "drain_ms", (double)(last - first) / PEER_MSEC);
-		peer_figure(a, "probes", (double)count);
+		rival_figure(a, "p99",
+			     (double)rival_quantile(took, count, 0.99) /
+				     RIVAL_USEC);
+		rival_figure(a, "max", (double)took[count - 1] / RIVAL_USEC);
+		rival_figure(a, "drain_ms",
+			     (double)(last - first) / RIVAL_MSEC);
+		rival_figure(a, "probes", (double)count);
 	}
-	peer_pages_put(took, (p->count + 1) * sizeof(*took));
+	rival_pages_put(took, (p->count + 1) * sizeof(*took));
 }
 
-static void herd_watch(const struct peer_load *l, int64_t deadline,
-		       struct peer_answer *a)
+static void herd_watch(const struct rival_load *l, int64_t deadline,
+		       struct rival_answer *a)
 {
-	struct prober prober = { .from_ns = deadline - 20 * PEER_MSEC,
-				 .until_ns = deadline + 60 * PEER_SEC };
-	struct peer_team team = { .threads = 1,
-				  .timed = loop_probe,
-				  .ctx = &prober };
-	struct peer_cost cost;
+	struct prober prober = { .from_ns = deadline - 20 * RIVAL_MSEC,
+				 .until_ns = deadline + 60 * RIVAL_SEC };
+	struct rival_team team = { .threads = 1,
+				   .timed = loop_probe,
+				   .ctx = &prober };
+	struct rival_cost cost;
 
-	prober.probes = peer_pages_get(PROBES_MAX * sizeof(struct probe));
-	peer_team_run(&team, &cost);
+	prober.probes = rival_pages_get(PROBES_MAX * sizeof(struct probe));
+	rival_team_run(&team, &cost);
 	if (count_fired() != l->n)
-		peer_fail(a, "a timeout did not fire");
+		rival_fail(a, "a timeout did not fire");
 	if (!PENDING_IS(0))
-		peer_fail(a, "not as many are pending as must be");
+		rival_fail(a, "not as many are pending as must be");
 	sample_close(a);
 	if (a->fail == NULL)
 		herd_figures(&prober, a);
-	peer_pages_put(prober.probes, PROBES_MAX * sizeof(struct probe));
+	rival_pages_put(prober.probes, PROBES_MAX * sizeof(struct probe));
 }
 
-static void run_herd(const struct peer_load *l, struct peer_answer *a)
+static void run_herd(const struct rival_load *l, struct rival_answer *a)
 {
-	int64_t lead = PEER_SEC + (int64_t)l->n * 300;
+	int64_t lead = RIVAL_SEC + (int64_t)l->n * 300;
 
 	for (int tries = 0; tries < 5; tries++) {
 		int64_t deadline;
@@ -649,7 +650,7 @@ static void run_herd(const struct peer_load *l, struct peer_answer *a)
 		/* One slot more, for the probe. */
 		if (!sample_open(l, (size_t)l->n + 1, a))
 			return;
-		deadline = peer_now() + lead;
+		deadline = rival_now() + lead;
 		if (herd_fill(l->n, deadline)) {
 			herd_watch(l, deadline, a);
 			return;
@@ -660,7 +661,7 @@ static void run_herd(const struct peer_load *l, struct peer_answer *a)
 	a->skip = "too slow to have all scheduled before the deadline";
 }
 
-static void run_memory(const struct peer_load *l, struct peer_answer *a)
+static void run_memory(const struct rival_load *l, struct rival_answer *a)
 {
 	double bare;
 	double empty;
@@ -669,64 +670,64 @@ static void run_memory(const struct peer_load *l, struct peer_answer *a)
 
 	if (!sample_open(l, 1, a))
 		return;
-	peer_sleep_until(peer_now() + 20 * PEER_MSEC);
-	bare = (double)peer_resident();
+	rival_sleep_until(rival_now() + 20 * RIVAL_MSEC);
+	bare = (double)rival_resident();
 	slots_close();
 	(void)slots_open(l->n);
 	/* Handles that are the caller's alone do not count. */
-	empty = SLOTS_ARE_CALLERS ? (double)peer_resident() : bare;
+	empty = SLOTS_ARE_CALLERS ? (double)rival_resident() : bare;
 	for (uint32_t i = 0; i < l->n; i++)
-		count_refused(!op_schedule(i, PEER_TEN_DAYS));
-	full = (double)peer_resident();
+		count_refused(!op_schedule(i, RIVAL_TEN_DAYS));
+	full = (double)rival_resident();
 	for (uint32_t i = 0; i < l->n; i++)
 		count_refused(!op_cancel(i));
 	expect_pending(0, a);
 	slots_close();
 	(void)slots_open(1);
-	peer_sleep_until(peer_now() + 100 * PEER_MSEC);
-	after = (double)peer_resident();
+	rival_sleep_until(rival_now() + 100 * RIVAL_MSEC);
+	after = (double)rival_resident();
 	sample_close(a);
-	peer_figure(a, "bytes", (full - empty) / l->n);
-	peer_figure(a, "after_kb", (after - bare) / 1024);
-	peer_figure(a, "empty_kb", bare / 1024);
+	rival_figure(a, "bytes", (full - empty) / l->n);
+	rival_figure(a, "after_kb", (after - bare) / 1024);
+	rival_figure(a, "empty_kb", bare / 1024);
 }
 
-static void run_load(const struct peer_load *l, struct peer_answer *a)
+static void run_load(const struct rival_load *l, struct rival_answer *a)
 {
 	switch (l->kind) {
-	case PEER_SCHEDULE:
+	case RIVAL_SCHEDULE:
 		run_schedule(l, a);
 		break;
-	case PEER_PAIR:
+	case RIVAL_PAIR:
 		run_pair(l, a);
 		break;
-	case PEER_CHURN:
+	case RIVAL_CHURN:
 		run_churn(l, a);
 		break;
-	case PEER_CROSS_CANCEL:
+	case RIVAL_CROSS_CANCEL:
 		run_cross_cancel(l, a);
 		break;
-	case PEER_FIRE:
+	case RIVAL_FIRE:
 		run_fire(l, a);
 		break;
-	case PEER_LATENESS:
+	case RIVAL_LATENESS:
 		run_lateness(l, a);
 		break;
-	case PEER_IDLE:
-		run_rest(l, 1, PEER_HOUR, a);
+	case RIVAL_IDLE:
+		run_rest(l, 1, RIVAL_HOUR, a);
 		break;
-	case PEER_FAR:
-		run_rest(l, l->n, PEER_TEN_DAYS, a);
+	case RIVAL_FAR:
+		run_rest(l, l->n, RIVAL_TEN_DAYS, a);
 		break;
-	case PEER_HERD:
+	case RIVAL_HERD:
 		run_herd(l, a);
 		break;
-	case PEER_MEMORY:
+	case RIVAL_MEMORY:
 		run_memory(l, a);
 		break;
-	case PEER_STOP:
-	case PEER_REQUEST:
-	case PEER_EXTEND:
-		break; /* not here: see struct peer_impl */
+	case RIVAL_STOP:
+	case RIVAL_REQUEST:
+	case RIVAL_EXTEND:
+		break; /* not here: see struct entrant */
 	}
 }

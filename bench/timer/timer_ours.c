@@ -23,14 +23,14 @@ static void on_due(void *arg, const struct tkw_firing *firing)
 	fired((size_t)(uintptr_t)arg);
 }
 
-static void timer_open(const struct peer_load *l)
+static void timer_open(const struct rival_load *l)
 {
 	struct tkw_timer_config cfg = { .size = sizeof(cfg),
 					.tick_ns = l->tick_ns };
 
 	if (tkw_timer_create(&timer.t, &cfg) != 0 ||
 	    tkw_timer_start(timer.t) != 0)
-		peer_die("tkw_timer_create or tkw_timer_start failed");
+		rival_die("tkw_timer_create or tkw_timer_start failed");
 }
 
 static void timer_stop(void)
@@ -46,13 +46,13 @@ static void timer_close(void)
 static const char *slots_open(size_t n)
 {
 	timer.bytes = n * sizeof(*timer.ids);
-	timer.ids = peer_pages_get(timer.bytes);
+	timer.ids = rival_pages_get(timer.bytes);
 	return NULL;
 }
 
 static void slots_close(void)
 {
-	peer_pages_put(timer.ids, timer.bytes);
+	rival_pages_put(timer.ids, timer.bytes);
 }
 
 static inline bool op_schedule(size_t i, int64_t delay_ns)
@@ -120,45 +120,45 @@ static void stop_or_schedule(uint32_t thread, void *ctx)
 	uint64_t accepted = 0;
 
 	if (thread == 0) {
-		peer_sleep_until(peer_now() + 2 * PEER_MSEC);
+		rival_sleep_until(rival_now() + 2 * RIVAL_MSEC);
 		(void)tkw_timer_stop(s->timer, on_handed_over, s);
 		return;
 	}
-	while (tkw_timer_schedule(s->timer, &task, PEER_HOUR, NULL) == 0)
+	while (tkw_timer_schedule(s->timer, &task, RIVAL_HOUR, NULL) == 0)
 		accepted++;
 	atomic_fetch_add_explicit(&s->accepted, accepted, memory_order_relaxed);
 }
 
-static void run_stop(const struct peer_load *l, struct peer_answer *a)
+static void run_stop(const struct rival_load *l, struct rival_answer *a)
 {
 	struct tkw_timer_config cfg = { .size = sizeof(cfg),
 					.tick_ns = l->tick_ns };
 	struct stop stop = { 0 };
-	struct peer_team team = { .threads = l->threads + 1,
-				  .timed = stop_or_schedule,
-				  .ctx = &stop };
-	struct peer_cost cost;
+	struct rival_team team = { .threads = l->threads + 1,
+				   .timed = stop_or_schedule,
+				   .ctx = &stop };
+	struct rival_cost cost;
 	double accepted;
 	double kept;
 
 	for (uint32_t round = 0; round < l->rounds; round++) {
 		if (tkw_timer_create(&stop.timer, &cfg) != 0)
-			peer_die("tkw_timer_create failed");
-		peer_team_run(&team, &cost);
+			rival_die("tkw_timer_create failed");
+		rival_team_run(&team, &cost);
 		(void)tkw_timer_destroy(stop.timer);
 	}
 	accepted = (double)atomic_load_explicit(&stop.accepted,
 						memory_order_relaxed);
 	kept = (double)atomic_load_explicit(&stop.fired, memory_order_relaxed) +
 	       (double)stop.handed_over;
-	peer_figure(a, "accepted", accepted);
-	peer_figure(a, "lost", accepted - kept);
+	rival_figure(a, "accepted", accepted);
+	rival_figure(a, "lost", accepted - kept);
 }
 
-const struct peer_impl peer_impl_tickwheel = {
+const struct entrant entrant_tickwheel = {
 	.name = "tickwheel",
 	.run = run_load,
 	.run_stop = run_stop,
-	.run_requests = peer_run_requests,
-	.run_extend = peer_run_extend,
+	.run_requests = ours_run_requests,
+	.run_extend = ours_run_extend,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// timer_rival: Go's time.AfterFunc as a peer of tkw_bench.
+// timer_rival: Go's time.AfterFunc as a rival of tkw_bench.
 //
 // A line on stdin asks for one sample, "KIND key=value ...". The answer on
 // stdout is lines "figure NAME VALUE", then "done", "skip WHY" or "fail WHY".
@@ -495,7 +495,7 @@ func (s *sample) lateness() error {
 	n := s.arg("n", 1000)
 	late := make([]time.Duration, n)
 	fired := make([]atomic.Int32, n)
-	// The peers in C and Java draw the same delays.
+	// The rivals in C and Java draw the same delays.
 	random := splitmix64(1)
 	var pending sync.WaitGroup
 	pending.Add(n)

@@ -84,12 +84,12 @@ static void *work(void *arg)
 	return arg;
 }
 
-static void timer_open(const struct peer_load *l)
+static void timer_open(const struct rival_load *l)
 {
 	(void)l;
 	timer.loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
 	if (timer.loop == NULL)
-		peer_die("ev_loop_new failed");
+		rival_die("ev_loop_new failed");
 	timer.witness = NULL;
 	timer.wakes_at = INFINITY;
 	(void)pthread_mutex_init(&timer.lock, NULL);
@@ -99,7 +99,7 @@ static void timer_open(const struct peer_load *l)
 	ev_async_init(&timer.quit, on_quit);
 	ev_async_start(timer.loop, &timer.quit);
 	if (pthread_create(&timer.thread, NULL, work, NULL) != 0)
-		peer_die("pthread_create failed");
+		rival_die("pthread_create failed");
 }
 
 static void timer_stop(void)
@@ -117,7 +117,7 @@ static void timer_close(void)
 static const char *slots_open(size_t n)
 {
 	timer.bytes = n * sizeof(*timer.timers);
-	timer.timers = peer_pages_get(timer.bytes);
+	timer.timers = rival_pages_get(timer.bytes);
 	for (size_t i = 0; i < n; i++)
 		ev_init(&timer.timers[i], on_timer);
 	return NULL;
@@ -128,7 +128,7 @@ static void slots_close(void)
 	(void)pthread_mutex_lock(&timer.lock);
 	timer.witness = NULL;
 	(void)pthread_mutex_unlock(&timer.lock);
-	peer_pages_put(timer.timers, timer.bytes);
+	rival_pages_put(timer.timers, timer.bytes);
 }
 
 /* With the lock held; it gives it back. */
@@ -189,7 +189,7 @@ static inline bool op_rearm(size_t i, int64_t delay_ns)
 
 #include "timer_loops.h"
 
-const struct peer_impl peer_impl_mutex_libev = {
+const struct entrant entrant_mutex_libev = {
 	.name = "mutex_libev",
 	.run = run_load,
 };

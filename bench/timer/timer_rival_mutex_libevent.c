@@ -39,28 +39,28 @@ static void *work(void *arg)
 	return arg;
 }
 
-static void timer_open(const struct peer_load *l)
+static void timer_open(const struct rival_load *l)
 {
 	struct event_config *cfg;
 
 	if (evthread_use_pthreads() != 0)
-		peer_die("evthread_use_pthreads failed");
+		rival_die("evthread_use_pthreads failed");
 	cfg = event_config_new();
 	if (cfg == NULL)
-		peer_die("event_config_new failed");
+		rival_die("event_config_new failed");
 	(void)event_config_set_flag(cfg, EVENT_BASE_FLAG_IGNORE_ENV);
 	/* By default its clock is coarse and its loop keeps the time, for the
 	 * threads that schedule too: cheaper, and early by milliseconds. */
-	if (l->kind == PEER_LATENESS) {
+	if (l->kind == RIVAL_LATENESS) {
 		(void)event_config_set_flag(cfg, EVENT_BASE_FLAG_PRECISE_TIMER);
 		(void)event_config_set_flag(cfg, EVENT_BASE_FLAG_NO_CACHE_TIME);
 	}
 	timer.base = event_base_new_with_config(cfg);
 	event_config_free(cfg);
 	if (timer.base == NULL)
-		peer_die("event_base_new_with_config failed");
+		rival_die("event_base_new_with_config failed");
 	if (pthread_create(&timer.thread, NULL, work, NULL) != 0)
-		peer_die("pthread_create failed");
+		rival_die("pthread_create failed");
 }
 
 static void timer_stop(void)
@@ -77,7 +77,7 @@ static void timer_close(void)
 static const char *slots_open(size_t n)
 {
 	timer.n = n;
-	timer.events = peer_pages_get(n * sizeof(*timer.events));
+	timer.events = rival_pages_get(n * sizeof(*timer.events));
 	for (size_t i = 0; i < n; i++)
 		(void)evtimer_assign(&timer.events[i], timer.base, on_timeout,
 				     (void *)(uintptr_t)i);
@@ -88,13 +88,13 @@ static void slots_close(void)
 {
 	for (size_t i = timer.n; i-- > 0;)
 		(void)event_del(&timer.events[i]);
-	peer_pages_put(timer.events, timer.n * sizeof(*timer.events));
+	rival_pages_put(timer.events, timer.n * sizeof(*timer.events));
 }
 
 static inline bool op_schedule(size_t i, int64_t delay_ns)
 {
 	/* Rounded up: not earlier than asked for. */
-	int64_t us = (delay_ns + PEER_USEC - 1) / PEER_USEC;
+	int64_t us = (delay_ns + RIVAL_USEC - 1) / RIVAL_USEC;
 	struct timeval tv = { .tv_sec = (time_t)(us / 1000000),
 			      .tv_usec = (suseconds_t)(us % 1000000) };
 
@@ -133,7 +133,7 @@ static bool pending_is(size_t n)
 
 #include "timer_loops.h"
 
-const struct peer_impl peer_impl_mutex_libevent = {
+const struct entrant entrant_mutex_libevent = {
 	.name = "mutex_libevent",
 	.run = run_load,
 };

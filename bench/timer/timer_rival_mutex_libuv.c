@@ -14,7 +14,7 @@ enum {
 };
 
 static struct {
-	struct peer_sleeper sleeper;
+	struct rival_sleeper sleeper;
 	uv_loop_t loop;
 	uv_timer_t *timers;
 	size_t n;
@@ -39,46 +39,46 @@ static int64_t next_ns(void)
 
 	if (!uv_loop_alive(&timer.loop) || wait_ms < 0)
 		return INT64_MAX;
-	return ((int64_t)uv_now(&timer.loop) + wait_ms) * PEER_MSEC;
+	return ((int64_t)uv_now(&timer.loop) + wait_ms) * RIVAL_MSEC;
 }
 
 static void *work(void *arg)
 {
-	struct peer_sleeper *s = &timer.sleeper;
+	struct rival_sleeper *s = &timer.sleeper;
 
 	(void)pthread_mutex_lock(&s->lock);
-	while (!peer_sleeper_quits(s)) {
+	while (!rival_sleeper_quits(s)) {
 		(void)uv_run(&timer.loop, UV_RUN_NOWAIT);
-		peer_sleeper_sleep(s, next_ns());
+		rival_sleeper_sleep(s, next_ns());
 	}
 	(void)pthread_mutex_unlock(&s->lock);
 	return arg;
 }
 
-static void timer_open(const struct peer_load *l)
+static void timer_open(const struct rival_load *l)
 {
 	(void)l;
 	if (uv_loop_init(&timer.loop) != 0)
-		peer_die("uv_loop_init failed");
-	peer_sleeper_open(&timer.sleeper, work);
+		rival_die("uv_loop_init failed");
+	rival_sleeper_open(&timer.sleeper, work);
 }
 
 static void timer_stop(void)
 {
-	peer_sleeper_stop(&timer.sleeper);
+	rival_sleeper_stop(&timer.sleeper);
 }
 
 static void timer_close(void)
 {
 	if (uv_loop_close(&timer.loop) != 0)
-		peer_die("uv_loop_close failed");
-	peer_sleeper_close(&timer.sleeper);
+		rival_die("uv_loop_close failed");
+	rival_sleeper_close(&timer.sleeper);
 }
 
 static const char *slots_open(size_t n)
 {
 	timer.n = n;
-	timer.timers = peer_pages_get(n * sizeof(*timer.timers));
+	timer.timers = rival_pages_get(n * sizeof(*timer.timers));
 	(void)pthread_mutex_lock(&timer.sleeper.lock);
 	for (size_t i = 0; i < n; i++)
 		(void)uv_timer_init(&timer.loop, &timer.timers[i]);
@@ -93,13 +93,13 @@ static void slots_close(void)
 		uv_close((uv_handle_t *)&timer.timers[i], NULL);
 	(void)uv_run(&timer.loop, UV_RUN_NOWAIT);
 	(void)pthread_mutex_unlock(&timer.sleeper.lock);
-	peer_pages_put(timer.timers, timer.n * sizeof(*timer.timers));
+	rival_pages_put(timer.timers, timer.n * sizeof(*timer.timers));
 }
 
 /* Whole milliseconds, rounded up. */
 static inline uint64_t to_ms(int64_t delay_ns)
 {
-	return ((uint64_t)delay_ns + PEER_MSEC - 1) / PEER_MSEC;
+	return ((uint64_t)delay_ns + RIVAL_MSEC - 1) / RIVAL_MSEC;
 }
 
 /* With the lock held; it gives it back. */
@@ -109,7 +109,7 @@ static inline bool start(size_t i, int64_t delay_ns)
 	int err = uv_timer_start(&timer.timers[i], on_timer, ms, 0);
 	uint64_t due_ms = uv_now(&timer.loop) + ms;
 
-	peer_sleeper_unlock(&timer.sleeper, (int64_t)due_ms * PEER_MSEC);
+	rival_sleeper_unlock(&timer.sleeper, (int64_t)due_ms * RIVAL_MSEC);
 	return err == 0;
 }
 
@@ -149,7 +149,7 @@ static inline bool op_rearm(size_t i, int64_t delay_ns)
 
 #include "timer_loops.h"
 
-const struct peer_impl peer_impl_mutex_libuv = {
+const struct entrant entrant_mutex_libuv = {
 	.name = "mutex_libuv",
 	.run = run_load,
 };

@@ -18,7 +18,7 @@ enum {
 };
 
 static struct {
-	struct peer_sleeper sleeper;
+	struct rival_sleeper sleeper;
 	struct tkw_wheel *wheel;
 	void *wheel_mem;
 	uint64_t tick_ns;
@@ -42,11 +42,11 @@ static void on_expire(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 
 static void *work(void *arg)
 {
-	struct peer_sleeper *s = &timer.sleeper;
+	struct rival_sleeper *s = &timer.sleeper;
 
 	(void)pthread_mutex_lock(&s->lock);
-	while (!peer_sleeper_quits(s)) {
-		uint64_t now = (uint64_t)peer_now() / timer.tick_ns;
+	while (!rival_sleeper_quits(s)) {
+		uint64_t now = (uint64_t)rival_now() / timer.tick_ns;
 		uint64_t next;
 
 		if (tkw_wheel_advance(timer.wheel, now, STEPS_AT_ONCE,
@@ -56,50 +56,50 @@ static void *work(void *arg)
 			continue;
 		}
 		next = tkw_wheel_next(timer.wheel);
-		peer_sleeper_sleep(s,
-				   next == TKW_TICK_NEVER
-					   ? INT64_MAX
-					   : (int64_t)(next * timer.tick_ns));
+		rival_sleeper_sleep(s,
+				    next == TKW_TICK_NEVER
+					    ? INT64_MAX
+					    : (int64_t)(next * timer.tick_ns));
 	}
 	(void)pthread_mutex_unlock(&s->lock);
 	return arg;
 }
 
-static void timer_open(const struct peer_load *l)
+static void timer_open(const struct rival_load *l)
 {
 	struct tkw_wheel_config cfg = { .size = sizeof(cfg) };
 
 	timer.tick_ns = l->tick_ns;
-	cfg.now = (uint64_t)peer_now() / timer.tick_ns;
-	timer.wheel_mem = peer_pages_get(TKW_WHEEL_BYTES);
+	cfg.now = (uint64_t)rival_now() / timer.tick_ns;
+	timer.wheel_mem = rival_pages_get(TKW_WHEEL_BYTES);
 	if (tkw_wheel_init(&timer.wheel, timer.wheel_mem, TKW_WHEEL_BYTES,
 			   &cfg) != 0)
-		peer_die("tkw_wheel_init failed");
-	peer_sleeper_open(&timer.sleeper, work);
+		rival_die("tkw_wheel_init failed");
+	rival_sleeper_open(&timer.sleeper, work);
 }
 
 static void timer_stop(void)
 {
-	peer_sleeper_stop(&timer.sleeper);
+	rival_sleeper_stop(&timer.sleeper);
 	(void)tkw_wheel_fini(timer.wheel);
 }
 
 static void timer_close(void)
 {
-	peer_sleeper_close(&timer.sleeper);
-	peer_pages_put(timer.wheel_mem, TKW_WHEEL_BYTES);
+	rival_sleeper_close(&timer.sleeper);
+	rival_pages_put(timer.wheel_mem, TKW_WHEEL_BYTES);
 }
 
 static const char *slots_open(size_t n)
 {
 	timer.bytes = n * sizeof(*timer.entries);
-	timer.entries = peer_pages_get(timer.bytes);
+	timer.entries = rival_pages_get(timer.bytes);
 	return NULL;
 }
 
 static void slots_close(void)
 {
-	peer_pages_put(timer.entries, timer.bytes);
+	rival_pages_put(timer.entries, timer.bytes);
 }
 
 /* Rounded up: never early. */
@@ -117,13 +117,13 @@ static inline bool op_schedule_at(size_t i, int64_t deadline_ns,
 	(void)delay_ns;
 	(void)pthread_mutex_lock(&timer.sleeper.lock);
 	err = tkw_wheel_add(timer.wheel, &timer.entries[i], tick);
-	peer_sleeper_unlock(&timer.sleeper, (int64_t)(tick * timer.tick_ns));
+	rival_sleeper_unlock(&timer.sleeper, (int64_t)(tick * timer.tick_ns));
 	return err == 0;
 }
 
 static inline bool op_schedule(size_t i, int64_t delay_ns)
 {
-	return op_schedule_at(i, peer_now() + delay_ns, delay_ns);
+	return op_schedule_at(i, rival_now() + delay_ns, delay_ns);
 }
 
 static inline bool op_cancel(size_t i)
@@ -139,12 +139,12 @@ static inline bool op_cancel(size_t i)
 static inline bool op_rearm(size_t i, int64_t delay_ns)
 {
 	return tkw_wheel_add(timer.wheel, &timer.entries[i],
-			     tick_of(peer_now() + delay_ns)) == 0;
+			     tick_of(rival_now() + delay_ns)) == 0;
 }
 
 #include "timer_loops.h"
 
-const struct peer_impl peer_impl_mutex_wheel = {
+const struct entrant entrant_mutex_wheel = {
 	.name = "mutex_wheel",
 	.run = run_load,
 };

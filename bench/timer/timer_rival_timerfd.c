@@ -72,16 +72,16 @@ static void allow_descriptors(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void timer_open(const struct peer_load *l)
+static void timer_open(const struct rival_load *l)
 {
 	(void)l;
 	allow_descriptors();
 	timer.epoll = epoll_create1(EPOLL_CLOEXEC);
 	timer.quit = eventfd(0, EFD_CLOEXEC);
 	if (timer.epoll < 0 || timer.quit < 0 || watch(timer.quit, QUIT) != 0)
-		peer_die("epoll or eventfd failed");
+		rival_die("epoll or eventfd failed");
 	if (pthread_create(&timer.thread, NULL, work, NULL) != 0)
-		peer_die("pthread_create failed");
+		rival_die("pthread_create failed");
 }
 
 static void timer_stop(void)
@@ -100,7 +100,7 @@ static void slots_close(void)
 {
 	for (size_t i = 0; i < timer.n; i++)
 		(void)close(timer.fds[i]);
-	peer_pages_put(timer.fds, timer.bytes);
+	rival_pages_put(timer.fds, timer.bytes);
 }
 
 static const char *slots_open(size_t n)
@@ -111,7 +111,7 @@ static const char *slots_open(size_t n)
 	if (n > limit.rlim_cur)
 		return "more timeouts than file descriptors";
 	timer.bytes = n * sizeof(*timer.fds);
-	timer.fds = peer_pages_get(timer.bytes);
+	timer.fds = rival_pages_get(timer.bytes);
 	for (timer.n = 0; timer.n < n; timer.n++) {
 		int fd = timerfd_create(CLOCK_MONOTONIC,
 					TFD_NONBLOCK | TFD_CLOEXEC);
@@ -129,7 +129,7 @@ static const char *slots_open(size_t n)
 
 static inline bool set(size_t i, int flags, int64_t ns)
 {
-	struct itimerspec when = { .it_value = peer_timespec(ns) };
+	struct itimerspec when = { .it_value = rival_timespec(ns) };
 
 	return timerfd_settime(timer.fds[i], flags, &when, NULL) == 0;
 }
@@ -162,15 +162,15 @@ static inline bool op_rearm(size_t i, int64_t delay_ns)
 
 #include "timer_loops.h"
 
-static void run(const struct peer_load *l, struct peer_answer *a)
+static void run(const struct rival_load *l, struct rival_answer *a)
 {
-	if (l->kind == PEER_MEMORY)
+	if (l->kind == RIVAL_MEMORY)
 		a->skip = "its memory is the kernel's";
 	else
 		run_load(l, a);
 }
 
-const struct peer_impl peer_impl_timerfd = {
+const struct entrant entrant_timerfd = {
 	.name = "timerfd",
 	.run = run,
 };

@@ -300,15 +300,15 @@ void bench_timer_rows_name(char name[BENCH_NAME_MAX],
 		       q->figures[figure].bench, q->where);
 }
 
-/* Is there a peer of this request among those that are wanted? */
-static bool has_peer(const struct bench_request *q,
-		     const struct bench_options *o)
+/* Is there a process of this request among those that are wanted? */
+static bool has_process(const struct bench_request *q,
+			const struct bench_options *o)
 {
-	const struct bench_peer *peer;
+	const struct bench_process *process;
 
-	for (size_t i = 0; (peer = bench_peers_get(i)) != NULL; i++) {
-		if (bench_peer_is_of(peer, q->group, q->where) &&
-		    bench_options_want_impl(o, bench_peer_name(peer)))
+	for (size_t i = 0; (process = bench_processes_get(i)) != NULL; i++) {
+		if (bench_process_is_of(process, q->group, q->where) &&
+		    bench_options_want_entrant(o, bench_process_name(process)))
 			return true;
 	}
 	return false;
@@ -318,7 +318,7 @@ static bool wanted(const struct bench_request *q, const struct bench_options *o)
 {
 	char name[BENCH_NAME_MAX];
 
-	if (!has_peer(q, o))
+	if (!has_process(q, o))
 		return false;
 	if (bench_options_want_row(o, q->name))
 		return true;

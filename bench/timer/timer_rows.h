@@ -3,7 +3,7 @@
  * timer_rows.h - what is measured of timers with threads of their own, and of
  * what stands on them.
  *
- * A request is one line that a peer understands; its answer has several
+ * A request is one line that a process understands; its answer has several
  * figures, and each of them is a bench of its own, such as timer/pair_cpu/2t.
  */
 #ifndef TKW_TIMER_ROWS_H
@@ -19,7 +19,7 @@ enum {
 
 /* A figure of an answer. */
 struct bench_figure {
-	const char *key;   /* the peer's name for it */
+	const char *key;   /* the process's name for it */
 	const char *bench; /* GROUP/BENCH/... */
 	const char *unit;
 	const char *extra;  /* a key that is written beside it, or NULL */
@@ -30,16 +30,16 @@ struct bench_request {
 	char name[BENCH_NAME_MAX]; /* of them all, such as timer/pair/2t */
 	const char *group;         /* how the name begins: timer, tasks, loop */
 	const char *where;         /* the end of it: 2t */
-	char text[96];             /* for the peer */
+	char text[96];             /* for the process */
 	const struct bench_figure *figures;
 	size_t figure_count;
 	uint32_t runs;
 	bool warm_up;  /* one run before, which does not count */
-	bool together; /* all peers at the same time: they are at rest */
+	bool together; /* all processes at the same time: they are at rest */
 };
 
 /* The requests that the options ask for; returns how many. A request is wanted
- * if its name is, or that of one of its figures, and one of its peers. */
+ * if its name is, or that of one of its figures, and one of its processes. */
 size_t bench_timer_rows_plan(struct bench_request *requests,
 			     const struct bench_options *o);
 

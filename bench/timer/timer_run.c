@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_run.c - puts a request to the peers, one at a time, again and again and
- * another one first each time: noise that comes and goes hits them all alike.
+ * timer_run.c - puts a request to the processes, one at a time, again and again
+ * and another one first each time: noise that comes and goes hits them all
+ * alike.
  */
 #include "timer_run.h"
 
@@ -9,9 +10,9 @@
 
 #include "harness/rival_process.h"
 
-/* One peer in this request. */
+/* One process in this request. */
 struct entrant {
-	struct bench_peer *peer;
+	struct bench_process *process;
 	const char *left_out; /* why it is asked no more; NULL: it is */
 	bool failed;
 	bool wrong; /* a figure that should be 0 is not */
@@ -23,26 +24,27 @@ struct timer_run {
 	struct bench_progress *progress;
 	bool good;
 	size_t count;
-	struct entrant entrants[BENCH_IMPLS_MAX];
+	struct entrant entrants[BENCH_ENTRANTS_MAX];
 	/* Of each figure; the lines are in the order of the entrants. */
 	struct bench_figures figures[BENCH_FIGURES_MAX];
 	char names[BENCH_FIGURES_MAX][BENCH_NAME_MAX];
 };
 
-static void choose_peers(struct timer_run *t, const struct bench_options *o)
+static void choose_processes(struct timer_run *t, const struct bench_options *o)
 {
-	struct bench_peer *peer;
+	struct bench_process *process;
 
 	t->count = 0;
-	for (size_t i = 0; (peer = bench_peers_get(i)) != NULL; i++) {
+	for (size_t i = 0; (process = bench_processes_get(i)) != NULL; i++) {
 		struct entrant *e = &t->entrants[t->count];
 
-		if (!bench_options_want_impl(o, bench_peer_name(peer)) ||
-		    !bench_peer_is_of(peer, t->q->group, t->q->where))
+		if (!bench_options_want_entrant(o,
+						bench_process_name(process)) ||
+		    !bench_process_is_of(process, t->q->group, t->q->where))
 			continue;
-		e->peer = peer;
-		e->left_out = bench_peer_missing(peer);
-		e->failed = bench_peer_lost(peer);
+		e->process = process;
+		e->left_out = bench_process_missing(process);
+		e->failed = bench_process_lost(process);
 		e->wrong = false;
 		t->count++;
 	}
@@ -65,8 +67,8 @@ static void begin_figures(struct timer_run *t)
 		for (size_t i = 0; i < t->count; i++) {
 			struct bench_line *l = &f->lines[i];
 
-			l->impl = bench_peer_name(t->entrants[i].peer);
-			l->ours = bench_report_is_ours(l->impl);
+			l->entrant = bench_process_name(t->entrants[i].process);
+			l->ours = bench_report_is_ours(l->entrant);
 		}
 	}
 }
@@ -79,8 +81,8 @@ static void leave_out(struct timer_run *t, struct entrant *e,
 	e->failed = a->verdict != BENCH_SKIP;
 	if (!e->failed)
 		return;
-	bench_say("FAILED %s: %s: %s", t->q->name, bench_peer_name(e->peer),
-		  e->reason);
+	bench_say("FAILED %s: %s: %s", t->q->name,
+		  bench_process_name(e->process), e->reason);
 	t->good = false;
 }
 
@@ -90,7 +92,8 @@ static void judge(struct timer_run *t, const struct bench_figures *f,
 {
 	if (!l->ours || value == 0)
 		return;
-	bench_say("FAILED %s: %s: %.0f instead of 0", f->bench, l->impl, value);
+	bench_say("FAILED %s: %s: %.0f instead of 0", f->bench, l->entrant,
+		  value);
 	t->good = false;
 }
 
@@ -132,7 +135,7 @@ static void take_answer(struct timer_run *t, size_t i, bool counts)
 {
 	struct bench_answer a;
 
-	bench_peer_answer(t->entrants[i].peer, &a);
+	bench_process_answer(t->entrants[i].process, &a);
 	check_complete(t, &a);
 	if (a.verdict != BENCH_DONE)
 		leave_out(t, &t->entrants[i], &a);
@@ -146,12 +149,12 @@ static void one_run(struct timer_run *t, uint32_t run, bool counts)
 	bench_progress_show(t->progress, NULL);
 	for (size_t k = 0; k < t->count; k++) {
 		size_t i = (k + run) % t->count;
-		struct bench_peer *peer = t->entrants[i].peer;
+		struct bench_process *process = t->entrants[i].process;
 
 		if (t->entrants[i].left_out)
 			continue;
-		bench_progress_show(t->progress, bench_peer_name(peer));
-		bench_peer_ask(peer, t->q->text);
+		bench_progress_show(t->progress, bench_process_name(process));
+		bench_process_ask(process, t->q->text);
 		if (!t->q->together)
 			take_answer(t, i, counts);
 	}
@@ -191,7 +194,7 @@ bool bench_timer_run(const struct bench_request *q,
 	t.good = true;
 	p->name = q->name;
 	p->runs = q->runs + warm_up;
-	choose_peers(&t, o);
+	choose_processes(&t, o);
 	if (t.count == 0)
 		return true;
 	begin_figures(&t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* timer_run.h - one request of the timer's rows, put to all peers. */
+/* timer_run.h - one request of the timer's rows, put to all processes. */
 #ifndef TKW_TIMER_RUN_H
 #define TKW_TIMER_RUN_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel_bench.h - what the files of the benchmark share.
+ * wheel_bench.h - what the files that measure the wheel share.
  *
  * A row is one line of the plan, such as wheel/churn/uniform/1e6. It is a load:
- * what is done, to how many entries, with which random numbers. An impl is one
- * of the things compared: ours, a rival, the null loop. A sample is one impl
- * under one load, from making it to taking it down; run() is compiled from
- * wheel_loops.h in the impl's own file, so that no timed loop makes an indirect
- * call of ours.
+ * what is done, to how many entries, with which random numbers. An entrant is
+ * one of the things compared: ours, a rival, the null loop. A sample is one
+ * entrant under one load, from making it to taking it down; run() is compiled
+ * from wheel_loops.h in the entrant's own file, so that no timed loop makes an
+ * indirect call of ours.
  *
  * Time is counted in ticks of 1 ms and is virtual: see vclock.h.
  */
@@ -67,20 +67,20 @@ struct bench_outcome {
 	uint64_t checksum; /* of what fired, and when */
 };
 
-struct bench_impl {
+struct bench_entrant {
 	const char *name;
 	/* NULL: not built. */
-	void (*run)(const struct bench_impl *impl,
+	void (*run)(const struct bench_entrant *entrant,
 		    const struct bench_load *load, struct bench_outcome *out);
 	const char *missing; /* why it was not built */
-	int variant;         /* for a file that has two impls */
+	int variant;         /* for a file that has two entrants */
 	int fires_nothing;   /* the null loop: there is nothing to verify */
 	int fixed_only;      /* applies only where all delays are the same */
 	int linear_tick;     /* a tick looks at all entries */
 };
 
-/* Every impl there is, built or not; the last has no name. */
-extern const struct bench_impl *const bench_impls[];
+/* Every entrant there is, built or not; the last has no name. */
+extern const struct bench_entrant *const bench_entrants[];
 
 /* What fired in the sample that is running. */
 struct bench_tally {
@@ -90,7 +90,7 @@ struct bench_tally {
 };
 extern struct bench_tally bench_tally;
 
-/* Each impl's callback calls this. A sum does not depend on the order. */
+/* Each entrant's callback calls this. A sum does not depend on the order. */
 static inline void bench_count_fired(uint64_t id)
 {
 	uint64_t x = id * UINT64_C(0x9e3779b97f4a7c15) +

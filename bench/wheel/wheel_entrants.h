@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wheel_entrants.h - the impls, each defined in its own file. */
+/* wheel_entrants.h - the entrants, each defined in its own file. */
 #ifndef TKW_WHEEL_ENTRANTS_H
 #define TKW_WHEEL_ENTRANTS_H
 
@@ -9,16 +9,16 @@
 extern "C" {
 #endif
 
-extern const struct bench_impl bench_impl_tickwheel;
-extern const struct bench_impl bench_impl_tickwheel_hashed;
-extern const struct bench_impl bench_impl_libev;
-extern const struct bench_impl bench_impl_libuv;
-extern const struct bench_impl bench_impl_libevent;
-extern const struct bench_impl bench_impl_libevent_common;
-extern const struct bench_impl bench_impl_glib;
-extern const struct bench_impl bench_impl_asio;
-extern const struct bench_impl bench_impl_heap;
-extern const struct bench_impl bench_impl_null;
+extern const struct bench_entrant bench_entrant_tickwheel;
+extern const struct bench_entrant bench_entrant_tickwheel_hashed;
+extern const struct bench_entrant bench_entrant_libev;
+extern const struct bench_entrant bench_entrant_libuv;
+extern const struct bench_entrant bench_entrant_libevent;
+extern const struct bench_entrant bench_entrant_libevent_common;
+extern const struct bench_entrant bench_entrant_glib;
+extern const struct bench_entrant bench_entrant_asio;
+extern const struct bench_entrant bench_entrant_heap;
+extern const struct bench_entrant bench_entrant_null;
 
 #ifdef __cplusplus
 }

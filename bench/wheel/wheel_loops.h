@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel_loops.h - the timed loops, compiled once for each impl. No include
- * guard: it is the last include of each impl's file, which has defined before
+ * wheel_loops.h - the timed loops, compiled once for each entrant. No include
+ * guard: it is the last include of each entrant's file, which has defined
  *
  *   struct state
- *   void state_open(s, impl, load)   ready for load->n entries, none pending
+ *   void state_open(s, entrant, load)
+ *                                    ready for load->n entries, none pending
  *   void state_close(s)              with entries pending, or not
  *   void op_schedule(s, i, tick)     entry i is not pending
  *   void op_cancel(s, i)             entry i is pending
@@ -13,7 +14,7 @@
  *   void op_settle(s)                finish what was put off
  *
  * and gets run_load(). Ticks are absolute; bench_tally.now is the present one.
- * An impl that fires calls bench_count_fired(i), and touches its entry.
+ * An entrant that fires calls bench_count_fired(i), and touches its entry.
  */
 static void advance_to(struct state *s, uint64_t tick)
 {
@@ -222,8 +223,8 @@ static uint64_t run_rounds(struct state *s, const struct bench_load *l,
 	return spent;
 }
 
-static void run_load(const struct bench_impl *impl, const struct bench_load *l,
-		     struct bench_outcome *out)
+static void run_load(const struct bench_entrant *entrant,
+		     const struct bench_load *l, struct bench_outcome *out)
 {
 	uint64_t bytes_before = bench_bytes_in_use();
 	struct state s;
@@ -232,7 +233,7 @@ static void run_load(const struct bench_impl *impl, const struct bench_load *l,
 	bench_tally.fired = 0;
 	bench_tally.checksum = 0;
 	bench_vclock_on(BENCH_START);
-	state_open(&s, impl, l);
+	state_open(&s, entrant, l);
 	if (l->kind == BENCH_SCHEDULE) {
 		/* Whoever keeps an array has grown it then. */
 		fill(&s, l);
@@ -245,6 +246,6 @@ static void run_load(const struct bench_impl *impl, const struct bench_load *l,
 	bench_vclock_off();
 	out->fired = bench_tally.fired;
 	out->checksum = bench_tally.checksum;
-	if (impl->fires_nothing)
+	if (entrant->fires_nothing)
 		out->bytes_per_timer = 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wheel_memory.c - memory for entries, the same for every impl. */
+/* wheel_memory.c - memory for entries, the same for every entrant. */
 #include "wheel_bench.h"
 
 #include <malloc.h>

@@ -22,10 +22,10 @@ static inline void store(struct state *s, uint32_t i, uint64_t tick)
 	*(volatile uint64_t *)&s->nodes[i].tick = tick;
 }
 
-static void state_open(struct state *s, const struct bench_impl *impl,
+static void state_open(struct state *s, const struct bench_entrant *entrant,
 		       const struct bench_load *l)
 {
-	(void)impl;
+	(void)entrant;
 	s->bytes = l->n * sizeof(*s->nodes);
 	s->nodes = (struct node *)bench_pages_get(s->bytes);
 }
@@ -62,7 +62,7 @@ static inline void op_settle(struct state *s)
 
 #include "wheel_loops.h"
 
-const struct bench_impl bench_impl_null = {
+const struct bench_entrant bench_entrant_null = {
 	.name = "null",
 	.run = run_load,
 	.fires_nothing = 1,

@@ -20,10 +20,10 @@ struct state {
 	size_t bytes;
 };
 
-static void state_open(struct state *s, const struct bench_impl *impl,
+static void state_open(struct state *s, const struct bench_entrant *entrant,
 		       const struct bench_load *l)
 {
-	struct tkw_wheel_config cfg = { sizeof(cfg), impl->variant, 0,
+	struct tkw_wheel_config cfg = { sizeof(cfg), entrant->variant, 0,
 					BENCH_START + 1 };
 
 	if (cfg.engine == TKW_WHEEL_HASHED)
@@ -83,13 +83,13 @@ static inline void op_settle(struct state *s)
 
 #include "wheel_loops.h"
 
-const struct bench_impl bench_impl_tickwheel = {
+const struct bench_entrant bench_entrant_tickwheel = {
 	.name = "tickwheel",
 	.run = run_load,
 	.variant = TKW_WHEEL_HIERARCHICAL,
 };
 
-const struct bench_impl bench_impl_tickwheel_hashed = {
+const struct bench_entrant bench_entrant_tickwheel_hashed = {
 	.name = "tickwheel_hashed",
 	.run = run_load,
 	.variant = TKW_WHEEL_HASHED,

@@ -139,7 +139,7 @@ void pool_open(pool *p, size_t count)
 	}
 }
 
-void state_open(state *s, const bench_impl *, const bench_load *l)
+void state_open(state *s, const bench_entrant *, const bench_load *l)
 {
 	s->ctx = new context(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
 	s->work = new boost::asio::executor_work_guard<context::executor_type>(
@@ -206,6 +206,6 @@ inline void op_advance(state *s, uint64_t)
 
 } /* namespace */
 
-extern const struct bench_impl bench_impl_asio = {
+extern const struct bench_entrant bench_entrant_asio = {
 	"asio", run_load, nullptr, 0, 0, 0, 0
 };

@@ -43,10 +43,10 @@ static gint no_poll(GPollFD *fds, guint n, gint timeout)
 	return 0;
 }
 
-static void state_open(struct state *s, const struct bench_impl *impl,
+static void state_open(struct state *s, const struct bench_entrant *entrant,
 		       const struct bench_load *l)
 {
-	(void)impl;
+	(void)entrant;
 	s->context = g_main_context_new();
 	g_main_context_set_poll_func(s->context, no_poll);
 	if (!g_main_context_acquire(s->context))
@@ -102,7 +102,7 @@ static inline void op_settle(struct state *s)
 
 #include "wheel_loops.h"
 
-const struct bench_impl bench_impl_glib = {
+const struct bench_entrant bench_entrant_glib = {
 	.name = "glib",
 	.run = run_load,
 	.linear_tick = 1,

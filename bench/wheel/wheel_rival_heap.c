@@ -19,10 +19,10 @@ struct state {
 	uint32_t n;
 };
 
-static void state_open(struct state *s, const struct bench_impl *impl,
+static void state_open(struct state *s, const struct bench_entrant *entrant,
 		       const struct bench_load *l)
 {
-	(void)impl;
+	(void)entrant;
 	s->n = l->n;
 	s->count = 0;
 	s->heap = (struct place *)bench_pages_get(l->n * sizeof(*s->heap));
@@ -127,7 +127,7 @@ static inline void op_settle(struct state *s)
 
 #include "wheel_loops.h"
 
-const struct bench_impl bench_impl_heap = {
+const struct bench_entrant bench_entrant_heap = {
 	.name = "heap",
 	.run = run_load,
 };

@@ -23,10 +23,10 @@ static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 	bench_count_fired((uintptr_t)w->data);
 }
 
-static void state_open(struct state *s, const struct bench_impl *impl,
+static void state_open(struct state *s, const struct bench_entrant *entrant,
 		       const struct bench_load *l)
 {
-	(void)impl;
+	(void)entrant;
 	s->loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
 	if (s->loop == NULL)
 		bench_die("ev_loop_new failed");
@@ -85,7 +85,7 @@ static inline void op_settle(struct state *s)
 
 #include "wheel_loops.h"
 
-const struct bench_impl bench_impl_libev = {
+const struct bench_entrant bench_entrant_libev = {
 	.name = "libev",
 	.run = run_load,
 };

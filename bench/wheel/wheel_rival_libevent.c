@@ -54,14 +54,14 @@ static struct event_base *new_base(void)
 	return base;
 }
 
-static void state_open(struct state *s, const struct bench_impl *impl,
+static void state_open(struct state *s, const struct bench_entrant *entrant,
 		       const struct bench_load *l)
 {
 	struct timeval fixed = to_timeval(l->delay_fixed);
 
 	s->base = new_base();
 	s->common = NULL;
-	if (impl->variant == COMMON) {
+	if (entrant->variant == COMMON) {
 		s->common = event_base_init_common_timeout(s->base, &fixed);
 		if (s->common == NULL)
 			bench_die("event_base_init_common_timeout failed");
@@ -115,13 +115,13 @@ static inline void op_settle(struct state *s)
 
 #include "wheel_loops.h"
 
-const struct bench_impl bench_impl_libevent = {
+const struct bench_entrant bench_entrant_libevent = {
 	.name = "libevent",
 	.run = run_load,
 	.variant = HEAP,
 };
 
-const struct bench_impl bench_impl_libevent_common = {
+const struct bench_entrant bench_entrant_libevent_common = {
 	.name = "libevent_common",
 	.run = run_load,
 	.variant = COMMON,

@@ -21,10 +21,10 @@ static void on_timer(uv_timer_t *t)
 	bench_count_fired((uintptr_t)t->data);
 }
 
-static void state_open(struct state *s, const struct bench_impl *impl,
+static void state_open(struct state *s, const struct bench_entrant *entrant,
 		       const struct bench_load *l)
 {
-	(void)impl;
+	(void)entrant;
 	if (uv_loop_init(&s->loop) != 0)
 		bench_die("uv_loop_init failed");
 	uv_update_time(&s->loop);
@@ -76,7 +76,7 @@ static inline void op_settle(struct state *s)
 
 #include "wheel_loops.h"
 
-const struct bench_impl bench_impl_libuv = {
+const struct bench_entrant bench_entrant_libuv = {
 	.name = "libuv",
 	.run = run_load,
 };

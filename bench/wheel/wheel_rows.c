@@ -9,7 +9,7 @@
  *                       to 60 s from now, 1000 operations to a tick
  *   extend/hot/1e4      1e4 connections with an idle timeout of 5 s, each
  *                       pushed back 50 times in that time. The run lasts four
- *                       timeouts: what an impl puts off has to be done
+ *                       timeouts: what an entrant puts off has to be done
  *   rpc/fifo/1e4        1e4 requests under way, answered in order after 100
  *                       ms; timeout 5 s, 100 requests to a tick
  *   expire/uniform/N    advance tick by tick until all have fired; per entry

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel_run.c - runs a row of the wheel, every impl in turn, again and again:
- * noise that comes and goes hits them all alike.
+ * wheel_run.c - runs a row of the wheel, every entrant in turn, again and
+ * again: noise that comes and goes hits them all alike.
  */
 #include "wheel_run.h"
 
@@ -11,7 +11,7 @@
 
 /* Who runs; in the order of the lines. */
 struct runner {
-	const struct bench_impl *impl;
+	const struct bench_entrant *entrant;
 	uint64_t ops; /* if not 0: fewer than the row has */
 };
 
@@ -19,7 +19,7 @@ struct wheel_run {
 	const struct bench_row *row;
 	struct bench_figures *f;
 	struct bench_progress *progress;
-	struct runner runners[BENCH_IMPLS_MAX];
+	struct runner runners[BENCH_ENTRANTS_MAX];
 };
 
 /* A tick of GLib's looks at all entries, 50 to 100 ns each. More looks than
@@ -35,59 +35,59 @@ static bool ticks_only(const struct bench_load *l)
 	return l->kind == BENCH_TICKS || l->kind == BENCH_JUMP;
 }
 
-/* Why an impl does not run in a row; NULL if it does. */
-static const char *why_skip(const struct bench_impl *impl,
+/* Why an entrant does not run in a row; NULL if it does. */
+static const char *why_skip(const struct bench_entrant *entrant,
 			    const struct bench_load *l, uint64_t looks)
 {
 	uint64_t ticks = bench_rows_ticks(l) + 32;
 
-	if (impl->run == NULL)
-		return impl->missing;
-	if (impl->fires_nothing && l->kind == BENCH_EXPIRE)
+	if (entrant->run == NULL)
+		return entrant->missing;
+	if (entrant->fires_nothing && l->kind == BENCH_EXPIRE)
 		return "it fires nothing";
-	if (impl->fixed_only && !l->laid_out)
+	if (entrant->fixed_only && !l->laid_out)
 		return "the delays are not all the same";
-	if (impl->linear_tick && !ticks_only(l) && ticks * l->n > looks)
+	if (entrant->linear_tick && !ticks_only(l) && ticks * l->n > looks)
 		return "each tick looks at all entries";
 	return NULL;
 }
 
-/* Say so when an impl that looks at all entries does less than the others. */
+/* Say so when one that looks at all entries does less than the others. */
 static void spare(struct runner *r, const struct bench_line *l,
 		  const struct bench_row *row, uint64_t looks)
 {
 	uint64_t most = looks / 4 / row->load.n + 1;
 
 	if (l->left_out) {
-		bench_say("%s: %s skipped: %s", row->name, l->impl,
+		bench_say("%s: %s skipped: %s", row->name, l->entrant,
 			  l->left_out);
 	} else if (row->load.ops > most && ticks_only(&row->load)) {
 		r->ops = most;
 		bench_say("%s: %s does %" PRIu64 " instead of %" PRIu64
 			  ": each tick looks at all entries",
-			  row->name, l->impl, most, row->load.ops);
+			  row->name, l->entrant, most, row->load.ops);
 	}
 }
 
-static void choose_impls(struct wheel_run *w, const struct bench_options *o)
+static void choose_entrants(struct wheel_run *w, const struct bench_options *o)
 {
 	struct bench_figures *f = w->f;
 
 	f->count = 0;
-	for (size_t i = 0; bench_impls[i]->name; i++) {
-		const struct bench_impl *impl = bench_impls[i];
+	for (size_t i = 0; bench_entrants[i]->name; i++) {
+		const struct bench_entrant *entrant = bench_entrants[i];
 		struct bench_line *l = &f->lines[f->count];
 		struct runner *r = &w->runners[f->count];
 
-		if (!bench_options_want_impl(o, impl->name))
+		if (!bench_options_want_entrant(o, entrant->name))
 			continue;
-		*r = (struct runner){ .impl = impl };
+		*r = (struct runner){ .entrant = entrant };
 		memset(l, 0, sizeof(*l));
-		l->impl = impl->name;
-		l->ours = bench_report_is_ours(impl->name);
-		l->no_rival = impl->fires_nothing;
-		l->left_out = why_skip(impl, &w->row->load, looks_most(o));
-		if (impl->run && impl->linear_tick)
+		l->entrant = entrant->name;
+		l->ours = bench_report_is_ours(entrant->name);
+		l->no_rival = entrant->fires_nothing;
+		l->left_out = why_skip(entrant, &w->row->load, looks_most(o));
+		if (entrant->run && entrant->linear_tick)
 			spare(r, l, w->row, looks_most(o));
 		f->count++;
 	}
@@ -115,11 +115,11 @@ static void take_sample(const struct runner *r, struct bench_line *line,
 	memset(out, 0, sizeof(*out));
 	if (r->ops > 0)
 		mine.ops = r->ops;
-	r->impl->run(r->impl, &mine, out);
+	r->entrant->run(r->entrant, &mine, out);
 	/* The next finds the heap as this one found it. */
 	(void)malloc_trim(0);
 	if (line->runs == 0) {
-		line->verified = !r->impl->fires_nothing;
+		line->verified = !r->entrant->fires_nothing;
 		line->fired = out->fired;
 		line->checksum = out->checksum;
 	}
@@ -138,18 +138,19 @@ static bool agree(const struct wheel_run *w, const struct bench_outcome *outs,
 		return true;
 	bench_say("FAILED %s: %s fired %" PRIu64 " (checksum %016" PRIx64
 		  "), %s %" PRIu64 " (%016" PRIx64 ")",
-		  w->row->name, w->runners[a].impl->name, x->fired, x->checksum,
-		  w->runners[b].impl->name, y->fired, y->checksum);
+		  w->row->name, w->runners[a].entrant->name, x->fired,
+		  x->checksum, w->runners[b].entrant->name, y->fired,
+		  y->checksum);
 	return false;
 }
 
-/* Every impl once; the first of them is another one in each run. */
+/* Every entrant once; the first of them is another one in each run. */
 static bool one_run(struct wheel_run *w, const struct bench_load *l,
 		    uint32_t run)
 {
-	struct bench_outcome outs[BENCH_IMPLS_MAX];
+	struct bench_outcome outs[BENCH_ENTRANTS_MAX];
 	struct bench_figures *f = w->f;
-	size_t model = BENCH_IMPLS_MAX;
+	size_t model = BENCH_ENTRANTS_MAX;
 	bool good = true;
 
 	w->progress->run = run;
@@ -160,11 +161,11 @@ static bool one_run(struct wheel_run *w, const struct bench_load *l,
 
 		if (f->lines[i].left_out)
 			continue;
-		bench_progress_show(w->progress, r->impl->name);
+		bench_progress_show(w->progress, r->entrant->name);
 		take_sample(r, &f->lines[i], l, &outs[i]);
-		if (r->impl->fires_nothing)
+		if (r->entrant->fires_nothing)
 			continue;
-		if (model == BENCH_IMPLS_MAX)
+		if (model == BENCH_ENTRANTS_MAX)
 			model = i;
 		if (!agree(w, outs, model, i))
 			good = false;
@@ -188,7 +189,7 @@ bool bench_wheel_run(struct bench_figures *f, const struct bench_row *row,
 				     .seed = load.seed };
 	p->name = row->name;
 	p->runs = row->runs;
-	choose_impls(&w, o);
+	choose_entrants(&w, o);
 	if (load.kind == BENCH_CANCEL) {
 		order = make_order(load.n, load.seed);
 		load.order = order;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wheel_run.h - one row of the wheel: all impls, in this process. */
+/* wheel_run.h - one row of the wheel: all entrants, in this process. */
 #ifndef TKW_WHEEL_RUN_H
 #define TKW_WHEEL_RUN_H
 

@@ -1,30 +1,30 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_bench_rivals.sh TKW_BENCH - the rows of the timer, with peers that say
+# test_bench_rivals.sh TKW_BENCH - the rows of the timer, with programs that say
 # what this test wants: right, wrong, nothing, or nonsense.
-# shellcheck disable=SC2016 # what the peers expand, we do not
+# shellcheck disable=SC2016 # what the programs expand, we do not
 set -u
 bench=$1
 # shellcheck source-path=SCRIPTDIR source=../tools/tool_checks.sh
 . "$(dirname "$0")/../tools/tool_checks.sh"
 json=$scratch/lines.json
-peers=$scratch/peers
-mkdir "$peers" || exit 1
+programs=$scratch/programs
+mkdir "$programs" || exit 1
 
-# peer IMPL BODY: a peer that does BODY for each request, which is in $kind and
-# $rest.
-peer()
+# entrant NAME BODY: a program that does BODY for each request, which is in
+# $kind and $rest.
+entrant()
 {
 	{
 		echo '#!/bin/sh'
 		echo 'while read -r kind rest; do'
 		echo "$2"
 		echo 'done'
-	} >"$peers/$1"
-	chmod +x "$peers/$1"
+	} >"$programs/$1"
+	chmod +x "$programs/$1"
 }
 
-# answers TEXT: the body of a peer that gives this answer; \n between lines.
+# answers TEXT: the body of a program that gives this answer; \n between lines.
 answers()
 {
 	printf 'printf "%s\\n"' "$1"
@@ -33,7 +33,7 @@ answers()
 # ask [OPTION...] FILTER
 ask()
 {
-	run "$bench" --peers "$peers" --runs 3 --json "$json" "$@"
+	run "$bench" --rivals "$programs" --runs 3 --json "$json" "$@"
 }
 
 # has_line TEXT: a line of JSON.
@@ -42,7 +42,7 @@ has_line()
 	grep -qxF "$1" "$json"
 }
 
-# counted FILE NUMBER: a peer was asked so often.
+# counted FILE NUMBER: a program was asked so often.
 counted()
 {
 	[ "$(wc -l <"$scratch/$1")" -eq "$2" ]
@@ -53,7 +53,7 @@ asked_or_ended()
 	[ -s "$scratch/pid" ] || ! kill -0 "$running" 2>/dev/null
 }
 
-peer_is_gone()
+program_is_gone()
 {
 	# Where nobody collects the dead, they stay as Z.
 	! grep -q '^State:.[^Z]' "/proc/$(cat "$scratch/pid")/status" 2>/dev/null
@@ -63,11 +63,11 @@ peer_is_gone()
 # others have theirs.
 fails()
 {
-	peer go "$1"
+	entrant go "$1"
 	ask --patience 1 timer/pair/2t
 	check "$2: exit status 1" ended 1
 	check "$2: said once" [ "$(grep -c FAILED "$err")" -eq 1 ]
-	check "$2: with the row, the impl and the reason" \
+	check "$2: with the row, the entrant and the reason" \
 		grep -Fq "FAILED timer/pair/2t: go: $2" "$err"
 	check "$2: in the table" grep -q '^  go  *failed: ' "$out"
 	check "$2: it has no figures" [ -z "$(grep '"impl":"go"' "$json")" ]
@@ -75,9 +75,9 @@ fails()
 }
 
 # The n-th answer has n times 10 ns. The first one is the warm-up.
-peer tickwheel 'n=$((${n:-0} + 1)); echo "$kind $rest" >>'"$scratch/asked"'
+entrant tickwheel 'n=$((${n:-0} + 1)); echo "$kind $rest" >>'"$scratch/asked"'
 	printf "figure ns %d\nfigure cpu_ns 8.5\ndone\n" $((n * 10))'
-peer stpe "$(answers 'figure ns 75\nfigure cpu_ns 34\ndone')"
+entrant stpe "$(answers 'figure ns 75\nfigure cpu_ns 34\ndone')"
 ask timer/pair/2t
 check 'a good run: exit status 0' ended 0
 check 'a good run: a warm-up, and three runs' counted asked 4
@@ -111,12 +111,12 @@ check 'nobody else: no rival' has_line "$(
 	printf '{"bench":"timer/pair_cpu/4t","impl":"summary",'
 	printf '"best_rival":null,"ratio":null,"ratio_min":null}'
 )"
-run "$bench" --peers "$peers" --list timer/pair_cpu/1t
+run "$bench" --rivals "$programs" --list timer/pair_cpu/1t
 check '--list: a row for each figure' grep -qx timer/pair/1t "$out"
 check '--list: who takes part' grep -qx stpe "$out"
 check '--list: and who does not' grep -q '^timerfd   skipped: ' "$out"
-run "$bench" --peers "$peers" --impl libev timer/pair/2t
-check 'no impl of the timer: exit status 2' ended 2
+run "$bench" --rivals "$programs" --impl libev timer/pair/2t
+check 'no entrant of the timer: exit status 2' ended 2
 
 fails "$(answers 'fail 3 fired too early')" '3 fired too early'
 fails 'exit 0' 'ended instead of answering'
@@ -136,16 +136,16 @@ fails 'printf "figure ns %0480d\nfigure cpu_ns 1\ndone\ndone\n" 1' \
 	'it spoke unasked'
 
 # Ends after its second answer.
-peer go 'n=$((${n:-0} + 1)); echo "figure ns 1"; echo "figure cpu_ns 1"
+entrant go 'n=$((${n:-0} + 1)); echo "figure ns 1"; echo "figure cpu_ns 1"
 	echo done; [ $n -lt 2 ] || exit 0'
 ask timer/pair/1t timer/pair/2t
-check 'a peer that ends: exit status 1' ended 1
-check 'a peer that ends: said once' [ "$(grep -c FAILED "$err")" -eq 1 ]
-check 'a peer that ends: left out from then on' [ \
+check 'a program that ends: exit status 1' ended 1
+check 'a program that ends: said once' [ "$(grep -c FAILED "$err")" -eq 1 ]
+check 'a program that ends: left out from then on' [ \
 	"$(grep -c '^  go  *failed: ' "$out")" -eq 4 ]
 
-# A failure is of one row; the peer goes on.
-peer go 'case $rest in
+# A failure is of one row; the program goes on.
+entrant go 'case $rest in
 	*threads=1*) echo fail once ;;
 	*) printf "figure ns 1\nfigure cpu_ns 1\ndone\n" ;;
 	esac'
@@ -154,7 +154,7 @@ check 'a failure: exit status 1' ended 1
 check 'a failure: only in its row' grep -q \
 	'"timer/pair/2t","impl":"go"' "$json"
 
-peer go "$(answers 'skip it has no such thing')"
+entrant go "$(answers 'skip it has no such thing')"
 ask timer/pair/2t
 check 'skip: exit status 0' ended 0
 check 'skip: the reason' grep -q '^  go  *skipped: it has no such thing' "$out"
@@ -162,9 +162,9 @@ check 'skip: the reason' grep -q '^  go  *skipped: it has no such thing' "$out"
 # Ours must not be early, nor lose anything. A rival may.
 late='figure p10 1\nfigure p25 1\nfigure p50 1\nfigure p75 1\nfigure p90 1'
 late="$late"'\nfigure p99 1\nfigure p99_9 1\nfigure max 1'
-peer tickwheel "$(answers "$late"'\nfigure early 0\ndone')"
-peer stpe "$(answers 'figure p50 0.5\n'"$late"'\nfigure early 2\ndone')"
-peer go "$(answers "$late"'\nfigure early 0\ndone')"
+entrant tickwheel "$(answers "$late"'\nfigure early 0\ndone')"
+entrant stpe "$(answers 'figure p50 0.5\n'"$late"'\nfigure early 2\ndone')"
+entrant go "$(answers "$late"'\nfigure early 0\ndone')"
 ask timer/lateness/1e3/1ms
 check 'an early rival: exit status 0' ended 0
 check 'lateness: nine figures' [ "$(grep -c '"summary"' "$json")" -eq 9 ]
@@ -176,9 +176,9 @@ check 'who is early is no rival' has_line "$(
 	printf '{"bench":"timer/lateness_p50/1e3/1ms","impl":"summary",'
 	printf '"best_rival":"go","ratio":1.000,"ratio_min":1.000}'
 )"
-peer go "$(answers 'figure bytes 20\nfigure after_kb -1\ndone')"
-peer stpe "$(answers 'figure bytes 50\nfigure after_kb 4\ndone')"
-peer tickwheel "$(answers 'figure bytes 40\nfigure after_kb 2\ndone')"
+entrant go "$(answers 'figure bytes 20\nfigure after_kb -1\ndone')"
+entrant stpe "$(answers 'figure bytes 50\nfigure after_kb 4\ndone')"
+entrant tickwheel "$(answers 'figure bytes 40\nfigure after_kb 2\ndone')"
 ask timer/memory
 check 'a rival that wins: the ratio' has_line "$(
 	printf '{"bench":"timer/memory/1e6","impl":"summary",'
@@ -188,42 +188,42 @@ check 'a rival below 0: no ratio' has_line "$(
 	printf '{"bench":"timer/memory_after/1e6","impl":"summary",'
 	printf '"best_rival":"go","ratio":null,"ratio_min":null}'
 )"
-peer tickwheel "$(answers "$late"'\nfigure early 2\ndone')"
+entrant tickwheel "$(answers "$late"'\nfigure early 2\ndone')"
 ask --runs 1 timer/lateness_p50/1e3/1ms
 check 'ours is early: exit status 1' ended 1
 check 'ours is early: said' grep -q \
 	'FAILED timer/lateness_early/1e3/1ms: tickwheel: 2 instead of 0' "$err"
-peer tickwheel "$(answers 'figure lost 1\nfigure accepted 500\ndone')"
+entrant tickwheel "$(answers 'figure lost 1\nfigure accepted 500\ndone')"
 ask --runs 1 --impl tickwheel timer/stop
 check 'ours lost one: exit status 1' ended 1
 check 'stop: how many were accepted' [ "$(field accepted "$json")" = 500.0 ]
 
 # What stands beside a figure is a median too.
-peer tickwheel 'n=$((${n:-0} + 1))
+entrant tickwheel 'n=$((${n:-0} + 1))
 	printf "figure lost 0\nfigure accepted %d\ndone\n" $((n * n))'
 ask --impl tickwheel timer/stop
 check 'stop: the median of those accepted' [ "$(field accepted "$json")" = 4.0 ]
 
 # Those at rest are asked together, once to warm up: each takes a second.
-for impl in tickwheel stpe go timerfd; do
-	peer $impl "sleep 1; $(answers 'figure wakeups 0\nfigure cpu_ms 0\ndone')"
+for entrant in tickwheel stpe go timerfd; do
+	entrant $entrant "sleep 1; $(answers 'figure wakeups 0\nfigure cpu_ms 0\ndone')"
 done
 begin=$(date +%s)
-run "$bench" --peers "$peers" --json "$json" timer/idle
+run "$bench" --rivals "$programs" --json "$json" timer/idle
 check 'idle: exit status 0' ended 0
 check 'idle: all at the same time' [ $(($(date +%s) - begin)) -le 5 ]
 check 'idle: one run' grep -q '"runs":1' "$json"
 ask --impl go timer/idle
 check 'idle: as often as was asked for' grep -q '"runs":3' "$json"
 
-# No peer outlives the benchmark, not even one that hangs.
-peer tickwheel 'echo $$ >'"$scratch/pid"'; exec sleep 60'
-"$bench" --peers "$peers" --impl tickwheel timer/pair/1t >"$out" 2>"$err" &
+# No program outlives the benchmark, not even one that hangs.
+entrant tickwheel 'echo $$ >'"$scratch/pid"'; exec sleep 60'
+"$bench" --rivals "$programs" --impl tickwheel timer/pair/1t >"$out" 2>"$err" &
 running=$!
 until_true asked_or_ended
 kill -9 $running
 wait $running 2>/dev/null
-check 'killed: its peer was running' [ -s "$scratch/pid" ]
-check 'killed: its peer ends too' until_true peer_is_gone
+check 'killed: its program was running' [ -s "$scratch/pid" ]
+check 'killed: its program ends too' until_true program_is_gone
 
 finish
