@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# The peers of tkw_bench that are not C: Netty and the JDK, and Go. Sets, empty
+# The rivals of tkw_bench that are not C: Netty and the JDK, and Go. Sets, empty
 # when not found:
 #   TKW_BENCH_JAVA       the java program
-#   TKW_BENCH_CLASSPATH  TimerPeer and Netty, for java -cp
-#   TKW_BENCH_GO         the Go peer
+#   TKW_BENCH_CLASSPATH  TimerRival and Netty, for java -cp
+#   TKW_BENCH_GO         the Go rival
 set(TKW_BENCH_JAVA "" CACHE INTERNAL "")
 set(TKW_BENCH_CLASSPATH "" CACHE INTERNAL "")
 set(TKW_BENCH_GO "" CACHE INTERNAL "")
@@ -17,15 +17,15 @@ mark_as_advanced(TKW_JAVA TKW_JAVAC TKW_GO TKW_NETTY_JAR)
 
 if(TKW_JAVA AND TKW_JAVAC AND TKW_NETTY_JAR)
   set(classes ${CMAKE_CURRENT_BINARY_DIR}/java)
-  set(source ${CMAKE_CURRENT_LIST_DIR}/TimerPeer.java)
-  add_custom_command(OUTPUT ${classes}/TimerPeer.class
+  set(source ${CMAKE_CURRENT_LIST_DIR}/TimerRival.java)
+  add_custom_command(OUTPUT ${classes}/TimerRival.class
     COMMAND ${CMAKE_COMMAND} -E make_directory ${classes}
     COMMAND ${TKW_JAVAC} -Xlint:all -encoding UTF-8 -cp ${TKW_NETTY_JAR}
       -d ${classes} ${source}
     DEPENDS ${source} ${TKW_NETTY_JAR}
-    COMMENT "Compiling TimerPeer.java"
+    COMMENT "Compiling TimerRival.java"
     VERBATIM)
-  add_custom_target(tkw_bench_java ALL DEPENDS ${classes}/TimerPeer.class)
+  add_custom_target(tkw_bench_java ALL DEPENDS ${classes}/TimerRival.class)
   set(TKW_BENCH_JAVA ${TKW_JAVA} CACHE INTERNAL "")
   set(TKW_BENCH_CLASSPATH ${classes}:${TKW_NETTY_JAR} CACHE INTERNAL "")
   message(STATUS "bench: with netty and stpe")
@@ -35,7 +35,7 @@ endif()
 
 if(TKW_GO)
   set(binary ${CMAKE_CURRENT_BINARY_DIR}/tkw_bench_go)
-  set(source ${CMAKE_CURRENT_LIST_DIR}/timer_peer.go)
+  set(source ${CMAKE_CURRENT_LIST_DIR}/timer_rival.go)
   # All that go writes, it writes in the build directory.
   add_custom_command(OUTPUT ${binary}
     COMMAND ${CMAKE_COMMAND} -E env
@@ -45,9 +45,9 @@ if(TKW_GO)
       GO111MODULE=off GOFLAGS= CGO_ENABLED=0
       ${TKW_GO} build -o ${binary} ${source}
     DEPENDS ${source}
-    COMMENT "Compiling timer_peer.go"
+    COMMENT "Compiling timer_rival.go"
     VERBATIM)
-  add_custom_target(tkw_bench_go_peer ALL DEPENDS ${binary})
+  add_custom_target(tkw_bench_go_rival ALL DEPENDS ${binary})
   set(TKW_BENCH_GO ${binary} CACHE INTERNAL "")
   message(STATUS "bench: with go")
 else()

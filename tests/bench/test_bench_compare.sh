@@ -9,7 +9,7 @@ bench=$1
 old=$scratch/old.json
 new=$scratch/new.json
 
-# line BENCH IMPL MEDIAN MIN MAX [RUNS]
+# line BENCH NAME MEDIAN MIN MAX [RUNS]
 line()
 {
 	printf '{"bench":"%s","impl":"%s","unit":"ns/op",' "$1" "$2"
@@ -28,7 +28,7 @@ compare()
 	run "$bench" --compare "$old" "$new"
 }
 
-# verdict BENCH IMPL VERDICT [CHANGE]
+# verdict BENCH NAME VERDICT [CHANGE]
 verdict()
 {
 	grep -Eq "^$1 +$2 .* ${4:-[^ ]+} +$3\$" "$out"

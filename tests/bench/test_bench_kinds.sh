@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_bench_kinds.sh COMMAND IMPL... - a peer of the timer's benchmark, as it is
-# started, does every kind of sample, in small: it says "done" with the figures
+# test_bench_kinds.sh COMMAND NAME... - a program that the benchmark asks for
+# figures does every kind of sample, in small: it says "done" with the figures
 # that belong to it, or "skip" with a reason; and "fail" to what it does not
 # know. The figures themselves are no test's business, but two: nothing of ours
 # is early, nothing of ours is lost.
@@ -28,9 +28,9 @@ kinds()
 	memory n=1000 : bytes after_kb
 	stop threads=2 rounds=3 : accepted lost
 	END
-	# Requests and loops are for the peers in C.
+	# Requests and loops are for the rivals in C.
 	case $command in
-	*tkw_bench_peer*)
+	*tkw_bench_rival*)
 		echo 'request threads=2 ops=1000 : ns cpu_ns'
 		for loop in 1 '2 same=1' 2 3; do
 			echo "extend loop=$loop n=500 ops=2500 : ns cpu_ns"
@@ -51,7 +51,7 @@ block()
 
 has_figures()
 {
-	case $impl,$request in
+	case $entrant,$request in
 	# Whether a call falls into a small herd is luck.
 	tickwheel,herd*) may_skip=yes ;;
 	# The loop's library may be missing.
@@ -72,28 +72,28 @@ is_nothing()
 }
 
 kinds >"$scratch/kinds"
-for impl in "$@"; do
+for entrant in "$@"; do
 	# shellcheck disable=SC2086 # words
 	{
 		sed 's/ :.*//' "$scratch/kinds"
 		echo 'juggle n=3'
-	} | timeout 300 $command "$impl" >"$scratch/answers"
-	check "$impl: ends at the end of its input" [ $? -eq 0 ]
+	} | timeout 300 $command "$entrant" >"$scratch/answers"
+	check "$entrant: ends at the end of its input" [ $? -eq 0 ]
 	n=0
 	while IFS=: read -r request figures; do
 		n=$((n + 1))
 		block $n
-		check "$impl: $request" has_figures "$figures"
-		case $impl,$request in
+		check "$entrant: $request" has_figures "$figures"
+		case $entrant,$request in
 		tickwheel,lateness*)
-			check "$impl: none is early" is_nothing early
+			check "$entrant: none is early" is_nothing early
 			;;
 		tickwheel,stop*)
-			check "$impl: none is lost" is_nothing lost
+			check "$entrant: none is lost" is_nothing lost
 			;;
 		esac
 	done <"$scratch/kinds"
 	block $((n + 1))
-	check "$impl: an unknown kind" grep -q '^fail ' "$scratch/answer"
+	check "$entrant: an unknown kind" grep -q '^fail ' "$scratch/answer"
 done
 finish

@@ -14,7 +14,7 @@ tiny()
 	run "$bench" --quick --runs 1 --sizes 1e3 "$@"
 }
 
-# of ROW IMPL: that line.
+# of ROW NAME: that line.
 of()
 {
 	grep "^{\"bench\":\"$1\",\"impl\":\"$2\"," "$json"
@@ -27,7 +27,7 @@ all_valid()
 	! grep -Evx "\{\"[a-z_]+\":$value(,\"[a-z_]+\":$value)*\}" "$json"
 }
 
-# has_keys ROW IMPL KEY...
+# has_keys ROW NAME KEY...
 has_keys()
 {
 	of "$1" "$2" >"$scratch/line" || return 1
@@ -37,7 +37,7 @@ has_keys()
 	done
 }
 
-# fired ROW NUMBER: each impl that fires has fired so many, the same ones.
+# fired ROW NUMBER: each entrant that fires has fired so many, the same ones.
 fired()
 {
 	grep "^{\"bench\":\"$1\"," "$json" | grep '"fired"' |
@@ -89,9 +89,9 @@ check 'ticks: all are pending' fired wheel/ticks/empty 100000
 check 'jump: all are pending' fired wheel/jump/10y/1e3 1000
 
 # Whoever was not built or not run is named.
-for impl in libev libuv libevent libevent_common glib asio; do
-	check "$impl: a line, or the reason why not" \
-		grep -Eq "^  $impl +([0-9.]+ |skipped: )" "$out"
+for entrant in libev libuv libevent libevent_common glib asio; do
+	check "$entrant: a line, or the reason why not" \
+		grep -Eq "^  $entrant +([0-9.]+ |skipped: )" "$out"
 done
 
 sum_of()
@@ -123,7 +123,7 @@ refused 'too many runs' --runs=101
 refused 'crooked number' --seed 12x
 refused 'crooked size' --sizes 1e3,
 refused 'huge size' --sizes 1e9
-refused 'unknown impl' --impl libfoo
+refused 'unknown entrant' --impl libfoo
 refused 'no patience' --patience 0
 refused 'one file' --compare x
 refused 'three files' --compare x y z
@@ -132,6 +132,6 @@ refused 'an option and two files' --quick --compare x y
 refused 'no such row' wheel/none
 refused 'no such folder' --quick --json "$scratch/none/x" rpc
 refused 'an empty file name' --json= rpc
-refused 'an empty folder name' --peers= rpc
+refused 'an empty folder name' --rivals= rpc
 
 finish

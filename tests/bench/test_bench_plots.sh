@@ -8,12 +8,12 @@ plots=$1
 . "$(dirname "$0")/../tools/tool_checks.sh"
 json=$scratch/lines.json
 
-# row BENCH MEDIAN: of two impls.
+# row BENCH MEDIAN: of two entrants.
 row()
 {
-	for impl in tickwheel netty_1ms; do
-		printf '{"bench":"%s","impl":"%s","unit":"x",' "$1" $impl
-		[ $impl = tickwheel ] || set -- "$1" "${2}0"
+	for entrant in tickwheel netty_1ms; do
+		printf '{"bench":"%s","impl":"%s","unit":"x",' "$1" $entrant
+		[ $entrant = tickwheel ] || set -- "$1" "${2}0"
 		printf '"median":%s,"min":0,"max":9,"runs":7,"seed":1}\n' "$2"
 	done
 }
@@ -31,7 +31,7 @@ says()
 	grep -q "$2" "$scratch/svg/$1.svg"
 }
 
-# drawn NAME: a picture, with both impls in it.
+# drawn NAME: a picture, with both entrants in it.
 drawn()
 {
 	grep -qx '</svg>' "$scratch/svg/$1.svg" &&

@@ -8,7 +8,7 @@ tables=$1
 . "$(dirname "$0")/../tools/tool_checks.sh"
 json=$scratch/lines.json
 
-# line BENCH IMPL MEDIAN
+# line BENCH NAME MEDIAN
 line()
 {
 	printf '{"bench":"%s","impl":"%s","unit":"ns/op",' "$1" "$2"
@@ -35,15 +35,15 @@ check 'no file: exit status 2' ended 2
 	line wheel/rpc/fifo/1e4 tickwheel 3.000
 } >"$json"
 run sh "$tables" "$json"
-check 'two impls: exit status 0' ended 0
-check 'two impls: the others, too, have a column' has_line "$(
+check 'two entrants: exit status 0' ended 0
+check 'two entrants: the others, too, have a column' has_line "$(
 	printf '| ns per operation | tickwheel | netty_1ms | netty_100ms | stpe '
 	printf '| go | mutex_wheel | mutex_libev | mutex_libuv | mutex_libevent '
 	printf '| timerfd |'
 )"
-check 'two impls: their medians, "-" for the others' has_line \
+check 'two entrants: their medians, "-" for the others' has_line \
 	'| `timer/pair/1t` | 20.1 | - | - | - | 151 | - | - | - | - | - |'
-check 'one impl: "-" for ours; 0 is a figure' has_line \
+check 'one entrant: "-" for ours; 0 is a figure' has_line \
 	'| `timer/pair/2t` | - | - | - | - | 0 | - | - | - | - | - |'
 check 'another table' has_line \
 	'| `timer/idle_cpu/1h` | 0.012 | - | - | - | - | - | - | - | - | - |'

@@ -81,10 +81,10 @@ resolve()
 	header=$(printf '%s\n' "$2" | tr -d '<>"')
 	case $2 in
 	\"*)
-		set -- "$(dirname "$1")" include src
+		set -- "$(dirname "$1")" include src bench
 		;;
 	*)
-		set -- include src
+		set -- include src bench
 		;;
 	esac
 	for dir in "$@"; do
@@ -170,7 +170,7 @@ plant()
 		include/tickwheel/timer.h include/tickwheel/retry.h \
 		src/base/links.h src/wheel/engine.h src/os/sync.h \
 		src/os/clock.h src/timer/shard.h src/exec/queue.h \
-		src/loop/turns.h \
+		src/loop/turns.h bench/harness/report.h \
 		"${1%.c}.h" "$1"; do
 		mkdir -p "$scratch/tree/$(dirname "$h")"
 		: >"$scratch/tree/$h"
@@ -223,6 +223,8 @@ self_test()
 	bad tools/a.c '"wheel/engine.h"'
 	bad examples/a.c '"base/links.h"'
 	bad bench/a.c '"timer/shard.h"'
+	bad bench/timer/a.c '"../../src/timer/shard.h"' src/timer/shard.h
+	bad tools/a.c '"harness/report.h"' bench/harness/report.h
 	bad tests/model/oracle.c '"tickwheel/wheel.h"'
 	bad tests/model/oracle.c '<tickwheel.h>'
 	bad tests/model/oracle.c '"../../src/base/links.h"' src/base/links.h
@@ -241,6 +243,7 @@ self_test()
 	good src/patterns/a.c '"os/sync.h"'
 	good tools/a.c '<stdio.h>'
 	good bench/a.c '"tickwheel.h"'
+	good bench/timer/a.c '"harness/report.h"'
 	good tests/model/oracle.c '<string.h>'
 	good tests/model/oracle.c '"oracle.h"'
 	rules | while read -r name rest; do

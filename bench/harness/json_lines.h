@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* json_lines.h - reads back what report.h wrote. */
+#ifndef TKW_JSON_LINES_H
+#define TKW_JSON_LINES_H
+
+#include <stddef.h>
+
+struct bench_record {
+	char bench[64];
+	char entrant[32];
+	char unit[32];
+	double median, min, max;
+	double runs;
+};
+
+struct bench_records {
+	struct bench_record *list;
+	size_t count;
+};
+
+/* All lines but the summaries, sorted by bench, entrant and unit. Return 0, or
+ * -1 after one line on stderr that names the file and the line. */
+int bench_records_read(struct bench_records *r, const char *file);
+void bench_records_free(struct bench_records *r);
+
+/* By bench, entrant and unit. */
+int bench_record_order(const struct bench_record *a,
+		       const struct bench_record *b);
+
+#endif /* TKW_JSON_LINES_H */

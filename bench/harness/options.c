@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* options.c - reading the command line; what is wrong is said in one line. */
+#include "options.h"
+
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rival_process.h"
+#include "wheel/wheel_bench.h"
+
+enum {
+	SIZE_MOST = 50000000,
+	PATIENCE_S = 300,
+	PATIENCE_MOST_S = 86400
+};
+
+void bench_say(const char *fmt, ...)
+{
+	char line[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	/* What the user typed may be quoted in it: it stays one line. */
+	for (char *p = line; *p; p++) {
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	}
+	/* On a terminal the progress may stand on this line. */
+	(void)fprintf(stderr, "%stkw_bench: %s\n",
+		      isatty(STDERR_FILENO) ? "\r\033[K" : "", line);
+}
+
+void bench_options_help(void)
+{
+	(void)puts(
+		"usage: tkw_bench [OPTION...] [FILTER...]\n"
+		"       tkw_bench --compare OLD NEW\n"
+		"Races timing wheels and timers against other ways to keep "
+		"timers.\n"
+		"\n"
+		"  FILTER         rows to run: a part of the name, or a "
+		"pattern\n"
+		"  --quick        fewer entries, operations and runs\n"
+		"  --runs N       runs of each row (7; 3 or 1 where they are "
+		"long)\n"
+		"  --sizes LIST   entries in a wheel, such as 1e3,1e5\n"
+		"  --impl LIST    only these, such as tickwheel,libev\n"
+		"  --seed N       for the random numbers of the wheel's rows "
+		"(1)\n"
+		"  --json FILE    write JSON lines too; - for stdout, no "
+		"tables\n"
+		"  --hugepages    ask the system for huge pages, for everyone\n"
+		"  --patience N   wait so many seconds for a figure of a timer "
+		"(300)\n"
+		"  --rivals DIR   ask the programs DIR/NAME for the timers' "
+		"figures\n"
+		"  --list         name the rows and who takes part, and end\n"
+		"  --compare      what has changed between two JSON files\n"
+		"  --help         this text");
+}
+
+/* A whole number, such as 1000 or 1e3. */
+static bool read_number(const char *text, size_t len, uint64_t hi,
+			uint64_t *number)
+{
+	uint64_t n = 0;
+	size_t i = 0;
+
+	for (; i < len && text[i] >= '0' && text[i] <= '9'; i++) {
+		n = n * 10 + (uint64_t)(text[i] - '0');
+		if (n > hi)
+			return false;
+	}
+	if (i == 0)
+		return false;
+	if (i + 2 == len && text[i] == 'e') {
+		for (int zeros = text[i + 1] - '0'; zeros > 0; zeros--)
+			n *= n > hi ? 1 : 10;
+		i = text[i + 1] < '0' || text[i + 1] > '9' ? 0 : len;
+	}
+	*number = n;
+	return i == len && n >= 1 && n <= hi;
+}
+
+static int number_option(const char *name, const char *text, uint64_t hi,
+			 uint64_t *number)
+{
+	if (read_number(text, strlen(text), hi, number))
+		return 0;
+	bench_say("%s: '%.60s' is not a whole number from 1 to %llu", name,
+		  text, (unsigned long long)hi);
+	return -1;
+}
+
+static int sizes_option(struct bench_options *o, const char *text)
+{
+	o->size_count = 0;
+	for (;;) {
+		size_t len = strcspn(text, ",");
+		uint64_t n;
+
+		if (!read_number(text, len, SIZE_MOST, &n)) {
+			bench_say("--sizes: '%.60s' is not a list of numbers "
+				  "from 1 to 5e7, such as 1e3,1e5",
+				  text);
+			return -1;
+		}
+		if (o->size_count == BENCH_SIZES_MAX) {
+			bench_say("--sizes: more than %d", BENCH_SIZES_MAX);
+			return -1;
+		}
+		o->sizes[o->size_count++] = (uint32_t)n;
+		if (text[len] == '\0')
+			return 0;
+		text += len + 1;
+	}
+}
+
+static bool entrant_exists(const char *name, size_t len)
+{
+	for (size_t i = 0; bench_entrants[i]->name; i++) {
+		if (strlen(bench_entrants[i]->name) == len &&
+		    memcmp(bench_entrants[i]->name, name, len) == 0)
+			return true;
+	}
+	for (size_t i = 0; bench_processes_get(i); i++) {
+		const char *process =
+			bench_process_name(bench_processes_get(i));
+
+		if (strlen(process) == len && memcmp(process, name, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int entrants_option(struct bench_options *o, const char *text)
+{
+	o->entrants = text;
+	for (;;) {
+		size_t len = strcspn(text, ",");
+
+		if (!entrant_exists(text, len)) {
+			bench_say("--impl: there is no '%.*s'; see --list",
+				  (int)(len < 60 ? len : 60), text);
+			return -1;
+		}
+		if (text[len] == '\0')
+			return 0;
+		text += len + 1;
+	}
+}
+
+static bool flag_option(struct bench_options *o, const char *word)
+{
+	static const char *const names[] = { "--quick", "--list", "--help",
+					     "--hugepages" };
+	bool *const flags[] = { &o->quick, &o->list, &o->help, &o->hugepages };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(word, names[i]) == 0) {
+			*flags[i] = true;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int value_option(struct bench_options *o, const char *name,
+			const char *value)
+{
+	uint64_t n;
+
+	if (strcmp(name, "--runs") == 0) {
+		if (number_option(name, value, BENCH_RUNS_MAX, &n) != 0)
+			return -1;
+		o->runs = (uint32_t)n;
+		return 0;
+	}
+	if (strcmp(name, "--seed") == 0)
+		return number_option(name, value, UINT64_MAX / 20, &o->seed);
+	if (strcmp(name, "--sizes") == 0)
+		return sizes_option(o, value);
+	if (strcmp(name, "--impl") == 0)
+		return entrants_option(o, value);
+	if (strcmp(name, "--patience") == 0) {
+		if (number_option(name, value, PATIENCE_MOST_S, &n) != 0)
+			return -1;
+		o->patience_s = (uint32_t)n;
+		return 0;
+	}
+	if (*value == '\0') {
+		bench_say("%s: the name is empty", name);
+		return -1;
+	}
+	if (strcmp(name, "--rivals") == 0)
+		o->rivals = value;
+	else
+		o->json = value;
+	return 0;
+}
+
+/* The option that the first letters of a word name; NULL if none. */
+static const char *find_value_option(const char *word, size_t len)
+{
+	static const char *const names[] = { "--runs",  "--seed", "--sizes",
+					     "--impl",  "--json", "--patience",
+					     "--rivals" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strlen(names[i]) == len && memcmp(word, names[i], len) == 0)
+			return names[i];
+	}
+	return NULL;
+}
+
+/* --compare OLD NEW, at argv[*i], and nothing else. */
+static int compare_option(struct bench_options *o, int argc, char **argv,
+			  int *i)
+{
+	if (*i != 1 || argc != 4) {
+		bench_say("--compare: it takes two files, and nothing else");
+		return -1;
+	}
+	o->old_json = argv[*i + 1];
+	o->new_json = argv[*i + 2];
+	*i += 2;
+	return 0;
+}
+
+/* One option, at argv[*i]. */
+static int read_option(struct bench_options *o, int argc, char **argv, int *i)
+{
+	const char *word = argv[*i];
+	size_t len = strcspn(word, "=");
+	const char *name = find_value_option(word, len);
+
+	if (flag_option(o, word))
+		return 0;
+	if (strcmp(word, "--compare") == 0)
+		return compare_option(o, argc, argv, i);
+	if (name == NULL) {
+		bench_say("unknown option '%.60s'; see --help", word);
+		return -1;
+	}
+	if (word[len] == '=')
+		return value_option(o, name, word + len + 1);
+	if (*i + 1 == argc) {
+		bench_say("%s: its value is missing", name);
+		return -1;
+	}
+	*i += 1;
+	return value_option(o, name, argv[*i]);
+}
+
+static int add_filter(struct bench_options *o, const char *word)
+{
+	if (o->filter_count == BENCH_FILTERS_MAX) {
+		bench_say("more than %d filters", BENCH_FILTERS_MAX);
+		return -1;
+	}
+	o->filters[o->filter_count++] = word;
+	return 0;
+}
+
+int bench_options_read(struct bench_options *o, int argc, char **argv)
+{
+	int err = 0;
+
+	*o = (struct bench_options){ .seed = 1, .patience_s = PATIENCE_S };
+	for (int i = 1; i < argc && err == 0; i++) {
+		if (argv[i][0] == '-')
+			err = read_option(o, argc, argv, &i);
+		else
+			err = add_filter(o, argv[i]);
+	}
+	return err;
+}
+
+bool bench_options_want_row(const struct bench_options *o, const char *name)
+{
+	for (size_t i = 0; i < o->filter_count; i++) {
+		const char *filter = o->filters[i];
+
+		if (strpbrk(filter, "*?[")) {
+			if (fnmatch(filter, name, 0) == 0)
+				return true;
+		} else if (strstr(name, filter)) {
+			return true;
+		}
+	}
+	return o->filter_count == 0;
+}
+
+bool bench_options_want_entrant(const struct bench_options *o, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *p = o->entrants; p; p = strchr(p, ',')) {
+		p += *p == ',';
+		if (strncmp(p, name, len) == 0 &&
+		    (p[len] == ',' || p[len] == '\0'))
+			return true;
+	}
+	return o->entrants == NULL;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c - see report.h. */
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The engine that the others are compared with, and all of ours. */
+static const char *const ours_first = "tickwheel";
+static const char *const ours_too[] = { "tickwheel_hashed", "tickwheel_clock" };
+
+bool bench_report_is_ours(const char *entrant)
+{
+	return strcmp(entrant, ours_first) == 0 ||
+	       strcmp(entrant, ours_too[0]) == 0 ||
+	       strcmp(entrant, ours_too[1]) == 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a;
+	double y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int by_median(const void *a, const void *b)
+{
+	const struct bench_line *x = a;
+	const struct bench_line *y = b;
+
+	if ((x->left_out != NULL) != (y->left_out != NULL))
+		return x->left_out ? 1 : -1;
+	return by_value(&x->median, &y->median);
+}
+
+/* Sorts them. */
+static double median_of(double *samples, uint32_t count)
+{
+	uint32_t half = count / 2;
+
+	qsort(samples, count, sizeof(double), by_value);
+	if (count % 2 == 0)
+		return (samples[half] + samples[half - 1]) / 2;
+	return samples[half];
+}
+
+/* From the samples: median, min, max; and the best first, those without
+ * figures last. */
+static void sort_lines(struct bench_figures *f)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		struct bench_line *l = &f->lines[i];
+
+		if (l->left_out)
+			continue;
+		l->median = median_of(l->samples, l->runs);
+		l->min = l->samples[0];
+		l->max = l->samples[l->runs - 1];
+		l->extra = median_of(l->extras, l->runs);
+	}
+	qsort(f->lines, f->count, sizeof(f->lines[0]), by_median);
+}
+
+/* NULL if it did not run. */
+static const struct bench_line *find_ours(const struct bench_figures *f)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		if (!f->lines[i].left_out &&
+		    strcmp(f->lines[i].entrant, ours_first) == 0)
+			return &f->lines[i];
+	}
+	return NULL;
+}
+
+/* The best that is neither ours nor the null loop, or NULL. */
+static const struct bench_line *find_rival(const struct bench_figures *f)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		const struct bench_line *l = &f->lines[i];
+
+		if (!l->left_out && !l->ours && !l->no_rival)
+			return l;
+	}
+	return NULL;
+}
+
+/* There is no ratio to nothing, and none of what noise made negative. */
+static bool has_ratio(double rival, double ours)
+{
+	return ours > 0 && rival >= 0;
+}
+
+static void print_line(const struct bench_figures *f,
+		       const struct bench_line *l,
+		       const struct bench_line *ours)
+{
+	(void)printf("%c %-17s %10.2f %10.2f %10.2f", l->ours ? '*' : ' ',
+		     l->entrant, l->median, l->min, l->max);
+	if (ours && has_ratio(l->median, ours->median))
+		(void)printf(" %9.2f", l->median / ours->median);
+	else
+		(void)printf(" %9s", "-");
+	if (f->extra_key && l->extra > 0)
+		(void)printf(" %10.1f", l->extra);
+	else if (f->extra_key)
+		(void)printf(" %10s", "-");
+	(void)printf("\n");
+}
+
+static void print_rival(const struct bench_line *ours,
+			const struct bench_line *rival)
+{
+	if (!ours || !rival || !has_ratio(rival->median, ours->median))
+		return;
+	(void)printf("  the best rival, %s, takes %.2f times ours",
+		     rival->entrant, rival->median / ours->median);
+	if (has_ratio(rival->min, ours->min))
+		(void)printf(" (%.2f by the minima)", rival->min / ours->min);
+	(void)printf("\n");
+}
+
+static void print_table(const struct bench_figures *f)
+{
+	const struct bench_line *ours = find_ours(f);
+
+	(void)printf("\n%s   (%s, %u run%s", f->bench, f->unit,
+		     (unsigned)f->runs, f->runs == 1 ? "" : "s");
+	if (f->seed > 0)
+		(void)printf(", seed %" PRIu64, f->seed);
+	(void)printf(")\n");
+	(void)printf("  %-17s %10s %10s %10s %9s", "", "median", "min", "max",
+		     "x ours");
+	if (f->extra_key)
+		(void)printf(" %10s", f->extra_title);
+	(void)printf("\n");
+	for (size_t i = 0; i < f->count; i++) {
+		const struct bench_line *l = &f->lines[i];
+
+		if (l->left_out)
+			(void)printf("  %-17s %s: %s\n", l->entrant,
+				     l->failed ? "failed" : "skipped",
+				     l->left_out);
+		else
+			print_line(f, l, ours);
+	}
+	print_rival(ours, find_rival(f));
+}
+
+static void json_line(FILE *to, const struct bench_figures *f,
+		      const struct bench_line *l)
+{
+	(void)fprintf(to,
+		      "{\"bench\":\"%s\",\"impl\":\"%s\",\"unit\":\"%s\","
+		      "\"median\":%.3f,\"min\":%.3f,\"max\":%.3f,\"runs\":%u",
+		      f->bench, l->entrant, f->unit, l->median, l->min, l->max,
+		      (unsigned)l->runs);
+	if (f->extra_key && l->extra > 0)
+		(void)fprintf(to, ",\"%s\":%.1f", f->extra_key, l->extra);
+	if (l->verified)
+		(void)fprintf(to,
+			      ",\"fired\":%" PRIu64
+			      ",\"checksum\":\"%016" PRIx64 "\"",
+			      l->fired, l->checksum);
+	if (f->seed > 0)
+		(void)fprintf(to, ",\"seed\":%" PRIu64, f->seed);
+	(void)fprintf(to, "}\n");
+}
+
+static void json_ratio(FILE *to, const char *key, double rival, double ours)
+{
+	if (has_ratio(rival, ours))
+		(void)fprintf(to, ",\"%s\":%.3f", key, rival / ours);
+	else
+		(void)fprintf(to, ",\"%s\":null", key);
+}
+
+static void json_summary(FILE *to, const struct bench_figures *f)
+{
+	const struct bench_line *ours = find_ours(f);
+	const struct bench_line *rival = find_rival(f);
+
+	(void)fprintf(to, "{\"bench\":\"%s\",\"impl\":\"summary\"", f->bench);
+	if (ours && rival) {
+		(void)fprintf(to, ",\"best_rival\":\"%s\"", rival->entrant);
+		json_ratio(to, "ratio", rival->median, ours->median);
+		json_ratio(to, "ratio_min", rival->min, ours->min);
+		(void)fprintf(to, "}\n");
+	} else {
+		(void)fprintf(to, ",\"best_rival\":null,\"ratio\":null,"
+				  "\"ratio_min\":null}\n");
+	}
+}
+
+void bench_report_write(FILE *json, struct bench_figures *f)
+{
+	sort_lines(f);
+	if (json != stdout) {
+		print_table(f);
+		(void)fflush(stdout);
+	}
+	if (json == NULL)
+		return;
+	for (size_t i = 0; i < f->count; i++) {
+		if (!f->lines[i].left_out)
+			json_line(json, f, &f->lines[i]);
+	}
+	json_summary(json, f);
+	(void)fflush(json);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* timer_run.h - one request of the timer's rows, put to all processes. */
+#ifndef TKW_TIMER_RUN_H
+#define TKW_TIMER_RUN_H
+
+#include "harness/progress.h"
+#include "harness/report.h"
+#include "timer_rows.h"
+
+/* Run it, and write a table and JSON for each figure. Return whether nothing
+ * failed; what did is said on stderr. */
+bool bench_timer_run(const struct bench_request *q,
+		     const struct bench_options *o, struct bench_progress *p,
+		     FILE *json);
+
+#endif /* TKW_TIMER_RUN_H */
