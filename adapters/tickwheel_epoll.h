@@ -33,21 +33,21 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include <tickwheel/loop.h>
+#include <tickwheel/timer.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* So many timeouts fire before the loop looks at its other files again. */
-#ifndef TKW_ADAPTER_MOST
-#define TKW_ADAPTER_MOST 1024
+/* How many timeouts fire before the loop looks at its other files again. */
+#ifndef TKW_ADAPTER_MAX_TASKS
+#define TKW_ADAPTER_MAX_TASKS 1024
 #endif
 
 struct tkw_epoll_adapter {
 	struct tkw_timer *timer; /* NULL: not attached */
 	int epfd;
-	int most; /* TKW_ADAPTER_MOST; may be changed after attach */
+	int max_tasks; /* TKW_ADAPTER_MAX_TASKS; may be changed after attach */
 };
 
 /*
@@ -64,7 +64,7 @@ static inline int tkw_epoll_attach(struct tkw_epoll_adapter *a, int epfd,
 				   struct tkw_timer *timer)
 {
 	struct epoll_event event;
-	int fd = tkw_loop_fd(timer);
+	int fd = tkw_timer_fd(timer);
 
 	if (a == NULL)
 		return -EINVAL;
@@ -78,7 +78,7 @@ static inline int tkw_epoll_attach(struct tkw_epoll_adapter *a, int epfd,
 		return -errno;
 	a->timer = timer;
 	a->epfd = epfd;
-	a->most = TKW_ADAPTER_MOST;
+	a->max_tasks = TKW_ADAPTER_MAX_TASKS;
 	return 0;
 }
 
@@ -93,7 +93,7 @@ static inline void tkw_epoll_detach(struct tkw_epoll_adapter *a)
 
 	if (a == NULL || a->timer == NULL)
 		return;
-	fd = tkw_loop_fd(a->timer);
+	fd = tkw_timer_fd(a->timer);
 	a->timer = NULL;
 	memset(&unused, 0, sizeof(unused)); /* old kernels want one */
 	if (fd >= 0) /* else this is a child, and the epoll is the parent's */
@@ -104,11 +104,11 @@ static inline void tkw_epoll_detach(struct tkw_epoll_adapter *a)
  * An event has come: fire what is due. The adapter is not touched after the
  * first task.
  *
- * Return  as tkw_loop_run(); 0 if it was detached since the event came.
+ * Return  as tkw_timer_turn(); 0 if it was detached since the event came.
  */
 static inline int tkw_epoll_ready(struct tkw_epoll_adapter *a)
 {
-	return a->timer ? tkw_loop_run(a->timer, a->most, NULL) : 0;
+	return a->timer ? tkw_timer_turn(a->timer, a->max_tasks, NULL) : 0;
 }
 
 #ifdef __cplusplus

@@ -30,22 +30,22 @@
 #include <ev.h>
 #include <stddef.h>
 
-#include <tickwheel/loop.h>
+#include <tickwheel/timer.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* So many timeouts fire before the loop looks at its other watchers again. */
-#ifndef TKW_ADAPTER_MOST
-#define TKW_ADAPTER_MOST 1024
+/* How many timeouts fire before the loop looks at its other watchers again. */
+#ifndef TKW_ADAPTER_MAX_TASKS
+#define TKW_ADAPTER_MAX_TASKS 1024
 #endif
 
 struct tkw_ev_adapter {
 	ev_io io;
 	struct ev_loop *loop;
 	struct tkw_timer *timer; /* NULL: not attached */
-	int most; /* TKW_ADAPTER_MOST; may be changed after attach */
+	int max_tasks; /* TKW_ADAPTER_MAX_TASKS; may be changed after attach */
 };
 
 /*
@@ -68,10 +68,10 @@ static inline void tkw__ev_on_read(struct ev_loop *loop, ev_io *io, int revents)
 	(void)loop;
 	(void)revents;
 	/* In a child of fork() nobody would ever quieten the fd. */
-	if (tkw_loop_fd(a->timer) < 0)
+	if (tkw_timer_fd(a->timer) < 0)
 		tkw_ev_detach(a);
 	else
-		(void)tkw_loop_run(a->timer, a->most, NULL);
+		(void)tkw_timer_turn(a->timer, a->max_tasks, NULL);
 }
 
 /*
@@ -85,7 +85,7 @@ static inline void tkw__ev_on_read(struct ev_loop *loop, ev_io *io, int revents)
 static inline int tkw_ev_attach(struct tkw_ev_adapter *a, struct ev_loop *loop,
 				struct tkw_timer *timer)
 {
-	int fd = tkw_loop_fd(timer);
+	int fd = tkw_timer_fd(timer);
 
 	if (a == NULL)
 		return -EINVAL;
@@ -96,7 +96,7 @@ static inline int tkw_ev_attach(struct tkw_ev_adapter *a, struct ev_loop *loop,
 	a->io.data = a;
 	a->loop = loop;
 	a->timer = timer;
-	a->most = TKW_ADAPTER_MOST;
+	a->max_tasks = TKW_ADAPTER_MAX_TASKS;
 	ev_io_start(loop, &a->io);
 	return 0;
 }

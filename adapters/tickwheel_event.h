@@ -29,21 +29,21 @@
 #include <event2/event_struct.h>
 #include <stddef.h>
 
-#include <tickwheel/loop.h>
+#include <tickwheel/timer.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* So many timeouts fire before the base looks at its other events again. */
-#ifndef TKW_ADAPTER_MOST
-#define TKW_ADAPTER_MOST 1024
+/* How many timeouts fire before the base looks at its other events again. */
+#ifndef TKW_ADAPTER_MAX_TASKS
+#define TKW_ADAPTER_MAX_TASKS 1024
 #endif
 
 struct tkw_event_adapter {
 	struct event event;
 	struct tkw_timer *timer; /* NULL: not attached */
-	int most; /* TKW_ADAPTER_MOST; may be changed after attach */
+	int max_tasks; /* TKW_ADAPTER_MAX_TASKS; may be changed after attach */
 };
 
 /*
@@ -66,10 +66,10 @@ static inline void tkw__event_on_read(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	/* In a child of fork() nobody would ever quieten the fd. */
-	if (tkw_loop_fd(a->timer) < 0)
+	if (tkw_timer_fd(a->timer) < 0)
 		tkw_event_detach(a);
 	else
-		(void)tkw_loop_run(a->timer, a->most, NULL);
+		(void)tkw_timer_turn(a->timer, a->max_tasks, NULL);
 }
 
 /*
@@ -85,7 +85,7 @@ static inline int tkw_event_attach(struct tkw_event_adapter *a,
 				   struct event_base *base,
 				   struct tkw_timer *timer)
 {
-	int fd = tkw_loop_fd(timer);
+	int fd = tkw_timer_fd(timer);
 
 	if (a == NULL)
 		return -EINVAL;
@@ -98,7 +98,7 @@ static inline int tkw_event_attach(struct tkw_event_adapter *a,
 	if (event_add(&a->event, NULL) != 0)
 		return -ENOMEM;
 	a->timer = timer;
-	a->most = TKW_ADAPTER_MOST;
+	a->max_tasks = TKW_ADAPTER_MAX_TASKS;
 	return 0;
 }
 

@@ -32,21 +32,21 @@
 #include <stddef.h>
 #include <uv.h>
 
-#include <tickwheel/loop.h>
+#include <tickwheel/timer.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* So many timeouts fire before the loop looks at its other handles again. */
-#ifndef TKW_ADAPTER_MOST
-#define TKW_ADAPTER_MOST 1024
+/* How many timeouts fire before the loop looks at its other handles again. */
+#ifndef TKW_ADAPTER_MAX_TASKS
+#define TKW_ADAPTER_MAX_TASKS 1024
 #endif
 
 struct tkw_uv_adapter {
 	uv_poll_t poll;
 	struct tkw_timer *timer; /* NULL: not attached */
-	int most; /* TKW_ADAPTER_MOST; may be changed after attach */
+	int max_tasks; /* TKW_ADAPTER_MAX_TASKS; may be changed after attach */
 	/* Called when the memory is no longer libuv's; NULL after attach. */
 	void (*on_closed)(struct tkw_uv_adapter *a);
 };
@@ -83,10 +83,10 @@ static inline void tkw__uv_on_poll(uv_poll_t *poll, int status, int events)
 	(void)status;
 	(void)events;
 	/* In a child of fork() nobody would ever quieten the fd. */
-	if (tkw_loop_fd(a->timer) < 0)
+	if (tkw_timer_fd(a->timer) < 0)
 		tkw_uv_detach(a);
 	else
-		(void)tkw_loop_run(a->timer, a->most, NULL);
+		(void)tkw_timer_turn(a->timer, a->max_tasks, NULL);
 }
 
 /*
@@ -102,7 +102,7 @@ static inline void tkw__uv_on_poll(uv_poll_t *poll, int status, int events)
 static inline int tkw_uv_attach(struct tkw_uv_adapter *a, uv_loop_t *loop,
 				struct tkw_timer *timer)
 {
-	int fd = tkw_loop_fd(timer);
+	int fd = tkw_timer_fd(timer);
 	int err;
 
 	if (a == NULL)
@@ -115,7 +115,7 @@ static inline int tkw_uv_attach(struct tkw_uv_adapter *a, uv_loop_t *loop,
 		return err;
 	a->poll.data = a;
 	a->timer = timer;
-	a->most = TKW_ADAPTER_MOST;
+	a->max_tasks = TKW_ADAPTER_MAX_TASKS;
 	a->on_closed = NULL;
 	/* It has nothing to refuse in a handle that was just made. */
 	(void)uv_poll_start(&a->poll, UV_READABLE, tkw__uv_on_poll);

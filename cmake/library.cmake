@@ -10,22 +10,36 @@ set(tkw_sources
   src/os/sync.c
   src/os/park.c
   src/os/clock.c
+  src/os/alarm.c
   src/os/thread.c
+  src/os/fork.c
+  src/os/cpus.c
+  src/os/random.c
   src/os/memory.c
   src/os/symbol.c
+  src/os/id_table.c
   src/exec/inline.c
   src/exec/pool.c
   src/timer/slab.c
   src/timer/shard.c
-  src/timer/timer.c
-  src/timer/worker.c
-  src/timer/crew.c
-  src/timer/histogram.c
-  src/timer/life.c
-  src/timer/see.c
+  src/timer/create.c
+  src/timer/start.c
+  src/timer/schedule.c
+  src/timer/cancel.c
+  src/timer/reschedule.c
+  src/timer/batch.c
+  src/timer/sleep.c
+  src/timer/turn.c
+  src/timer/fire.c
+  src/timer/jobs.c
+  src/timer/drive.c
+  src/timer/idle.c
+  src/timer/stop.c
+  src/timer/facts.c
+  src/timer/text.c
   src/timer/stats.c
-  src/timer/watch.c
-  src/loop/loop.c
+  src/timer/histogram.c
+  src/timer/slow.c
   src/patterns/channel.c
   src/patterns/lease.c
   src/patterns/repeat.c
@@ -42,7 +56,7 @@ if(TKW_HAVE_stack_protector_strong)
   list(FILTER tkw_bare INCLUDE REGEX "^src/(base|wheel)/")
   set_source_files_properties(${tkw_bare} PROPERTIES
     COMPILE_OPTIONS -fno-stack-protector)
-  set_source_files_properties(src/os/clock.c src/timer/worker.c PROPERTIES
+  set_source_files_properties(src/os/clock.c src/timer/turn.c src/timer/fire.c PROPERTIES
     COMPILE_OPTIONS -fstack-protector)
 endif()
 
@@ -91,5 +105,6 @@ if(TKW_BUILD_TESTS OR TKW_BUILD_FUZZ)
   tkw_library(tickwheel_narrow STATIC)
   target_compile_definitions(tickwheel_narrow PUBLIC
     TKW__RING_BITS=4 TKW__BLOCK_BITS=6 TKW__GENERATION_BITS=4
+    TKW__RECORD_BLOCK_BITS=6 TKW__RECORD_GENERATION_BITS=4
     TKW__NO_FENCE_ALL)
 endif()

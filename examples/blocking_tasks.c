@@ -7,18 +7,18 @@
 static sem_t quick_done, slow_done, release;
 
 /* Waits for something; on the worker it would hold up all that is due. */
-static void slow(void *arg, const struct tkw_firing *firing)
+static void slow(const struct tkw_firing *firing, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 	while (sem_wait(&release) != 0)
 		; /* a signal came in between */
 	sem_post(&slow_done);
 }
 
-static void quick(void *arg, const struct tkw_firing *firing)
+static void quick(const struct tkw_firing *firing, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 	sem_post(&quick_done);
 }
@@ -61,7 +61,7 @@ int main(void)
 	sem_post(&release);
 	wait_for(&slow_done, 2);
 	tkw_timer_stop(t, NULL, NULL);
-	if (tkw_timer_stats(t, &stats) == 0)
+	if (tkw_timer_get_stats(t, &stats) == 0)
 		printf("fired: %d\n", (int)stats.ledger.fired);
 	/* First the timer, then what it stands on. */
 	return tkw_timer_destroy(t) != 0 || tkw_pool_destroy(p) != 0;

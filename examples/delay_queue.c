@@ -48,9 +48,9 @@ static int queue_open(struct queue *q)
 }
 
 /* On the timer's thread. It holds the lock for two stores, so nobody waits. */
-static void show(void *arg, const struct tkw_firing *firing)
+static void show(const struct tkw_firing *firing, void *ctx)
 {
-	struct item *item = arg;
+	struct item *item = ctx;
 	struct queue *q = item->queue;
 
 	(void)firing;
@@ -64,18 +64,18 @@ static void show(void *arg, const struct tkw_firing *firing)
 /* The name of what was put goes to the caller, not into the item: a consumer
  * may have taken that, and freed it, before the call returns. */
 static int queue_put(struct queue *q, struct item *item, int64_t delay_ns,
-		     uint64_t *id)
+		     struct tkw_timeout_id *id)
 {
-	const struct tkw_task task = { .fn = show, .arg = item };
+	const struct tkw_task task = { .fn = show, .ctx = item };
 
 	item->queue = q;
 	item->next = NULL;
-	item->visible_ns = tkw_timer_now(q->timer) + delay_ns;
+	item->visible_ns = tkw_timer_now_ns(q->timer) + delay_ns;
 	return tkw_timer_schedule_at(q->timer, &task, item->visible_ns, id);
 }
 
 /* True: nobody will ever take it. False: it is visible, or was taken. */
-static bool queue_withdraw(struct queue *q, uint64_t id)
+static bool queue_withdraw(struct queue *q, struct tkw_timeout_id id)
 {
 	return tkw_timer_cancel(q->timer, id) == 0;
 }
@@ -146,7 +146,7 @@ static void *produce(void *arg)
 	for (int i = first; i < first + EACH; i++) {
 		bool far = is_withdrawn(i) || is_left(i);
 		int64_t delay_ns = far ? HOUR : i % 200 * TKW_MSEC;
-		uint64_t id;
+		struct tkw_timeout_id id;
 
 		if (queue_put(&queue, &items[i], delay_ns, &id) != 0)
 			atomic_fetch_add(&refused, 1);
@@ -162,7 +162,7 @@ static void *consume(void *arg)
 
 	(void)arg;
 	while ((item = queue_take(&queue)) != NULL) {
-		if (tkw_timer_now(queue.timer) < item->visible_ns)
+		if (tkw_timer_now_ns(queue.timer) < item->visible_ns)
 			atomic_fetch_add(&early, 1);
 		atomic_fetch_add(&item->taken, 1);
 		sem_post(&taken);
@@ -172,7 +172,7 @@ static void *consume(void *arg)
 
 static void hand_back(const struct tkw_timeout_info *info, void *ctx)
 {
-	struct item *item = info->task.arg;
+	struct item *item = info->task.ctx;
 
 	(void)ctx;
 	atomic_fetch_add(&item->handed_back, 1);

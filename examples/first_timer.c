@@ -10,11 +10,11 @@
 static sem_t fired;
 
 /* Runs on the timer's own thread, one task at a time: be brief here. */
-static void on_due(void *arg, const struct tkw_firing *firing)
+static void on_due(const struct tkw_firing *firing, void *ctx)
 {
 	const char *early = firing->late_ns < 0 ? " (too early!)" : "";
 
-	printf("fired: %s%s\n", (const char *)arg, early);
+	printf("fired: %s%s\n", (const char *)ctx, early);
 	sem_post(&fired);
 }
 
@@ -24,12 +24,12 @@ static void on_left(const struct tkw_timeout_info *info, void *ctx)
 	int64_t hours = (info->left_ns + HOUR - 1) / HOUR;
 
 	(void)ctx; /* the last argument of tkw_timer_stop() */
-	printf("left: %s, due within %d hours\n", (const char *)info->task.arg,
+	printf("left: %s, due within %d hours\n", (const char *)info->task.ctx,
 	       (int)hours);
 }
 
 /* An id is plain data: it may be kept, and used when its task is history. */
-static void cancel_twice(struct tkw_timer *t, uint64_t id)
+static void cancel_twice(struct tkw_timer *t, struct tkw_timeout_id id)
 {
 	if (tkw_timer_cancel(t, id) == 0)
 		puts("cancelled: meeting, it will never fire");
@@ -39,10 +39,10 @@ static void cancel_twice(struct tkw_timer *t, uint64_t id)
 
 int main(void)
 {
-	struct tkw_task tea = { .fn = on_due, .arg = "tea" };
-	struct tkw_task meeting = { .fn = on_due, .arg = "meeting" };
-	struct tkw_task logout = { .fn = on_due, .arg = "logout" };
-	uint64_t meeting_id, logout_id;
+	struct tkw_task tea = { .fn = on_due, .ctx = "tea" };
+	struct tkw_task meeting = { .fn = on_due, .ctx = "meeting" };
+	struct tkw_task logout = { .fn = on_due, .ctx = "logout" };
+	struct tkw_timeout_id meeting_id, logout_id;
 	struct tkw_timer *t;
 
 	sem_init(&fired, 0, 0);

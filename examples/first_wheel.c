@@ -5,7 +5,8 @@
 
 static void on_due(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 {
-	printf("tick %d: %s\n", (int)tkw_wheel_now(w), e == ctx ? "a" : "b");
+	printf("tick %d: %s\n", (int)tkw_wheel_now_tick(w),
+	       e == ctx ? "a" : "b");
 }
 
 int main(void)

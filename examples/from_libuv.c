@@ -7,7 +7,7 @@
 #include <tickwheel_uv.h>
 
 struct conn {
-	uint64_t idle;
+	struct tkw_timeout_id idle;
 	const char *name;
 	struct conn *peer;
 };
@@ -23,9 +23,9 @@ static void close_conn(struct conn *c, const char *why)
 	free(c);
 }
 
-static void on_idle(void *arg, const struct tkw_firing *firing)
+static void on_idle(const struct tkw_firing *firing, void *ctx)
 {
-	struct conn *c = arg;
+	struct conn *c = ctx;
 
 	(void)firing;
 	close_conn(c->peer, "closed by its peer");
@@ -36,7 +36,7 @@ static void on_idle(void *arg, const struct tkw_firing *firing)
 static int open_conn(struct conn **out, const char *name, int64_t idle_ns)
 {
 	struct conn *c = calloc(1, sizeof(*c));
-	struct tkw_task task = { .fn = on_idle, .arg = c };
+	struct tkw_task task = { .fn = on_idle, .ctx = c };
 
 	if (c == NULL)
 		return -ENOMEM;

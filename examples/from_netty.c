@@ -17,9 +17,9 @@ struct call {
 	const char *method;
 };
 
-static void on_timeout(void *arg, const struct tkw_firing *firing)
+static void on_timeout(const struct tkw_firing *firing, void *ctx)
 {
-	struct call *call = arg;
+	struct call *call = ctx;
 
 	(void)firing;
 	printf("%s: timed out\n", call->method);
@@ -29,11 +29,11 @@ static void on_timeout(void *arg, const struct tkw_firing *firing)
 
 /* Begin a call, and name it: the timeout's id will do. */
 static int begin(struct client *c, const char *method, int64_t limit_ns,
-		 uint64_t *id)
+		 struct tkw_timeout_id *id)
 {
 	struct call *call = malloc(sizeof(*call));
 	struct tkw_task task = { .fn = on_timeout,
-				 .arg = call,
+				 .ctx = call,
 				 .on_cancel = free };
 	int err;
 
@@ -48,7 +48,7 @@ static int begin(struct client *c, const char *method, int64_t limit_ns,
 }
 
 /* An answer came in, on whatever thread. */
-static void answer(struct client *c, uint64_t id, const char *text)
+static void answer(struct client *c, struct tkw_timeout_id id, const char *text)
 {
 	if (tkw_timer_cancel(c->timer, id) == 0)
 		printf("answer \"%s\": in time\n", text);
@@ -58,7 +58,7 @@ static void answer(struct client *c, uint64_t id, const char *text)
 
 static void give_up(const struct tkw_timeout_info *info, void *ctx)
 {
-	const struct call *call = info->task.arg;
+	const struct call *call = info->task.ctx;
 
 	(void)ctx;
 	printf("%s: given up\n", call->method);
@@ -66,7 +66,7 @@ static void give_up(const struct tkw_timeout_info *info, void *ctx)
 
 static int run(struct client *c)
 {
-	uint64_t get, put, watch;
+	struct tkw_timeout_id get, put, watch;
 
 	if (begin(c, "get", 3600 * TKW_SEC, &get) != 0)
 		return 1;

@@ -7,13 +7,13 @@
 
 struct conn {
 	struct tkw_timer *timer;
-	uint64_t idle;
+	struct tkw_timeout_id idle;
 	sem_t quiet;
 };
 
-static void on_idle(void *arg, const struct tkw_firing *firing)
+static void on_idle(const struct tkw_firing *firing, void *ctx)
 {
-	struct conn *c = arg;
+	struct conn *c = ctx;
 
 	(void)firing;
 	puts("no packet for too long");
@@ -24,7 +24,7 @@ static struct conn *open_conn(struct tkw_timer *t, int64_t idle_ns)
 {
 	struct conn *c = calloc(1, sizeof(*c));
 	struct tkw_task task = { .fn = on_idle,
-				 .arg = c,
+				 .ctx = c,
 				 .slack_ns = idle_ns / 16 };
 
 	if (c == NULL)

@@ -5,29 +5,29 @@
 #include <stdlib.h>
 #include <tickwheel.h>
 
-static void on_timeout(void *arg, const struct tkw_firing *firing)
+static void on_timeout(const struct tkw_firing *firing, void *ctx)
 {
 	(void)firing;
-	free(arg);
+	free(ctx);
 }
 
-static void ask(struct tkw_timer *t, uint64_t *id)
+static void ask(struct tkw_timer *t, struct tkw_timeout_id *id)
 {
 	struct tkw_task task = { .fn = on_timeout,
-				 .arg = malloc(100),
+				 .ctx = malloc(100),
 				 .on_cancel = free };
 	int err = tkw_timer_schedule(t, &task, 60 * TKW_SEC, id);
 
 	if (err != 0)
-		free(task.arg); /* no callback: it is still ours */
+		free(task.ctx); /* no callback: it is still ours */
 	puts(err == 0 ? "accepted" : err == -EAGAIN ? "full" : "stopped");
 }
 
 int main(void)
 {
 	struct tkw_timer_config cfg = { .size = sizeof(cfg), .max_pending = 1 };
+	struct tkw_timeout_id id = { 0 };
 	struct tkw_timer *t;
-	uint64_t id = 0;
 
 	if (tkw_timer_create(&t, &cfg) != 0)
 		return 1;

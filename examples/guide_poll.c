@@ -4,21 +4,21 @@
 #include <stdio.h>
 #include <tickwheel.h>
 
-static void on_timeout(void *arg, const struct tkw_firing *firing)
+static void on_timeout(const struct tkw_firing *firing, void *ctx)
 {
 	(void)firing;
-	printf("%s\n", (const char *)arg);
+	printf("%s\n", (const char *)ctx);
 }
 
 static int run(struct tkw_timer *t)
 {
-	struct pollfd fds[] = { { .fd = tkw_loop_fd(t), .events = POLLIN } };
+	struct pollfd fds[] = { { .fd = tkw_timer_fd(t), .events = POLLIN } };
 
 	/* A server's sockets would be in fds too. */
-	while (tkw_timer_pending(t) > 0) {
+	while (tkw_timer_count(t) > 0) {
 		if (poll(fds, 1, -1) < 1)
 			continue; /* a signal came in between */
-		if (tkw_loop_run(t, 1000, NULL) < 0)
+		if (tkw_timer_turn(t, 1000, NULL) < 0)
 			return 1;
 	}
 	return 0;
@@ -28,8 +28,8 @@ int main(void)
 {
 	struct tkw_timer_config cfg = { .size = sizeof(cfg),
 					.drive = TKW_DRIVE_LOOP };
-	struct tkw_task soon = { .fn = on_timeout, .arg = "after 10 ms" };
-	struct tkw_task now = { .fn = on_timeout, .arg = "at once" };
+	struct tkw_task soon = { .fn = on_timeout, .ctx = "after 10 ms" };
+	struct tkw_task now = { .fn = on_timeout, .ctx = "at once" };
 	struct tkw_timer *t;
 	int status;
 

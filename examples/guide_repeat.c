@@ -9,19 +9,20 @@ struct heart {
 	sem_t still;
 };
 
-static void beat(void *arg, struct tkw_repeat *r)
+static void beat(struct tkw_repeat *r, void *ctx)
 {
-	struct heart *h = arg;
+	struct heart *h = ctx;
 
 	printf("beat %d\n", ++h->beats);
 	if (h->beats == 3)
-		tkw_repeat_free(r); /* legal here, and the last round */
+		tkw_repeat_destroy(r); /* legal here; this is the last round */
 }
 
-static void on_destroy(void *arg)
+static void on_end(struct tkw_repeat *r, void *ctx)
 {
-	struct heart *h = arg;
+	struct heart *h = ctx;
 
+	(void)r;
 	sem_post(&h->still); /* no round runs any more, and none will */
 }
 
@@ -31,12 +32,12 @@ int main(void)
 					 .interval_ns = 5 * TKW_MSEC,
 					 .mode = TKW_REPEAT_RATE_SKIP,
 					 .fn = beat,
-					 .on_destroy = on_destroy };
+					 .on_end = on_end };
 	struct heart h = { 0 };
 	struct tkw_repeat *r;
 
 	sem_init(&h.still, 0, 0);
-	cfg.arg = &h;
+	cfg.ctx = &h;
 	if (tkw_timer_create(&cfg.timer, NULL) != 0 ||
 	    tkw_repeat_create(&r, &cfg) != 0 || tkw_repeat_start(r) != 0)
 		return 1;

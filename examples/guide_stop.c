@@ -10,22 +10,22 @@ struct service {
 	struct tkw_requests *requests;
 };
 
-static void on_end(void *arg, const struct tkw_request_end *end)
+static void on_end(const struct tkw_request_end *end, void *ctx)
 {
-	printf("%s: %s\n", (const char *)arg,
+	printf("%s: %s\n", (const char *)ctx,
 	       end->status == -ESHUTDOWN ? "shut down" : "answered");
 }
 
-static void flush_cache(void *arg, const struct tkw_firing *firing)
+static void flush_cache(const struct tkw_firing *firing, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 }
 
 static void left_over(const struct tkw_timeout_info *info, void *ctx)
 {
 	(void)ctx;
-	printf("%s: left over\n", (const char *)info->task.arg);
+	printf("%s: left over\n", (const char *)info->task.ctx);
 }
 
 static int start_service(struct service *s)
@@ -54,15 +54,15 @@ static void stop_service(struct service *s)
 
 int main(void)
 {
-	struct tkw_task flush = { .fn = flush_cache, .arg = "flush" };
+	struct tkw_task flush = { .fn = flush_cache, .ctx = "flush" };
+	struct tkw_request_id id;
 	struct service s;
-	uint64_t id;
 
 	if (start_service(&s) != 0)
 		return 1;
 	tkw_timer_schedule(s.timer, &flush, 60 * TKW_SEC, NULL);
-	tkw_requests_begin(s.requests, on_end, "get", 60 * TKW_SEC, &id);
-	tkw_requests_begin(s.requests, on_end, "put", 60 * TKW_SEC, &id);
+	tkw_requests_add(s.requests, on_end, "get", 60 * TKW_SEC, &id);
+	tkw_requests_add(s.requests, on_end, "put", 60 * TKW_SEC, &id);
 	tkw_requests_complete(s.requests, id, NULL);
 	stop_service(&s);
 	return 0;

@@ -55,7 +55,7 @@ static bool read_some(struct end *e)
 
 	if (recv(e->fd, bytes, sizeof(bytes), 0) <= 0)
 		return false;
-	tkw_channel_mark_read(&e->channel, tkw_timer_now(timer));
+	tkw_channel_mark_read(&e->channel, tkw_timer_now_ns(timer));
 	return true;
 }
 
@@ -91,11 +91,9 @@ static void on_connection(struct end *l)
 	if (e->fd < 0 || tkw_channels_add(server, &e->channel) != 0 ||
 	    watch(e) != 0)
 		drop(e);
-	else /* what was never read is never old: its time begins here */
-		tkw_channel_mark_read(&e->channel, tkw_timer_now(timer));
 }
 
-static int ping(void *ctx, struct tkw_channel *ch)
+static int ping(struct tkw_channel *ch, void *ctx)
 {
 	struct end *e = (struct end *)ch;
 
@@ -103,7 +101,7 @@ static int ping(void *ctx, struct tkw_channel *ch)
 	e->pings++;
 	if (send(e->fd, "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
 		return -1; /* which the set counts, no more */
-	tkw_channel_mark_write(ch, tkw_timer_now(timer));
+	tkw_channel_mark_write(ch, tkw_timer_now_ns(timer));
 	return 0;
 }
 
@@ -111,7 +109,7 @@ static const struct tkw_channel_rule idle = { ping, PERIOD, PERIOD };
 
 /* If it was this program that slept, nobody had the time to answer. So a dead
  * one must also have been asked in vain. */
-static int close_dead(void *ctx, struct tkw_channel *ch)
+static int close_dead(struct tkw_channel *ch, void *ctx)
 {
 	struct end *e = (struct end *)ch;
 
@@ -142,7 +140,7 @@ static void on_ping(struct end *e)
 }
 
 /* The first time, too. If it fails, it is called again a period later. */
-static int reconnect(void *ctx, struct tkw_channel *ch)
+static int reconnect(struct tkw_channel *ch, void *ctx)
 {
 	struct end *e = (struct end *)ch;
 
@@ -156,7 +154,7 @@ static int reconnect(void *ctx, struct tkw_channel *ch)
 	    watch(e) != 0)
 		return -1;
 	tkw_channel_mark_connected(ch, 1);
-	tkw_channel_mark_read(ch, tkw_timer_now(timer));
+	tkw_channel_mark_read(ch, tkw_timer_now_ns(timer));
 	return 0;
 }
 
@@ -170,9 +168,9 @@ static bool go_round(void)
 	struct end *e;
 	int wait_ms = 1000; /* at most: a turn too many does no harm */
 
-	if (tkw_timer_turn(timer, &next_ns) < 0)
+	if (tkw_timer_turn(timer, 0, &next_ns) < 0)
 		return false;
-	left_ns = next_ns - tkw_timer_now(timer);
+	left_ns = next_ns - tkw_timer_now_ns(timer);
 	if (left_ns < TKW_SEC)
 		wait_ms = left_ns > 0 ? (int)(left_ns / TKW_MSEC) + 1 : 0;
 	if (epoll_wait(loop, &event, 1, wait_ms) == 1) {
@@ -188,6 +186,7 @@ static bool open_all(void)
 		.timer = timer,
 		.rules = { [TKW_CHANNEL_HEARTBEAT] = idle,
 			   [TKW_CHANNEL_CLOSE] = dead },
+		.mark_on_add = 1, /* one that never says a word is idle too */
 	};
 	const struct tkw_channels_config of_clients = {
 		.timer = timer,
@@ -239,7 +238,7 @@ int main(void)
 	printf("silent, and closed by the server: %d\n", closed_silent);
 	printf("connected in the end, and answering: %d\n", count_answering());
 	/* The clients leave, and do not come again. The server sees it. */
-	tkw_channels_stop(clients);
+	tkw_channels_shutdown(clients);
 	for (int i = 0; i < CLIENTS; i++)
 		close(client_ends[i].fd);
 	while (ok && server_ends > 0)

@@ -22,7 +22,7 @@ struct conn {
 	int to_send; /* packets of its client, still */
 	int packets; /* read */
 	int near, far;
-	uint64_t idle; /* the timeout's id */
+	struct tkw_timeout_id idle;
 	ev_io io;
 };
 
@@ -61,10 +61,10 @@ static void on_readable(struct ev_loop *l, ev_io *io, int revents)
 		tkw_timer_reschedule(timer, c->idle, IDLE);
 }
 
-static void on_idle(void *arg, const struct tkw_firing *firing)
+static void on_idle(const struct tkw_firing *firing, void *ctx)
 {
-	const struct tkw_task again = { .fn = on_idle, .arg = arg };
-	struct conn *c = arg;
+	const struct tkw_task again = { .fn = on_idle, .ctx = ctx };
+	struct conn *c = ctx;
 
 	(void)firing;
 	if (read_packets(c)) { /* it was this program that was slow */
@@ -80,12 +80,12 @@ static void on_idle(void *arg, const struct tkw_firing *firing)
 }
 
 /* The clients' side. */
-static void send_packets(void *arg, const struct tkw_firing *firing)
+static void send_packets(const struct tkw_firing *firing, void *ctx)
 {
 	const struct tkw_task again = { .fn = send_packets };
 	int sent = 0;
 
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 	for (struct conn *c = conns; c < conns + CONNS; c++) {
 		if (c->to_send > 0 && send(c->far, "x", 1, 0) == 1) {
@@ -99,7 +99,7 @@ static void send_packets(void *arg, const struct tkw_firing *firing)
 
 static int open_conn(struct conn *c)
 {
-	const struct tkw_task task = { .fn = on_idle, .arg = c };
+	const struct tkw_task task = { .fn = on_idle, .ctx = c };
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)

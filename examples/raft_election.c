@@ -90,23 +90,22 @@ static void tell_others(const struct node *n, enum kind kind)
 }
 
 /* On the timer's thread. */
-static void on_round(void *arg, struct tkw_repeat *r)
+static void on_round(struct tkw_repeat *r, void *ctx)
 {
-	const struct node *n = arg;
+	const struct node *n = ctx;
 
 	tell(n, n->id, r == n->election ? ELECTION_ROUND : HEARTBEAT_ROUND, 0);
 }
 
-/* 1 is fine: it was started, or stopped, before. */
 static void must(int err)
 {
-	failed |= err < 0;
+	failed |= err != 0;
 }
 
 static void enter_term(struct node *n, int term)
 {
 	if (n->role == LEADER) {
-		must(tkw_repeat_stop(n->heartbeat));
+		must(tkw_repeat_pause(n->heartbeat));
 		must(tkw_repeat_start(n->election));
 	}
 	n->role = FOLLOWER;
@@ -127,10 +126,9 @@ static void stand(struct node *n)
 static void lead(struct node *n)
 {
 	n->role = LEADER;
-	must(tkw_repeat_stop(n->election));
-	must(tkw_repeat_start(n->heartbeat));
-	tell_others(n, HEARTBEAT);
-	two_leaders |= has_leader[n->term]; /* Raft promises: never */
+	must(tkw_repeat_pause(n->election));
+	must(tkw_repeat_start_now(n->heartbeat)); /* the first one at once */
+	two_leaders |= has_leader[n->term];       /* Raft promises: never */
 	has_leader[n->term] = true;
 }
 
@@ -147,7 +145,7 @@ static void hear(struct node *n, const struct message *m)
 
 static void receive(struct node *n, const struct message *m)
 {
-	/* A round may have come just before its repeat was stopped. */
+	/* A round may have come just before its repeat was paused. */
 	if (m->kind == ELECTION_ROUND && n->role != LEADER)
 		stand(n);
 	if (m->kind == HEARTBEAT_ROUND && n->role == LEADER)
@@ -173,7 +171,7 @@ static int open_node(struct node *n, int id, struct tkw_timer *t)
 
 	n->id = id;
 	n->voted_for = -1;
-	cfg.arg = n;
+	cfg.ctx = n;
 	cfg.fn = on_round;
 	cfg.interval_ns = HEARTBEAT_NS;
 	if (tkw_repeat_create(&n->heartbeat, &cfg) != 0)
@@ -184,12 +182,12 @@ static int open_node(struct node *n, int id, struct tkw_timer *t)
 	       tkw_repeat_start(n->election) != 0;
 }
 
-/* A round that runs now ends in its own time; what it says is not heard. */
+/* A round that runs now is waited for; what it says is not heard. */
 static void kill_node(struct node *n)
 {
 	n->role = DEAD;
-	tkw_repeat_free(n->election);
-	tkw_repeat_free(n->heartbeat);
+	tkw_repeat_destroy(n->election);
+	tkw_repeat_destroy(n->heartbeat);
 }
 
 static int open_network(void)
@@ -245,6 +243,5 @@ int main(void)
 			kill_node(&nodes[i]);
 	}
 	printf("two leaders in one term: %s\n", two_leaders ? "seen" : "never");
-	/* First the timer, whose rounds may be sending. */
 	return tkw_timer_destroy(t) != 0 || close(network) != 0 || two_leaders;
 }

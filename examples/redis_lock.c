@@ -39,7 +39,7 @@ enum {
 
 struct lock {
 	char key[64];
-	uint64_t id;
+	struct tkw_lease_id id;
 	int held;
 };
 
@@ -56,7 +56,7 @@ static struct {
 
 static void say(const char *what, const char *about)
 {
-	printf("%s %s %" PRId64 "\n", what, about, tkw_timer_now(app.timer));
+	printf("%s %s %" PRId64 "\n", what, about, tkw_timer_now_ns(app.timer));
 	fflush(stdout);
 }
 
@@ -95,7 +95,7 @@ static int read_renewal(void)
 	return result;
 }
 
-static void renew(void *ctx, struct tkw_lease *leases, size_t count)
+static void renew(struct tkw_lease *leases, size_t count, void *ctx)
 {
 	const struct lock *l;
 	char text[32];
@@ -104,7 +104,7 @@ static void renew(void *ctx, struct tkw_lease *leases, size_t count)
 	if (connect_for_renew() != 0)
 		return; /* each result says -EIO: try again */
 	for (size_t i = 0; i < count; i++) {
-		l = leases[i].arg;
+		l = leases[i].data;
 		redisAppendCommand(app.renew, "EVAL %s 1 %s %s %d", RENEW,
 				   l->key, app.token, app.lease_ms);
 	}
@@ -116,14 +116,12 @@ static void renew(void *ctx, struct tkw_lease *leases, size_t count)
 }
 
 /* Told while the lock is still ours: put down what it protects. */
-static void lost(void *ctx, const struct tkw_lease *lease, int why,
-		 int renewing)
+static void lost(const struct tkw_lease_end *end, void *ctx)
 {
-	const struct lock *l = lease->arg;
+	const struct lock *l = end->data;
 
 	(void)ctx;
-	(void)renewing;
-	say(why == -ESTALE ? "lost:stale" : "lost", l->key);
+	say(end->status == -ESTALE ? "lost:stale" : "lost", l->key);
 }
 
 /* --- take and give back -------------------------------------------------- */
@@ -150,7 +148,7 @@ static void delete_if_ours(const struct lock *l)
 static int try_to_acquire(struct lock *l)
 {
 	/* Before the asking: the answer may take its time. */
-	int64_t asked_ns = tkw_timer_now(app.timer);
+	int64_t asked_ns = tkw_timer_now_ns(app.timer);
 	redisReply *reply =
 		must_reply(redisCommand(app.main, "SET %s %s NX PX %d", l->key,
 					app.token, app.lease_ms));
@@ -210,6 +208,8 @@ static void make_token(void)
 static struct tkw_pool *open_all(int renew_ms)
 {
 	const struct tkw_pool_config thread = { .threads = 1 };
+	/* While the machine is suspended a lease goes on running out. */
+	const struct tkw_timer_config clock = { .clock = TKW_CLOCK_BOOTTIME };
 	struct tkw_leases_config cfg = {
 		.size = sizeof(cfg),
 		.lease_ns = app.lease_ms * TKW_MSEC,
@@ -222,7 +222,7 @@ static struct tkw_pool *open_all(int renew_ms)
 	app.main = redisConnect("127.0.0.1", app.port);
 	if (app.main == NULL || app.main->err != 0)
 		die("no Redis");
-	if (tkw_timer_create(&app.timer, NULL) != 0 ||
+	if (tkw_timer_create(&app.timer, &clock) != 0 ||
 	    tkw_pool_create(&pool, &thread) != 0)
 		die("no memory");
 	cfg.timer = app.timer;

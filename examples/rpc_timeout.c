@@ -24,7 +24,7 @@
 /* What goes over the wire, in both directions. Of id 0, which no request has:
  * the server shall send the answers that are late. */
 struct frame {
-	uint64_t id;
+	struct tkw_request_id id;
 	int64_t number;
 };
 
@@ -76,7 +76,7 @@ static void *serve(void *arg)
 	int lates = 0;
 	bool ok = true;
 
-	while (ok && read_frame(fd, &f) && f.id != 0) {
+	while (ok && read_frame(fd, &f) && f.id.bits != 0) {
 		if (is_late(f.number))
 			late[lates++] = f;
 		else if (!is_forgotten(f.number))
@@ -91,7 +91,7 @@ static void *serve(void *arg)
 /* --- the client ---------------------------------------------------------- */
 
 struct call {
-	uint64_t id;
+	struct tkw_request_id id;
 	int64_t number;
 	atomic_int ends;
 };
@@ -105,9 +105,9 @@ static int refused; /* answers that came too late */
 
 /* Called where the request ended: on the thread that reads answers, the timer's
  * or that which cancels. */
-static void on_end(void *arg, const struct tkw_request_end *end)
+static void on_end(const struct tkw_request_end *end, void *ctx)
 {
-	struct call *call = arg;
+	struct call *call = ctx;
 	const struct frame *reply = end->response;
 
 	if (atomic_fetch_add(&call->ends, 1) != 0)
@@ -159,9 +159,9 @@ static bool send_call(struct call *call)
 	tkw_request_fn *fn = call->number == WAITED_FOR ? NULL : on_end;
 	struct frame f = { .number = call->number };
 
-	/* First begin, then send: the answer may be here at once. */
-	if (tkw_requests_begin(requests, fn, call, patience_ns(f.number),
-			       &call->id) != 0)
+	/* First add, then send: the answer may be here at once. */
+	if (tkw_requests_add(requests, fn, call, patience_ns(f.number),
+			     &call->id) != 0)
 		return false;
 	f.id = call->id;
 	return send_frame(client_fd, &f);
@@ -181,7 +181,7 @@ static bool await_call(const struct call *call)
 
 static bool run(void)
 {
-	const struct frame send_late = { .id = 0 };
+	const struct frame send_late = { .id = { 0 } };
 
 	for (int i = 0; i < CALLS; i++) {
 		calls[i].number = i;

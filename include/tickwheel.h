@@ -6,7 +6,6 @@
 #include "tickwheel/channel.h" /* IWYU pragma: export */
 #include "tickwheel/exec.h"    /* IWYU pragma: export */
 #include "tickwheel/lease.h"   /* IWYU pragma: export */
-#include "tickwheel/loop.h"    /* IWYU pragma: export */
 #include "tickwheel/repeat.h"  /* IWYU pragma: export */
 #include "tickwheel/request.h" /* IWYU pragma: export */
 #include "tickwheel/retry.h"   /* IWYU pragma: export */

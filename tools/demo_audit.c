@@ -48,11 +48,11 @@ void demo_audit_take(struct demo *d, struct demo_moment *m)
 
 	m->at_ns = demo_now_ns();
 	m->worker_ns = worker_ns(d);
-	m->pending = tkw_timer_pending(d->timer);
+	m->pending = tkw_timer_count(d->timer);
 	add_up(d, m->n);
 	demo_late_take(&d->late, &m->late);
 	d->readings++;
-	d->uneven += tkw_timer_ledger(d->timer, &g) || !demo_audit_law(&g);
+	d->uneven += tkw_timer_get_ledger(d->timer, &g) || !demo_audit_law(&g);
 }
 
 bool demo_audit_seen_all(const struct demo *d)
@@ -70,20 +70,20 @@ static void visit(const struct tkw_timeout_info *info, void *ctx)
 	struct demo *d = ctx;
 
 	demo_count(&d->counters[0], DEMO_HANDED_OVER);
-	demo_mark_end(&d->counters[0], info->task.arg);
+	demo_mark_end(&d->counters[0], info->task.ctx);
 }
 
-static void never(void *arg, const struct tkw_firing *f)
+static void never(const struct tkw_firing *f, void *ctx)
 {
 	(void)f;
-	demo_count(arg, DEMO_TWICE);
+	demo_count(ctx, DEMO_TWICE);
 }
 
 /* What a stopped timer has to refuse. */
 static void call_in_vain(struct demo *d)
 {
 	struct demo_counters *c = &d->counters[0];
-	const struct tkw_task task = { .fn = never, .arg = c };
+	const struct tkw_task task = { .fn = never, .ctx = c };
 
 	demo_expect(c, tkw_timer_schedule(d->timer, &task, 0, NULL),
 		    -ESHUTDOWN);
@@ -104,9 +104,9 @@ void demo_audit_stop(struct demo *d)
 	call_in_vain(d);
 	if (!d->unsound)
 		d->unsound = tkw_timer_check(d->timer);
-	if (tkw_timer_ledger(d->timer, &d->ledger) ||
-	    tkw_timer_pending(d->timer) != d->ledger.pending ||
-	    tkw_timer_stats(d->timer, &d->stats))
+	if (tkw_timer_get_ledger(d->timer, &d->ledger) ||
+	    tkw_timer_count(d->timer) != d->ledger.pending ||
+	    tkw_timer_get_stats(d->timer, &d->stats))
 		demo_count(c, DEMO_FAILED);
 	add_up(d, d->n);
 	d->lost = demo_load_waiting(d);

@@ -33,9 +33,9 @@ static void json_run(const struct demo *d)
 static void json_stats(const struct tkw_stats *st)
 {
 	json_number("timer_late_p50_ns",
-		    (uint64_t)tkw_histogram_quantile(&st->lateness, 0.5));
+		    (uint64_t)tkw_histogram_quantile_ns(&st->lateness, 0.5));
 	json_number("timer_late_p99_ns",
-		    (uint64_t)tkw_histogram_quantile(&st->lateness, 0.99));
+		    (uint64_t)tkw_histogram_quantile_ns(&st->lateness, 0.99));
 	json_number("timer_late_max_ns", (uint64_t)st->lateness.max_ns);
 	json_number("turns", st->turns);
 	json_number("wake_ups", st->wake_ups);

@@ -91,23 +91,23 @@ static int64_t earliest(const struct demo_timeout *to)
 	return atomic_load_explicit(&to->earliest_ns, memory_order_relaxed);
 }
 
-static void on_call(void *arg, const struct tkw_firing *f)
+static void on_call(const struct tkw_firing *f, void *ctx)
 {
-	struct demo_timeout *to = arg;
+	struct demo_timeout *to = ctx;
 
 	has_fired(&to->mark, DEMO_FIRED_CALL, earliest(to), f);
 }
 
-static void on_idle(void *arg, const struct tkw_firing *f)
+static void on_idle(const struct tkw_firing *f, void *ctx)
 {
-	struct demo_timeout *to = arg;
+	struct demo_timeout *to = ctx;
 
 	has_fired(&to->mark, DEMO_FIRED_IDLE, earliest(to), f);
 }
 
-static void on_far(void *arg, const struct tkw_firing *f)
+static void on_far(const struct tkw_firing *f, void *ctx)
 {
-	has_fired(arg, DEMO_FIRED_FAR, stage->far_ns, f);
+	has_fired(ctx, DEMO_FIRED_FAR, stage->far_ns, f);
 }
 
 /* Only the worker can say which clock measures its CPU time. */
@@ -121,9 +121,9 @@ static void tell_worker_clock(struct demo *d)
 				      memory_order_release);
 }
 
-static void on_beat(void *arg, const struct tkw_firing *f)
+static void on_beat(const struct tkw_firing *f, void *ctx)
 {
-	struct demo_beat *b = arg;
+	struct demo_beat *b = ctx;
 	int64_t earliest_ns =
 		atomic_load_explicit(&b->earliest_ns, memory_order_relaxed);
 
@@ -135,9 +135,9 @@ static void on_beat(void *arg, const struct tkw_firing *f)
 /* --- calls of the timer --- */
 
 static int arm(struct demo_counters *c, const struct tkw_task *task,
-	       int64_t delay_ns, uint64_t *id)
+	       int64_t delay_ns, struct tkw_timeout_id *id)
 {
-	struct demo_mark *m = task->arg;
+	struct demo_mark *m = task->ctx;
 	int r;
 
 	atomic_store_explicit(&m->fate, DEMO_WAITING, memory_order_relaxed);
@@ -155,7 +155,7 @@ static int arm(struct demo_counters *c, const struct tkw_task *task,
 int demo_arm_call(struct demo_counters *c, struct demo_timeout *to,
 		  int64_t now_ns, int64_t delay_ns)
 {
-	const struct tkw_task task = { .fn = on_call, .arg = to };
+	const struct tkw_task task = { .fn = on_call, .ctx = to };
 
 	atomic_store_explicit(&to->earliest_ns, now_ns + delay_ns,
 			      memory_order_relaxed);
@@ -165,7 +165,7 @@ int demo_arm_call(struct demo_counters *c, struct demo_timeout *to,
 int demo_arm_idle(struct demo_counters *c, struct demo_timeout *to,
 		  int64_t now_ns, int64_t delay_ns)
 {
-	const struct tkw_task task = { .fn = on_idle, .arg = to };
+	const struct tkw_task task = { .fn = on_idle, .ctx = to };
 
 	atomic_store_explicit(&to->earliest_ns, now_ns + delay_ns,
 			      memory_order_relaxed);
@@ -177,7 +177,7 @@ int demo_arm_idle(struct demo_counters *c, struct demo_timeout *to,
 int demo_arm_beat(struct demo_counters *c, struct demo_beat *b,
 		  int64_t delay_ns)
 {
-	const struct tkw_task task = { .fn = on_beat, .arg = b };
+	const struct tkw_task task = { .fn = on_beat, .ctx = b };
 
 	atomic_store_explicit(&b->earliest_ns, demo_now_ns() + delay_ns,
 			      memory_order_relaxed);
@@ -186,7 +186,7 @@ int demo_arm_beat(struct demo_counters *c, struct demo_beat *b,
 
 int demo_arm_far(struct demo_counters *c, struct demo_mark *m, int64_t delay_ns)
 {
-	const struct tkw_task task = { .fn = on_far, .arg = m };
+	const struct tkw_task task = { .fn = on_far, .ctx = m };
 
 	return arm(c, &task, delay_ns, NULL);
 }

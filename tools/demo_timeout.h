@@ -10,7 +10,7 @@ struct demo_timeout {
 	struct demo_mark mark;
 	/* It may not fire before, as our own clock says. */
 	_Atomic int64_t earliest_ns;
-	uint64_t id;
+	struct tkw_timeout_id id;
 };
 
 struct demo_beat {

@@ -128,7 +128,7 @@ static void on_expire(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 	struct virtual_item *it =
 		(struct virtual_item *)e; /* its first member */
 	size_t index = (size_t)(it - d->items);
-	uint64_t tick = tkw_wheel_now(w);
+	uint64_t tick = tkw_wheel_now_tick(w);
 
 	d->ledger.fired++;
 	d->ledger.early += tick < it->due;
@@ -181,7 +181,7 @@ static void progress(struct virtual_demo *d, uint64_t part, uint64_t whole)
 /* A step of one of the first acts is over: a millisecond has passed. */
 static int end_step(struct virtual_demo *d, size_t step, size_t steps)
 {
-	int r = advance(d, tkw_wheel_now(d->wheel));
+	int r = advance(d, tkw_wheel_now_tick(d->wheel));
 
 	progress(d, step + 1, steps);
 	if (r || !d->watch)
@@ -198,7 +198,7 @@ static void refuse(struct virtual_demo *d, int result)
 
 static void schedule_some(struct virtual_demo *d, size_t first, size_t end)
 {
-	uint64_t now = tkw_wheel_now(d->wheel);
+	uint64_t now = tkw_wheel_now_tick(d->wheel);
 	uint64_t start;
 
 	for (size_t i = first; i < end; i++)
@@ -357,7 +357,7 @@ static int expire_all(struct virtual_demo *d)
 
 	d->act = VIRTUAL_EXPIRE;
 	while (!r && tkw_wheel_count(d->wheel) > 0) {
-		uint64_t now = tkw_wheel_now(d->wheel);
+		uint64_t now = tkw_wheel_now_tick(d->wheel);
 
 		if (now > d->horizon)
 			break; /* it has lost some: the audit will tell */
@@ -383,7 +383,7 @@ static void audit(struct virtual_demo *d)
 	d->ledger.pending = tkw_wheel_count(d->wheel);
 	for (size_t i = 0; i < d->cfg.count; i++) {
 		const struct virtual_item *it = &d->items[i];
-		int linked = tkw_entry_linked(&it->entry);
+		int linked = tkw_entry_is_linked(&it->entry);
 
 		d->ledger.lost += it->fate == VIRTUAL_WAITING && !linked;
 		d->ledger.twice += it->fate != VIRTUAL_WAITING && linked;

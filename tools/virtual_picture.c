@@ -98,7 +98,7 @@ void virtual_picture_take(const struct virtual_demo *d,
 	struct tkw_wheel_place place;
 
 	memset(p, 0, sizeof(*p));
-	p->now = tkw_wheel_now(d->wheel);
+	p->now = tkw_wheel_now_tick(d->wheel);
 	p->cells = count_cells(d, v->screen.cols);
 	for (uint64_t i = 0; i < d->cfg.count; i += v->stride) {
 		uint32_t row;

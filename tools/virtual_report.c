@@ -80,7 +80,7 @@ void virtual_report_json(const struct virtual_demo *d)
 	json_number("out_of_order", l->disorder);
 	(void)printf(",\"sound\":%s", l->unsound ? "false" : "true");
 	(void)printf(",\"digest\":\"%016" PRIx64 "\"", l->digest);
-	json_number("virtual_ms", tkw_wheel_now(d->wheel));
+	json_number("virtual_ms", tkw_wheel_now_tick(d->wheel));
 	json_number("schedule_ns", d->work[VIRTUAL_SCHEDULE].ns);
 	json_number("extend_ns", d->work[VIRTUAL_EXTEND].ns);
 	json_number("cancel_ns", d->work[VIRTUAL_CANCEL].ns);
@@ -183,7 +183,7 @@ int virtual_report(const struct virtual_demo *d, struct screen *s)
 	put_work(s, d);
 	screen_putf(s, SCREEN_PLAIN,
 		    " %s of virtual time in %.2f s of work (seed %" PRIu64 ")",
-		    virtual_word_span(span, tkw_wheel_now(d->wheel)),
+		    virtual_word_span(span, tkw_wheel_now_tick(d->wheel)),
 		    (double)ns / 1e9, d->cfg.seed);
 	screen_end_line(s);
 	screen_put(s, balanced ? SCREEN_GREEN : SCREEN_RED,

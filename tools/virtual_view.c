@@ -143,7 +143,7 @@ static void draw_counts(struct virtual_demo *d)
 
 static void draw_clock(struct virtual_demo *d)
 {
-	uint64_t ms = tkw_wheel_now(d->wheel);
+	uint64_t ms = tkw_wheel_now_tick(d->wheel);
 
 	screen_putf(virtual_view_screen(d), SCREEN_BOLD, " %02u:%02u:%02u.%03u",
 		    (unsigned)(ms / 3600000), (unsigned)(ms / 60000 % 60),

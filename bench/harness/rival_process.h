@@ -50,8 +50,8 @@ struct bench_process *bench_processes_get(size_t i);
 
 const char *bench_process_name(const struct bench_process *p);
 
-/* Does it take part in the rows of a group (timer, tasks, loop), those that end
- * like this? */
+/* Does it take part in the rows of a group (timer, patterns, loop), those that
+ * end like this? */
 bool bench_process_is_of(const struct bench_process *p, const char *group,
 			 const char *where);
 

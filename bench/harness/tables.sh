@@ -58,11 +58,11 @@ table 'ns per operation' \
 	$t/pair/1t $t/pair/2t $t/pair/4t $t/pair/8t \
 	$t/pair_at/1t $t/pair_at/2t $t/pair_at/4t $t/cross_cancel/2t \
 	$t/churn/1e2 $t/churn/1e3 $t/churn/1e4 $t/churn/1e5 $t/churn/1e6 \
-	$t/churn/1e7 $t/fire/1e6
+	$t/churn/1e7 $t/fire/1e6 $t/create/1
 table 'ns of processor time' \
 	$t/schedule_cpu/1t $t/schedule_cpu/2t $t/schedule_cpu/4t \
 	$t/pair_cpu/1t $t/pair_cpu/2t $t/pair_cpu/4t $t/pair_cpu/8t \
-	$t/fire_cpu/1e6
+	$t/fire_cpu/1e6 $t/create_cpu/1
 for size in 1e3/10us 1e3/1ms 1e5/10us 1e5/1ms; do
 	table "µs late, $size" \
 		$t/lateness_p50/$size $t/lateness_p99/$size \
@@ -75,4 +75,4 @@ table 'a herd (µs; drain: ms)' \
 	$t/herd_p99/1e6 $t/herd_max/1e6 $t/herd_drain/1e6 \
 	$t/herd_p99/1e7 $t/herd_max/1e7 $t/herd_drain/1e7
 table 'memory (bytes; after: KiB), and lost at a stop' \
-	$t/memory/1e6 $t/memory_after/1e6 $t/stop_lost/2t
+	$t/memory/0 $t/memory/1e6 $t/memory_after/1e6 $t/stop_lost/2t

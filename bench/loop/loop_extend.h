@@ -39,7 +39,7 @@ static struct {
 	uint32_t left; /* operations */
 	uint32_t wrong;
 	uint64_t rng;
-	uint64_t *ids;
+	struct tkw_timeout_id *ids;
 	struct tkw_timer *t;
 } extend;
 
@@ -48,9 +48,9 @@ static void expired(void)
 	extend.wrong++;
 }
 
-static void on_due(void *arg, const struct tkw_firing *firing)
+static void on_due(const struct tkw_firing *firing, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 	expired();
 }
@@ -66,12 +66,13 @@ static void push_own(uint32_t ops)
 
 static void push_ours(uint32_t ops)
 {
-	int64_t to_ns = tkw_timer_now(extend.t) + EXTEND_MS * RIVAL_MSEC;
+	int64_t to_ns = tkw_timer_now_ns(extend.t) + EXTEND_MS * RIVAL_MSEC;
 	uint64_t rng = extend.rng;
 	uint32_t wrong = 0;
 
 	for (uint32_t k = 0; k < ops; k++) {
-		uint64_t id = extend.ids[rival_below(&rng, extend.n)];
+		struct tkw_timeout_id id =
+			extend.ids[rival_below(&rng, extend.n)];
 
 		wrong += tkw_timer_reschedule_at(extend.t, id, to_ns) != 0;
 	}
@@ -85,7 +86,8 @@ static void push_ours_clock(uint32_t ops)
 	uint32_t wrong = 0;
 
 	for (uint32_t k = 0; k < ops; k++) {
-		uint64_t id = extend.ids[rival_below(&rng, extend.n)];
+		struct tkw_timeout_id id =
+			extend.ids[rival_below(&rng, extend.n)];
 
 		wrong += tkw_timer_reschedule(extend.t, id,
 					      EXTEND_MS * RIVAL_MSEC) != 0;
@@ -127,7 +129,7 @@ static void open_ours(void)
 
 static void close_ours(void)
 {
-	extend.wrong += tkw_timer_pending(extend.t) != extend.n;
+	extend.wrong += tkw_timer_count(extend.t) != extend.n;
 	adapter_detach();
 	(void)tkw_timer_destroy(extend.t);
 	rival_pages_put(extend.ids, extend.n * sizeof(*extend.ids));

@@ -108,6 +108,17 @@ abstract class Rival {
 		};
 	}
 
+	/** Makes one that is not started, and returns what ends it. */
+	static Runnable createUnused(String name)
+	{
+		return switch (name) {
+		case "netty_1ms" -> Netty.createUnused(1_000_000);
+		case "netty_100ms" -> Netty.createUnused(100_000_000);
+		case "stpe" -> Stpe.createUnused();
+		default -> throw new Fail("no rival " + name);
+		};
+	}
+
 	abstract Object schedule(Task task, long delayNs);
 
 	abstract boolean cancel(Object handle);
@@ -155,6 +166,14 @@ final class Netty extends Rival {
 		timer.start();
 	}
 
+	static Runnable createUnused(long tickNs)
+	{
+		HashedWheelTimer timer = new HashedWheelTimer(Thread::new,
+			tickNs, TimeUnit.NANOSECONDS, DEFAULT_SLOTS, false);
+
+		return timer::stop;
+	}
+
 	@Override
 	Object schedule(Task task, long delayNs)
 	{
@@ -196,6 +215,11 @@ final class Stpe extends Rival {
 		executor.setExecuteExistingDelayedTasksAfterShutdownPolicy(
 			false);
 		executor.prestartCoreThread();
+	}
+
+	static Runnable createUnused()
+	{
+		return new ScheduledThreadPoolExecutor(1)::shutdownNow;
 	}
 
 	@Override
@@ -858,6 +882,8 @@ final class Sample {
 		case "idle" -> rest(1, HOUR_NS);
 		case "far" -> rest(intArg("n", 100_000), TEN_DAYS_NS);
 		case "herd" -> herd();
+		case "create" -> create();
+		case "unused" -> unused();
 		case "memory" -> memory();
 		case "stop" -> stop();
 		default -> throw new Fail("no kind " + kind);
@@ -1129,6 +1155,34 @@ final class Sample {
 		figure("max", micros(durations, 1));
 		figure("drain_ms", (task.lastNs - task.firstNs) / 1e6);
 		figure("probes", durations.length);
+	}
+
+	private void create()
+	{
+		int ops = intArg("ops", 100_000);
+		long beginNs = System.nanoTime();
+		long cpuNs = Cpu.own();
+
+		for (int i = 0; i < ops; i++)
+			Rival.createUnused(rivalName).run();
+		figure("cpu_ns", (double) (Cpu.own() - cpuNs) / ops);
+		figure("ns", (double) (System.nanoTime() - beginNs) / ops);
+	}
+
+	private void unused()
+	{
+		Runnable[] ends = new Runnable[intArg("n", 10)];
+		long before;
+
+		/* What is loaded with the first one is not its own. */
+		Rival.createUnused(rivalName).run();
+		usedHeap();
+		before = usedHeap();
+		for (int i = 0; i < ends.length; i++)
+			ends[i] = Rival.createUnused(rivalName);
+		figure("bytes", (double) (usedHeap() - before) / ends.length);
+		for (Runnable end : ends)
+			end.run();
 	}
 
 	private void memory() throws Exception

@@ -35,6 +35,8 @@ enum rival_kind {
 	RIVAL_IDLE,
 	RIVAL_FAR,
 	RIVAL_HERD,
+	RIVAL_CREATE,
+	RIVAL_UNUSED,
 	RIVAL_MEMORY,
 	RIVAL_STOP,
 	RIVAL_REQUEST,
@@ -55,7 +57,7 @@ enum rival_loop {
 struct rival_load {
 	enum rival_kind kind;
 	uint32_t threads;
-	uint32_t n;      /* timeouts pending */
+	uint32_t n;      /* timeouts pending; unused: timers */
 	uint32_t window; /* pair, request: of each thread */
 	uint32_t at;     /* pair: 1: the caller knows the time */
 	uint32_t ms;     /* fire, idle, far: how long to measure */
@@ -85,6 +87,8 @@ struct entrant {
 	const char *name;
 	/* NULL: not built, or no timer. */
 	void (*run)(const struct rival_load *l, struct rival_answer *a);
+	/* create and unused. NULL: a new one starts its thread at once. */
+	void (*run_unused)(const struct rival_load *l, struct rival_answer *a);
 	/* NULL: has no stop that returns what is pending. */
 	void (*run_stop)(const struct rival_load *l, struct rival_answer *a);
 	/* NULL: has no requests. */

@@ -44,7 +44,8 @@ static const struct {
 	{ "churn", RIVAL_CHURN },       { "cross_cancel", RIVAL_CROSS_CANCEL },
 	{ "fire", RIVAL_FIRE },         { "lateness", RIVAL_LATENESS },
 	{ "idle", RIVAL_IDLE },         { "far", RIVAL_FAR },
-	{ "herd", RIVAL_HERD },         { "memory", RIVAL_MEMORY },
+	{ "herd", RIVAL_HERD },         { "create", RIVAL_CREATE },
+	{ "unused", RIVAL_UNUSED },     { "memory", RIVAL_MEMORY },
 	{ "stop", RIVAL_STOP },         { "request", RIVAL_REQUEST },
 	{ "extend", RIVAL_EXTEND },
 };
@@ -142,6 +143,28 @@ static void run_extend(const struct entrant *entrant,
 		entrant->run_extend(l, a);
 }
 
+static void run_timer(const struct entrant *entrant, const struct rival_load *l,
+		      struct rival_answer *a)
+{
+	switch (l->kind) {
+	case RIVAL_CREATE:
+	case RIVAL_UNUSED:
+		if (entrant->run_unused)
+			entrant->run_unused(l, a);
+		else
+			a->skip = "starts its thread at once";
+		break;
+	case RIVAL_STOP:
+		if (entrant->run_stop)
+			entrant->run_stop(l, a);
+		else
+			a->skip = "has no stop that returns what is pending";
+		break;
+	default:
+		entrant->run(l, a);
+	}
+}
+
 static void run(const struct entrant *entrant, char *line,
 		struct rival_answer *a)
 {
@@ -157,12 +180,8 @@ static void run(const struct entrant *entrant, char *line,
 		run_extend(entrant, &load, a);
 	else if (entrant->run == NULL)
 		a->skip = entrant->missing ? entrant->missing : "has no timer";
-	else if (load.kind != RIVAL_STOP)
-		entrant->run(&load, a);
-	else if (entrant->run_stop)
-		entrant->run_stop(&load, a);
 	else
-		a->skip = "has no stop that returns what is pending";
+		run_timer(entrant, &load, a);
 }
 
 static void print(const struct rival_answer *a)

@@ -725,6 +725,8 @@ static void run_load(const struct rival_load *l, struct rival_answer *a)
 	case RIVAL_MEMORY:
 		run_memory(l, a);
 		break;
+	case RIVAL_CREATE:
+	case RIVAL_UNUSED:
 	case RIVAL_STOP:
 	case RIVAL_REQUEST:
 	case RIVAL_EXTEND:

@@ -11,16 +11,16 @@ enum {
 
 static struct {
 	struct tkw_timer *t;
-	uint64_t *ids;
+	struct tkw_timeout_id *ids;
 	size_t bytes;
 } timer;
 
 static void fired(size_t i);
 
-static void on_due(void *arg, const struct tkw_firing *firing)
+static void on_due(const struct tkw_firing *firing, void *ctx)
 {
 	(void)firing;
-	fired((size_t)(uintptr_t)arg);
+	fired((size_t)(uintptr_t)ctx);
 }
 
 static void timer_open(const struct rival_load *l)
@@ -57,7 +57,7 @@ static void slots_close(void)
 
 static inline bool op_schedule(size_t i, int64_t delay_ns)
 {
-	struct tkw_task task = { .fn = on_due, .arg = (void *)(uintptr_t)i };
+	struct tkw_task task = { .fn = on_due, .ctx = (void *)(uintptr_t)i };
 
 	return tkw_timer_schedule(timer.t, &task, delay_ns, &timer.ids[i]) == 0;
 }
@@ -65,7 +65,7 @@ static inline bool op_schedule(size_t i, int64_t delay_ns)
 static inline bool op_schedule_at(size_t i, int64_t deadline_ns,
 				  int64_t delay_ns)
 {
-	struct tkw_task task = { .fn = on_due, .arg = (void *)(uintptr_t)i };
+	struct tkw_task task = { .fn = on_due, .ctx = (void *)(uintptr_t)i };
 
 	(void)delay_ns;
 	return tkw_timer_schedule_at(timer.t, &task, deadline_ns,
@@ -80,7 +80,7 @@ static inline bool op_cancel(size_t i)
 /* Without the id, which the thread that scheduled first may be writing yet. */
 static inline bool op_rearm(size_t i, int64_t delay_ns)
 {
-	struct tkw_task task = { .fn = on_due, .arg = (void *)(uintptr_t)i };
+	struct tkw_task task = { .fn = on_due, .ctx = (void *)(uintptr_t)i };
 
 	return tkw_timer_schedule(timer.t, &task, delay_ns, NULL) == 0;
 }
@@ -96,9 +96,9 @@ struct stop {
 	uint64_t handed_over;
 };
 
-static void on_stop_due(void *arg, const struct tkw_firing *firing)
+static void on_stop_due(const struct tkw_firing *firing, void *ctx)
 {
-	struct stop *s = arg;
+	struct stop *s = ctx;
 
 	(void)firing;
 	atomic_fetch_add_explicit(&s->fired, 1, memory_order_relaxed);
@@ -116,7 +116,7 @@ static void on_handed_over(const struct tkw_timeout_info *info, void *ctx)
 static void stop_or_schedule(uint32_t thread, void *ctx)
 {
 	struct stop *s = ctx;
-	struct tkw_task task = { .fn = on_stop_due, .arg = s };
+	struct tkw_task task = { .fn = on_stop_due, .ctx = s };
 	uint64_t accepted = 0;
 
 	if (thread == 0) {
@@ -155,9 +155,50 @@ static void run_stop(const struct rival_load *l, struct rival_answer *a)
 	rival_figure(a, "lost", accepted - kept);
 }
 
+static struct tkw_timer *make_unused(void)
+{
+	struct tkw_timer *t;
+
+	if (tkw_timer_create(&t, NULL) != 0)
+		rival_die("tkw_timer_create failed");
+	return t;
+}
+
+static void run_create(const struct rival_load *l, struct rival_answer *a)
+{
+	int64_t begin = rival_now();
+	int64_t cpu = rival_cpu_ns();
+
+	for (uint32_t i = 0; i < l->ops; i++)
+		(void)tkw_timer_destroy(make_unused());
+	rival_figure(a, "cpu_ns", (double)(rival_cpu_ns() - cpu) / l->ops);
+	rival_figure(a, "ns", (double)(rival_now() - begin) / l->ops);
+}
+
+static void run_unused(const struct rival_load *l, struct rival_answer *a)
+{
+	size_t bytes = l->n * sizeof(struct tkw_timer *);
+	struct tkw_timer **timers;
+	double before;
+
+	if (l->kind == RIVAL_CREATE) {
+		run_create(l, a);
+		return;
+	}
+	timers = rival_pages_get(bytes);
+	before = (double)rival_resident();
+	for (uint32_t i = 0; i < l->n; i++)
+		timers[i] = make_unused();
+	rival_figure(a, "bytes", ((double)rival_resident() - before) / l->n);
+	for (uint32_t i = 0; i < l->n; i++)
+		(void)tkw_timer_destroy(timers[i]);
+	rival_pages_put(timers, bytes);
+}
+
 const struct entrant entrant_tickwheel = {
 	.name = "tickwheel",
 	.run = run_load,
+	.run_unused = run_unused,
 	.run_stop = run_stop,
 	.run_requests = ours_run_requests,
 	.run_extend = ours_run_extend,

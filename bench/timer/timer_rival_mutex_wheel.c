@@ -55,7 +55,7 @@ static void *work(void *arg)
 			(void)pthread_mutex_lock(&s->lock);
 			continue;
 		}
-		next = tkw_wheel_next(timer.wheel);
+		next = tkw_wheel_next_tick(timer.wheel);
 		rival_sleeper_sleep(s,
 				    next == TKW_TICK_NEVER
 					    ? INT64_MAX
@@ -70,7 +70,7 @@ static void timer_open(const struct rival_load *l)
 	struct tkw_wheel_config cfg = { .size = sizeof(cfg) };
 
 	timer.tick_ns = l->tick_ns;
-	cfg.now = (uint64_t)rival_now() / timer.tick_ns;
+	cfg.now_tick = (uint64_t)rival_now() / timer.tick_ns;
 	timer.wheel_mem = rival_pages_get(TKW_WHEEL_BYTES);
 	if (tkw_wheel_init(&timer.wheel, timer.wheel_mem, TKW_WHEEL_BYTES,
 			   &cfg) != 0)

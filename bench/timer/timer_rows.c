@@ -20,15 +20,18 @@
  *   herd_p99/1e7         1e7 due in one tick: how long a schedule by another
  *                        thread takes meanwhile; herd_max; herd_drain: how
  *                        long until all have fired
+ *   create/1             make a timer and destroy it, without a timeout; and
+ *                        the processor's time (create_cpu)
+ *   memory/0             resident bytes of a timer that was never used
  *   memory/1e6           resident bytes of a pending timeout; memory_after:
  *                        what is left when all were cancelled
  *   stop_lost/2t         the timer is stopped while two threads schedule: those
  *                        accepted that neither fired nor came back
  *
- * and tasks/...:
+ * and patterns/...:
  *
  *   request/Tt           T threads complete the oldest of their last 1000
- *                        requests and begin a new one, with a timeout; wall
+ *                        requests and add a new one, with a timeout; wall
  *                        time per operation, and the processor's (request_cpu)
  *
  * and loop/...:
@@ -103,6 +106,15 @@ static const struct bench_figure herd_figures[] = {
 	{ .key = "p99", .bench = "herd_p99", .unit = "us", .extra = "probes" },
 	{ .key = "max", .bench = "herd_max", .unit = "us" },
 	{ .key = "drain_ms", .bench = "herd_drain", .unit = "ms" },
+};
+
+static const struct bench_figure create_figures[] = {
+	{ .key = "ns", .bench = "create", .unit = "ns/timer" },
+	{ .key = "cpu_ns", .bench = "create_cpu", .unit = "ns/timer" },
+};
+
+static const struct bench_figure unused_figures[] = {
+	{ .key = "bytes", .bench = "memory", .unit = "bytes" },
 };
 
 static const struct bench_figure memory_figures[] = {
@@ -187,6 +199,15 @@ static const struct timer_case herd_cases[] = {
 	{ "1e7", "n=10000000", 0, true, false },
 };
 
+static const struct timer_case create_cases[] = {
+	{ "1", "", 100000, false, true },
+};
+
+/* Few enough that Netty does not complain. */
+static const struct timer_case unused_cases[] = {
+	{ "0", "n=60", 0, false, false },
+};
+
 static const struct timer_case memory_cases[] = {
 	{ "1e6", "n=1000000", 0, true, false },
 };
@@ -241,11 +262,15 @@ static const struct timer_shape shapes[] = {
 	{ "timer", "far", "far", FIGURES(far_figures), far_cases, 1, 1, true },
 	{ "timer", "herd", "herd", FIGURES(herd_figures), herd_cases, 2, 1,
 	  false },
+	{ "timer", "create", "create", FIGURES(create_figures), create_cases, 1,
+	  1, false },
+	{ "timer", "memory", "unused", FIGURES(unused_figures), unused_cases, 1,
+	  1, false },
 	{ "timer", "memory", "memory", FIGURES(memory_figures), memory_cases, 1,
 	  1, false },
 	{ "timer", "stop", "stop", FIGURES(stop_figures), stop_cases, 1, 1,
 	  false },
-	{ "tasks", "request", "request", FIGURES(request_figures),
+	{ "patterns", "request", "request", FIGURES(request_figures),
 	  request_cases, 3, 3, false },
 	{ "loop", "extend", "extend", FIGURES(extend_figures), extend_cases, 4,
 	  4, false },

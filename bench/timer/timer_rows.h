@@ -28,9 +28,9 @@ struct bench_figure {
 
 struct bench_request {
 	char name[BENCH_NAME_MAX]; /* of them all, such as timer/pair/2t */
-	const char *group;         /* how the name begins: timer, tasks, loop */
-	const char *where;         /* the end of it: 2t */
-	char text[96];             /* for the process */
+	const char *group; /* how the name begins: timer, patterns, loop */
+	const char *where; /* the end of it: 2t */
+	char text[96];     /* for the process */
 	const struct bench_figure *figures;
 	size_t figure_count;
 	uint32_t runs;

@@ -8,9 +8,9 @@ extern "C" {
 #endif
 
 #define TKW_VERSION_MAJOR 0
-#define TKW_VERSION_MINOR 1
+#define TKW_VERSION_MINOR 2
 #define TKW_VERSION_PATCH 0
-#define TKW_VERSION "0.1.0"
+#define TKW_VERSION "0.2.0"
 
 /*
  * The version of the library that runs, which may be newer than the header.

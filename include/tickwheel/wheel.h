@@ -41,7 +41,7 @@ extern "C" {
 #define TKW_STEPS_UNBOUNDED UINT64_MAX
 
 /* The largest number of slots of a hashed wheel. */
-#define TKW_WHEEL_SLOTS_MAX (UINT64_C(1) << 30)
+#define TKW_WHEEL_MAX_SLOTS (UINT64_C(1) << 30)
 
 /* Memory that holds the default, hierarchical wheel in any build. */
 #define TKW_WHEEL_BYTES 65536
@@ -93,15 +93,15 @@ enum tkw_wheel_engine {
 
 /* How a wheel shall be. All zero means the defaults. */
 struct tkw_wheel_config {
-	/* sizeof(struct tkw_wheel_config); 0: the fields of version 0.1. */
+	/* sizeof(struct tkw_wheel_config); 0: the fields of version 0.2. */
 	size_t size;
 	/* enum tkw_wheel_engine */
 	int engine;
-	/* hashed: 1 to TKW_WHEEL_SLOTS_MAX, rounded up to a power of two;
+	/* hashed: 1 to TKW_WHEEL_MAX_SLOTS, rounded up to a power of two;
 	 * hierarchical: 0 */
 	uint64_t slots;
 	/* the first tick */
-	uint64_t now;
+	uint64_t now_tick;
 };
 
 /*
@@ -110,7 +110,7 @@ struct tkw_wheel_config {
  * cfg     NULL means the defaults.
  * bytes   written on success.
  * Return  0; -EINVAL: unknown engine, bad number of slots, a config whose size
- *         is neither 0 nor one this library knows, bytes is NULL; -ENOMEM: more
+ *         this library does not know, bytes is NULL; -ENOMEM: more
  *         than the address space holds.
  */
 int tkw_wheel_bytes(const struct tkw_wheel_config *cfg, size_t *bytes);
@@ -133,8 +133,8 @@ int tkw_wheel_init(struct tkw_wheel **out, void *mem, size_t bytes,
  * Unlink every entry that is left, in O(entries + slots in use), and end the
  * wheel: its memory is the caller's again, each entry may be added elsewhere.
  *
- * Return  0; -EINVAL: NULL; -EDEADLK: called from an expiry callback of this
- *         wheel.
+ * w       NULL is legal, and does nothing.
+ * Return  0; -EDEADLK: called from an expiry callback of this wheel.
  */
 int tkw_wheel_fini(struct tkw_wheel *w);
 
@@ -204,8 +204,8 @@ typedef void tkw_expire_fn(struct tkw_wheel *w, struct tkw_entry *e, void *ctx);
  *         entry expired, an entry moved to a finer ring or to the slot of its
  *         extended tick, or (hashed) an entry passed over because its round has
  *         not come. With 0 the wheel goes on to the first tick that has work.
- * fn      called for each entry expired, with ctx. Inside it tkw_wheel_now() is
- *         the tick being expired.
+ * fn      called for each entry expired, with ctx. Inside it
+ *         tkw_wheel_now_tick() is the tick being expired.
  * Return  0: done; 1: the bound was met first. Then now is the tick that is not
  *         finished; call again, with the same or another target, to go on. Adds
  *         and removes in between are legal and keep the order.
@@ -216,7 +216,7 @@ int tkw_wheel_advance(struct tkw_wheel *w, uint64_t to, uint64_t max_steps,
 		      tkw_expire_fn *fn, void *ctx);
 
 /* The first tick not yet expired; 0 for NULL. */
-uint64_t tkw_wheel_now(const struct tkw_wheel *w);
+uint64_t tkw_wheel_now_tick(const struct tkw_wheel *w);
 
 /*
  * When must the wheel be advanced next? In O(rings).
@@ -228,20 +228,20 @@ uint64_t tkw_wheel_now(const struct tkw_wheel *w);
  *         entry of that slot to where it belongs, or (hashed) looks at each.
  *         TKW_TICK_NEVER if the wheel is empty or NULL.
  */
-uint64_t tkw_wheel_next(const struct tkw_wheel *w);
+uint64_t tkw_wheel_next_tick(const struct tkw_wheel *w);
 
 /* How many entries are linked; 0 for NULL. */
 uint64_t tkw_wheel_count(const struct tkw_wheel *w);
 
 /* How many steps all calls of tkw_wheel_advance() have made: entries expired,
  * moved nearer and (hashed) looked at; 0 for NULL. */
-uint64_t tkw_wheel_steps(const struct tkw_wheel *w);
+uint64_t tkw_wheel_count_steps(const struct tkw_wheel *w);
 
 /* The tick for which an entry is, or was last, linked; 0 for NULL. */
 uint64_t tkw_entry_tick(const struct tkw_entry *e);
 
 /* 1 if an entry is linked in a wheel, else 0; 0 for NULL. */
-int tkw_entry_linked(const struct tkw_entry *e);
+int tkw_entry_is_linked(const struct tkw_entry *e);
 
 /*
  * Visit every linked entry, in no promised order:
@@ -279,7 +279,7 @@ int tkw_wheel_get_shape(const struct tkw_wheel *w, struct tkw_wheel_shape *s);
 
 /* How many slots of a ring have entries; 0 for NULL, and for a ring that is not
  * there. In O(that many). */
-uint64_t tkw_wheel_slots_used(const struct tkw_wheel *w, uint32_t ring);
+uint64_t tkw_wheel_count_slots(const struct tkw_wheel *w, uint32_t ring);
 
 /* Return  0; -EINVAL: NULL; -ENOENT: the entry is not linked. */
 int tkw_wheel_get_place(const struct tkw_wheel *w, const struct tkw_entry *e,

@@ -4,7 +4,7 @@
 
 #include "tickwheel/exec.h"
 
-static int submit(void *ctx, const struct tkw_job *job)
+static int submit(const struct tkw_job *job, void *ctx)
 {
 	(void)ctx;
 	if (job == NULL || job->run == NULL || job->abandon == NULL)

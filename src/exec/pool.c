@@ -2,50 +2,51 @@
 /*
  * pool.c - a fixed number of threads, and a bounded queue.
  *
- * The queue is a ring of jobs under a lock. A thread that finds it empty
- * counts itself among the sleepers, remembers the bell, drops the lock and
- * parks on the bell; who puts a job in and sees a sleeper rings it first. So
- * the thread either sees the job or the bell has changed before it parks.
+ * The queue is a ring of jobs under a lock. A thread that finds it empty waits
+ * for the bell `work`, which each job that is put in rings for one thread.
  *
- * States: OPEN -> STOPPING -> STOPPED, under the lock but for the last step,
- * which only the winner of a stop makes.
+ * A stop closes the queue under the lock. From then on the threads take no job
+ * out of it, and what is left in it belongs to the one who stops.
  */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/config.h"
+#include "base/ns.h"
+#include "os/bell.h"
+#include "os/clock.h"
+#include "os/fork.h"
+#include "os/frame.h"
 #include "os/memory.h"
+#include "os/rundown.h"
 #include "os/sync.h"
 #include "os/thread.h"
 #include "tickwheel/exec.h"
 
 enum {
-	DEFAULT_QUEUE = 65536,
-	THREADS_MAX = 4096,
+	DEFAULT_QUEUED = 65536,
+	MAX_THREADS = 4096,
 	NAME_BYTES = 16
 };
-#define QUEUE_MAX (INT64_C(1) << 30)
-
-enum {
-	OPEN = 0,
-	STOPPING = 1,
-	STOPPED = 2
-};
+#define MAX_QUEUED (INT64_C(1) << 30)
 
 struct tkw_pool {
 	/* Set by create, and read only. */
 	struct tkw_exec exec;
-	uint32_t forks; /* of the process that made it */
+	uint32_t epoch; /* of the process that made it */
 	uint32_t threads;
 	uint64_t room;
 	size_t bytes;
 	char name[NAME_BYTES];
 
+	struct tkw__rundown stops; /* the calls of tkw_pool_stop() */
 	struct tkw__lock lock;
-	struct tkw__a32 state;
-	bool giving_up; /* what is queued is not run any more */
-	uint32_t sleepers;
-	struct tkw__a32 bell; /* counts up when one of them is to look */
+	bool stopped;
+	/* Jobs that are being run; and 1 for a stop that abandons jobs. */
+	uint32_t running;
+	struct tkw__bell work; /* there is some, or there will be none */
+	struct tkw__bell idle; /* nothing is queued or running */
 	/* How many jobs were ever put in, and taken out. A change is one store,
 	 * so that a forked child finds a queue that is whole. */
 	struct tkw__a64 put;
@@ -53,11 +54,6 @@ struct tkw_pool {
 	void **handles;        /* behind the jobs */
 	struct tkw_job jobs[]; /* of `room` places */
 };
-
-static bool is_foreign(const struct tkw_pool *p)
-{
-	return p->forks != tkw__forks;
-}
 
 /* --- jobs ---------------------------------------------------------------- */
 
@@ -84,65 +80,66 @@ static struct tkw_job pop(struct tkw_pool *p)
 	return job;
 }
 
-static int submit(void *ctx, const struct tkw_job *job)
+static int submit(const struct tkw_job *job, void *ctx)
 {
 	struct tkw_pool *p = ctx;
-	bool wake = false;
 	int err = 0;
 
 	if (job == NULL || job->run == NULL || job->abandon == NULL)
 		return -EINVAL;
-	if (is_foreign(p))
+	if (tkw__is_child(p->epoch))
 		return -EPERM;
 	tkw__lock_take(&p->lock);
-	if (TKW__LOAD(&p->state, RELAXED) != OPEN)
+	if (p->stopped)
 		err = -ESHUTDOWN;
 	else if (queued(p) == p->room)
 		err = -EAGAIN;
-	if (err == 0) {
-		push(p, job);
-		wake = p->sleepers > 0;
+	if (err != 0) {
+		tkw__lock_drop(&p->lock);
+		return err;
 	}
-	if (wake)
-		TKW__ADD(&p->bell, 1, RELAXED);
-	tkw__lock_drop(&p->lock);
-	if (wake)
-		tkw__unpark_one(&p->bell);
-	return err;
+	push(p, job);
+	tkw__bell_ring_one_and_drop(&p->work, &p->lock);
+	return 0;
 }
 
-/* Wait for a job. Return false when there will be none any more. */
+static bool is_idle(const struct tkw_pool *p)
+{
+	return queued(p) == 0 && p->running == 0;
+}
+
+/* Wait for a job. The lock is held, but not while this waits. Return  false
+ * when there will be none any more. */
 static bool next_job(struct tkw_pool *p, struct tkw_job *job)
 {
-	bool found;
-
-	tkw__lock_take(&p->lock);
-	while (queued(p) == 0 && TKW__LOAD(&p->state, RELAXED) == OPEN) {
-		uint32_t rung = TKW__LOAD(&p->bell, RELAXED);
-
-		p->sleepers++;
-		tkw__lock_drop(&p->lock);
-		tkw__park(&p->bell, rung);
-		tkw__lock_take(&p->lock);
-		p->sleepers--;
-	}
-	found = queued(p) > 0 && !p->giving_up;
-	if (found)
-		*job = pop(p);
-	tkw__lock_drop(&p->lock);
-	return found;
+	while (queued(p) == 0 && !p->stopped)
+		tkw__bell_wait(&p->work, &p->lock);
+	if (p->stopped)
+		return false;
+	*job = pop(p);
+	return true;
 }
 
 static void *work(void *pool)
 {
 	struct tkw_pool *p = pool;
+	struct tkw__frame frame;
 	struct tkw_job job;
 
 	tkw__thread_become_worker(p->name);
-	tkw__thread_local()->pool = p;
-	/* A job may have forked: then the child, which is here too, ends. */
-	while (!is_foreign(p) && next_job(p, &job))
+	tkw__frame_enter(&frame, p);
+	tkw__lock_take(&p->lock);
+	while (next_job(p, &job)) {
+		p->running++;
+		tkw__lock_drop(&p->lock);
 		job.run(&job);
+		tkw__lock_take(&p->lock);
+		p->running--;
+		if (is_idle(p))
+			tkw__bell_ring(&p->idle);
+	}
+	tkw__lock_drop(&p->lock);
+	tkw__frame_leave(&frame);
 	return NULL;
 }
 
@@ -150,33 +147,28 @@ static void *work(void *pool)
 
 static bool is_sound(const struct tkw_pool_config *cfg)
 {
-	return (cfg->size == 0 || cfg->size == sizeof(*cfg)) &&
-	       cfg->threads > 0 && cfg->threads <= THREADS_MAX &&
-	       cfg->queue >= 0 && cfg->queue <= QUEUE_MAX;
+	return cfg->threads > 0 && cfg->threads <= MAX_THREADS &&
+	       cfg->max_queued >= 0 && cfg->max_queued <= MAX_QUEUED;
 }
 
-/* Let the threads end, and wait for them. */
+/* Win the stop, and let the threads that have nothing to do end. */
+static bool begin_stop(struct tkw_pool *p)
+{
+	tkw__lock_take(&p->lock);
+	if (p->stopped) {
+		tkw__lock_drop(&p->lock);
+		return false;
+	}
+	p->stopped = true;
+	p->running++; /* until end_abandons() */
+	tkw__bell_ring_and_drop(&p->work, &p->lock);
+	return true;
+}
+
 static void join(struct tkw_pool *p, uint32_t threads)
 {
-	TKW__ADD(&p->bell, 1, RELAXED);
-	tkw__unpark_all(&p->bell);
 	for (uint32_t i = 0; i < threads; i++)
 		tkw__thread_join(p->handles[i]);
-}
-
-/* Win the stop. */
-static bool begin_stop(struct tkw_pool *p, bool giving_up)
-{
-	bool won;
-
-	tkw__lock_take(&p->lock);
-	won = TKW__LOAD(&p->state, RELAXED) == OPEN;
-	if (won) {
-		TKW__STORE(&p->state, STOPPING, RELAXED);
-		p->giving_up = giving_up;
-	}
-	tkw__lock_drop(&p->lock);
-	return won;
 }
 
 /* Make the threads, all or none. */
@@ -196,7 +188,7 @@ static int make_threads(struct tkw_pool *p)
 	tkw__signals_restore(&were);
 	if (err == 0)
 		return 0;
-	begin_stop(p, true);
+	begin_stop(p);
 	join(p, made);
 	return -ENOMEM;
 }
@@ -206,14 +198,15 @@ static int create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
 {
 	struct tkw_pool *p;
 	size_t handles;
+	uint32_t epoch;
 	uint64_t room;
 	size_t bytes;
 	int err;
 
-	err = tkw__forks_watch();
+	err = tkw__epoch_get(&epoch);
 	if (err != 0)
 		return err;
-	room = cfg->queue ? (uint64_t)cfg->queue : DEFAULT_QUEUE;
+	room = cfg->max_queued ? (uint64_t)cfg->max_queued : DEFAULT_QUEUED;
 	handles = (size_t)cfg->threads * sizeof(p->handles[0]);
 	/* 2^30 jobs are more than a size_t of 32 bits holds. */
 	if (room > (SIZE_MAX - sizeof(*p) - handles) / sizeof(*p->jobs))
@@ -224,7 +217,7 @@ static int create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
 		return -ENOMEM;
 	*p = (struct tkw_pool){
 		.exec = { .submit = submit, .ctx = p },
-		.forks = tkw__forks,
+		.epoch = epoch,
 		.threads = (uint32_t)cfg->threads,
 		.room = room,
 		.bytes = bytes,
@@ -242,14 +235,22 @@ static int create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
 
 int tkw_pool_create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
 {
+	struct tkw_pool_config known;
 	int was;
 	int err;
 
-	if (out == NULL || cfg == NULL || !is_sound(cfg))
+	if (out == NULL || cfg == NULL)
+		return -EINVAL;
+	err = tkw__config_read(
+		&known, sizeof(known), cfg,
+		TKW__END_OF(struct tkw_pool_config, thread_name));
+	if (err != 0)
+		return err;
+	if (!is_sound(&known))
 		return -EINVAL;
 	/* A thread that is cancelled half way would leak the rest. */
 	was = tkw__thread_no_cancel();
-	err = create(out, cfg);
+	err = create(out, &known);
 	tkw__thread_restore_cancel(was);
 	return err;
 }
@@ -259,11 +260,11 @@ const struct tkw_exec *tkw_pool_exec(struct tkw_pool *p)
 	return p ? &p->exec : NULL;
 }
 
-uint64_t tkw_pool_queued(struct tkw_pool *p)
+uint64_t tkw_pool_count(struct tkw_pool *p)
 {
 	uint64_t count;
 
-	if (p == NULL || is_foreign(p))
+	if (p == NULL || tkw__is_child(p->epoch))
 		return 0;
 	tkw__lock_take(&p->lock);
 	count = queued(p);
@@ -271,56 +272,82 @@ uint64_t tkw_pool_queued(struct tkw_pool *p)
 	return count;
 }
 
-/* --- stop and destroy ---------------------------------------------------- */
-
-/* Stop, if nobody has. Return  as tkw_pool_stop(). */
-static int stop(struct tkw_pool *p, bool giving_up)
+int tkw_pool_wait_idle(struct tkw_pool *p, int64_t timeout_ns)
 {
-	if (!begin_stop(p, giving_up))
-		return 1;
-	join(p, p->threads);
-	/* RELEASE pairs with the ACQUIRE of destroy. */
-	TKW__STORE(&p->state, STOPPED, RELEASE);
-	tkw__unpark_all(&p->state);
-	return 0;
-}
-
-static bool is_inside(const struct tkw_pool *p)
-{
-	return tkw__thread_local()->pool == p;
-}
-
-int tkw_pool_stop(struct tkw_pool *p)
-{
-	int was;
-	int err;
+	int64_t until_ns;
+	bool in_time = true;
 
 	if (p == NULL)
 		return -EINVAL;
-	if (is_foreign(p))
+	if (tkw__is_child(p->epoch))
 		return -EPERM;
-	if (is_inside(p))
+	if (tkw__frame_inside(p))
 		return -EDEADLK;
-	/* Were the thread cancelled in the join, the rest would never come. */
-	was = tkw__thread_no_cancel();
-	err = stop(p, false);
-	tkw__thread_restore_cancel(was);
-	return err;
+	until_ns = tkw__bell_until(timeout_ns);
+	tkw__lock_take(&p->lock);
+	while (!is_idle(p) && in_time)
+		in_time = tkw__bell_wait_until(&p->idle, &p->lock, until_ns);
+	tkw__lock_drop(&p->lock);
+	return in_time ? 0 : -ETIMEDOUT;
 }
 
-/* As if from a thread of the pool: it must not be destroyed from in there. */
+/* --- stop and destroy ---------------------------------------------------- */
+
+/* The queue is ours: that of a pool that we have stopped, or of a parent's. */
 static void abandon_all(struct tkw_pool *p)
 {
-	struct tkw__local *local = tkw__thread_local();
-	void *outer = local->pool;
+	struct tkw__frame frame;
 
-	local->pool = p;
+	tkw__frame_enter(&frame, p);
 	while (queued(p) > 0) {
 		struct tkw_job job = pop(p);
 
 		job.abandon(&job);
 	}
-	local->pool = outer;
+	tkw__frame_leave(&frame);
+}
+
+/* Whoever waits for the pool to be idle has waited for the abandons too. */
+static void end_abandons(struct tkw_pool *p)
+{
+	tkw__lock_take(&p->lock);
+	p->running--;
+	if (is_idle(p))
+		tkw__bell_ring_and_drop(&p->idle, &p->lock);
+	else
+		tkw__lock_drop(&p->lock);
+}
+
+/* Stop, if nobody has. Return  as tkw_pool_stop(). */
+static int stop(struct tkw_pool *p)
+{
+	if (!begin_stop(p))
+		return 1;
+	abandon_all(p);
+	end_abandons(p);
+	join(p, p->threads);
+	return 0;
+}
+
+int tkw_pool_stop(struct tkw_pool *p)
+{
+	int err = 1;
+	int was;
+
+	if (p == NULL)
+		return -EINVAL;
+	if (tkw__is_child(p->epoch))
+		return -EPERM;
+	if (tkw__frame_inside(p))
+		return -EDEADLK;
+	/* Were the thread cancelled half way, the rest would never come. */
+	was = tkw__thread_no_cancel();
+	if (tkw__rundown_enter(&p->stops)) {
+		err = stop(p);
+		tkw__rundown_leave(&p->stops);
+	}
+	tkw__thread_restore_cancel(was);
+	return err;
 }
 
 int tkw_pool_destroy(struct tkw_pool *p)
@@ -328,16 +355,16 @@ int tkw_pool_destroy(struct tkw_pool *p)
 	int was;
 
 	if (p == NULL)
-		return -EINVAL;
-	if (is_inside(p))
+		return 0;
+	if (tkw__frame_inside(p))
 		return -EDEADLK;
-	was = tkw__thread_no_cancel(); /* as above, and in an abandon */
-	if (!is_foreign(p)) {
-		stop(p, true);
-		while (TKW__LOAD(&p->state, ACQUIRE) != STOPPED)
-			tkw__park(&p->state, STOPPING);
+	was = tkw__thread_no_cancel(); /* as above */
+	if (tkw__is_child(p->epoch)) {
+		abandon_all(p);
+	} else {
+		stop(p);
+		tkw__rundown_close(&p->stops);
 	}
-	abandon_all(p);
 	tkw__memory_free(p, p->bytes);
 	tkw__thread_restore_cancel(was);
 	return 0;

@@ -3,7 +3,8 @@
  * bell.h - wait for something that others change under a lock.
  *
  * A bell belongs to a lock. Who waits holds the lock, finds that what it waits
- * for is not so, and sleeps until the bell rings; then it looks again. Who
+ * for has not happened yet, and sleeps until the bell rings; then it looks
+ * again. Who
  * changes something holds the lock too, and rings. The number of rings is
  * remembered under the lock, so that a ring between the look and the sleep is
  * not missed. All zero is a bell; there is nothing to free. Who has rung looks
@@ -15,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/ns.h"
 #include "os/clock.h"
 #include "os/sync.h"
 
@@ -36,8 +38,15 @@ static inline void tkw__bell_wait(struct tkw__bell *b, struct tkw__lock *l)
 	b->waiters--;
 }
 
-/* The same, but not beyond a time of CLOCK_MONOTONIC; INT64_MAX: no bound.
- * Return  false: the time was over, and this did not sleep. */
+/* The end of a time from now, for tkw__bell_wait_until(); INT64_MAX: none. */
+static inline int64_t tkw__bell_until(int64_t timeout_ns)
+{
+	return timeout_ns <= 0 ? 0
+			       : tkw__ns_add(timeout_ns, tkw__clock_now(false));
+}
+
+/* As tkw__bell_wait(), but not beyond a time of CLOCK_MONOTONIC; INT64_MAX: no
+ * bound. Return  false: the time was over, and this did not sleep. */
 static inline bool tkw__bell_wait_until(struct tkw__bell *b,
 					struct tkw__lock *l, int64_t until_ns)
 {

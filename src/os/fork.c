@@ -5,46 +5,65 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-struct tkw__process tkw__process;
+struct tkw__process_at tkw__process_at;
 
 /* Of this process or, in a child, of its parents: never used again. */
 static uint32_t last_epoch;
 
 static void wipe(void)
 {
-	tkw__process = (struct tkw__process){ .epoch = { 0 } };
+	if (tkw__process_at.v)
+		*tkw__process_at.v = (struct tkw__process){ .epoch = { 0 } };
 }
 
-/* Have the page wiped in each child. Under the lock. Return  0 or -ENOMEM. */
-static int wipe_on_fork(void)
+/* A page that each child finds wiped; NULL: none is to be had. */
+static struct tkw__process *map_page(size_t bytes)
 {
-	static bool by_handler;
+	void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	/* In a child the advice still holds, and is given once more. */
-	if (by_handler || madvise(&tkw__process, sizeof(tkw__process),
-				  MADV_WIPEONFORK) == 0)
-		return 0;
-	if (pthread_atfork(NULL, NULL, wipe) != 0)
-		return -ENOMEM;
-	by_handler = true;
-	return 0;
+	if (page == MAP_FAILED)
+		return NULL;
+	if (madvise(page, bytes, MADV_WIPEONFORK) != 0 &&
+	    pthread_atfork(NULL, NULL, wipe) != 0) {
+		munmap(page, bytes);
+		return NULL;
+	}
+	return page;
+}
+
+/* The page, made by whoever comes first. No lock: a child that was forked in
+ * here would find it held. */
+static struct tkw__process *get_page(void)
+{
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	/* ACQUIRE pairs with the RELEASE below. */
+	struct tkw__process *page = TKW__LOAD(&tkw__process_at, ACQUIRE);
+	struct tkw__process *was = NULL;
+
+	if (page)
+		return page;
+	page = map_page(bytes);
+	if (page == NULL || TKW__CAS(&tkw__process_at, &was, page, RELEASE))
+		return page;
+	munmap(page, bytes);
+	return was;
 }
 
 int tkw__epoch_get(uint32_t *epoch)
 {
-	int err = 0;
+	struct tkw__process *page = get_page();
 
-	tkw__lock_take(&tkw__process.lock);
-	*epoch = TKW__LOAD(&tkw__process.epoch, RELAXED);
-	if (*epoch == 0) {
-		err = wipe_on_fork();
-		if (err == 0) {
-			*epoch = ++last_epoch;
-			TKW__STORE(&tkw__process.epoch, *epoch, RELAXED);
-		}
-	}
-	tkw__lock_drop(&tkw__process.lock);
-	return err;
+	if (page == NULL)
+		return -ENOMEM;
+	tkw__lock_take(&page->lock);
+	if (TKW__LOAD(&page->epoch, RELAXED) == 0)
+		TKW__STORE(&page->epoch, ++last_epoch, RELAXED);
+	*epoch = TKW__LOAD(&page->epoch, RELAXED);
+	tkw__lock_drop(&page->lock);
+	return 0;
 }

@@ -16,18 +16,18 @@
 
 #include "os/sync.h"
 
-enum {
-	TKW__PAGE_MAX = 65536 /* pages are not larger anywhere */
-};
-
-/* At an address that is known when the library is linked: a pointer to the page
- * would be one more load in each call. */
 struct tkw__process {
-	_Alignas(TKW__PAGE_MAX) struct tkw__a32 epoch; /* 0: none yet */
+	struct tkw__a32 epoch; /* 0: nothing was made yet */
 	/* In here too: a child finds it free, whoever had it. */
 	struct tkw__lock lock;
 };
-extern struct tkw__process tkw__process;
+
+/* Where the page is: there before anything is made, and never changed. (Not in
+ * the library's own data: a page of its own there must be aligned to the
+ * largest page of any machine, which valgrind does not read.) */
+extern struct tkw__process_at {
+	struct tkw__process *v;
+} tkw__process_at;
 
 /* The epoch for what is made now. Return  0 or -ENOMEM. */
 int tkw__epoch_get(uint32_t *epoch);
@@ -35,7 +35,7 @@ int tkw__epoch_get(uint32_t *epoch);
 /* Is what was made in this epoch a parent's? */
 static inline bool tkw__is_child(uint32_t epoch)
 {
-	return TKW__GLANCE(&tkw__process.epoch) != epoch;
+	return TKW__GLANCE(&TKW__GLANCE(&tkw__process_at)->epoch) != epoch;
 }
 
 #endif /* TKW_OS_FORK_H */

@@ -16,6 +16,7 @@
 
 struct tkw__frame {
 	const void *owner;
+	bool of_set; /* of src/patterns, not of a timer or a pool */
 	struct tkw__frame *up;
 };
 
@@ -23,8 +24,14 @@ static inline void tkw__frame_enter(struct tkw__frame *f, const void *owner)
 {
 	struct tkw__local *local = tkw__thread_local();
 
-	*f = (struct tkw__frame){ owner, local->frames };
+	*f = (struct tkw__frame){ .owner = owner, .up = local->frames };
 	local->frames = f;
+}
+
+static inline void tkw__frame_enter_set(struct tkw__frame *f, const void *set)
+{
+	tkw__frame_enter(f, set);
+	f->of_set = true;
 }
 
 static inline void tkw__frame_leave(const struct tkw__frame *f)
@@ -42,10 +49,22 @@ static inline bool tkw__frame_inside(const void *owner)
 	return f != NULL;
 }
 
-/* Inside any callback of the library? */
-static inline bool tkw__frame_inside_any(void)
+/* The same, and in no other callback that has been called in there? */
+static inline bool tkw__frame_innermost(const void *owner)
 {
-	return tkw__thread_local()->frames != NULL;
+	const struct tkw__frame *f = tkw__thread_local()->frames;
+
+	return f && f->owner == owner;
+}
+
+/* Inside a callback of any set? */
+static inline bool tkw__frame_inside_set(void)
+{
+	const struct tkw__frame *f = tkw__thread_local()->frames;
+
+	while (f && !f->of_set)
+		f = f->up;
+	return f != NULL;
 }
 
 #endif /* TKW_OS_FRAME_H */

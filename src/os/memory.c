@@ -69,3 +69,12 @@ void tkw__memory_use_soon(void *mem, size_t bytes)
 	(void)bytes;
 #endif
 }
+
+uint64_t tkw__memory_of_machine(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES);
+	long page = sysconf(_SC_PAGESIZE);
+
+	return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page
+				     : UINT64_MAX;
+}

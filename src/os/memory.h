@@ -4,6 +4,7 @@
 #define TKW_OS_MEMORY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * bytes of memory aligned to align, a power of two; NULL if there is none.
@@ -20,5 +21,8 @@ void tkw__memory_use_all(void *mem, size_t bytes);
 /* This will be used next: get its pages now, in one go, which takes less than a
  * fault for each. */
 void tkw__memory_use_soon(void *mem, size_t bytes);
+
+/* How many bytes of memory the machine has; UINT64_MAX: unknown. */
+uint64_t tkw__memory_of_machine(void);
 
 #endif /* TKW_OS_MEMORY_H */

@@ -15,7 +15,7 @@
  * A sweep: RESTING   nothing on the timer: no channels, or refused
  *          ARMED     its next step is on the timer, or has begun and not yet
  *                    taken the lock
- *          and besides, running or not: `runner` is in a step of it.
+ *          and besides, running or not: a thread is in a step of it.
  *
  * Invariants: (I1) a sweep has one timeout at most that has not taken the lock
  *                  since it was scheduled; then it is armed, and `id` is it.
@@ -23,30 +23,41 @@
  *             (I3) current is not NULL while an action runs for a channel that
  *                  this action has not removed. It is compared and not looked
  *                  into: the channel may be out of the list.
+ *             (I4) no two sweeps have the same current: a sweep leaves a
+ *                  channel out, until its next pass, for which another one
+ *                  has an action running. So it never waits.
  *
  * Threads: all is under the lock, but for the marks, which are relaxed stores
- * into the channel, and `inside`. What the timer calls counts itself inside
- * while it holds the lock, and leaves after it has dropped it. Thus destroy,
- * which waits for the timeout of (I1) by its id and for the others by
- * `inside`, frees no lock that somebody looks at. Who removes a channel takes
- * it out first and waits then: one of two who remove it gets it.
+ * into the channel, and `inside`. Who removes a channel while an action runs
+ * for it takes it out first, and waits at the bell then: one of two who remove
+ * it gets it. Inside the action there is nothing to wait for: the innermost
+ * frame of the thread tells. What the timer calls is inside from before it
+ * takes the lock until it has dropped it. Thus destroy, which waits for the
+ * timeout of (I1) by its id and for the others by `inside`, frees no lock that
+ * somebody looks at.
  */
 #include "tickwheel/channel.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 
+#include "base/bits.h"
+#include "base/config.h"
+#include "base/ns.h"
+#include "os/bell.h"
+#include "os/fork.h"
+#include "os/frame.h"
 #include "os/memory.h"
+#include "os/rundown.h"
 #include "os/sync.h"
-#include "os/thread.h"
-#include "patterns/inner.h"
+#include "timer/for_patterns.h"
 
 enum {
 	STEP = 256
 };
 #define LEAST_PERIOD_NS TKW_SEC
 #define LEAST_RECONNECT_NS (60 * TKW_SEC)
-#define CLOSED (UINT32_C(1) << 31) /* in `inside`: destroy waits */
 
 struct sweep {
 	/* Set by create, and read only. */
@@ -54,7 +65,7 @@ struct sweep {
 	struct tkw_channel_rule rule; /* without fn: not done */
 	int kind;
 
-	uint64_t id; /* of what was scheduled last */
+	struct tkw_timeout_id id; /* of what was scheduled last */
 	bool armed;
 	int64_t due_ns;   /* when the next step is */
 	int64_t start_ns; /* of the pass to which it belongs */
@@ -63,7 +74,7 @@ struct sweep {
 	uint64_t spread;
 	struct tkw_channel *cursor;  /* who is next in this pass */
 	struct tkw_channel *current; /* whose action runs */
-	uint32_t runner;             /* the thread of the step; 0: none */
+	bool running;                /* a step is */
 
 	uint64_t looks;
 	uint64_t calls;
@@ -76,44 +87,40 @@ struct tkw_channels {
 	/* Set by create, and read only. */
 	struct tkw_timer *timer;
 	void *ctx;
-	uint32_t forks; /* of the process that made it */
+	uint32_t epoch; /* of the process that made it */
+	bool mark_on_add;
 
 	struct tkw__lock lock;
-	bool stopped;
+	struct tkw__bell bell; /* rings when an action ends */
+	bool closed;           /* shut down */
 	struct tkw_channel *head;
 	struct tkw_channel *tail;
 	uint64_t count;
-	uint64_t most;
+	uint64_t max_looks;
 	struct sweep sweeps[TKW_CHANNEL_KINDS];
-	uint32_t waiters;       /* for the end of an action */
-	struct tkw__a32 bell;   /* counts up when they are to look */
-	struct tkw__a32 inside; /* calls of the timer's, and CLOSED */
+	struct tkw__rundown inside; /* calls of the timer's */
 };
 
 static bool is_over(struct tkw_channels *set)
 {
-	return set->stopped || tkw_timer_is_stopped(set->timer);
-}
-
-/* Of two times that are not negative. */
-static int64_t sum(int64_t a, int64_t b)
-{
-	return a > TKW_NEVER_NS - b ? TKW_NEVER_NS : a + b;
+	return set->closed || tkw_timer_is_stopped(set->timer);
 }
 
 /* What the timer calls begins and ends with these. */
 static void enter(struct tkw_channels *set)
 {
+	bool open = tkw__rundown_enter(&set->inside);
+
+	/* Until then destroy waits for the id. */
+	assert(open);
+	(void)open;
 	tkw__lock_take(&set->lock);
-	TKW__ADD(&set->inside, 1, RELAXED);
 }
 
 static void leave(struct tkw_channels *set)
 {
 	tkw__lock_drop(&set->lock);
-	/* RELEASE pairs with the ACQUIRE of await_all(). */
-	if (TKW__SUB(&set->inside, 1, RELEASE) == CLOSED + 1)
-		tkw__unpark_all(&set->inside);
+	tkw__rundown_leave(&set->inside);
 }
 
 /* --- marks --------------------------------------------------------------- */
@@ -177,13 +184,13 @@ static bool is_due(const struct sweep *s, struct tkw_channel *ch,
 
 /* --- on the timer -------------------------------------------------------- */
 
-static void step(void *arg, const struct tkw_firing *firing);
-static void on_cancel(void *arg);
+static void step(const struct tkw_firing *firing, void *sweep);
+static void on_cancel(void *sweep);
 
 static struct tkw_task task_of(struct sweep *s)
 {
 	return (struct tkw_task){ .fn = step,
-				  .arg = s,
+				  .ctx = s,
 				  .on_cancel = on_cancel };
 }
 
@@ -222,7 +229,7 @@ static int arm_all(struct tkw_channels *set)
 {
 	struct tkw_batch_item items[TKW_CHANNEL_KINDS] = { 0 };
 	struct sweep *whose[TKW_CHANNEL_KINDS] = { 0 };
-	uint64_t ids[TKW_CHANNEL_KINDS] = { 0 };
+	struct tkw_timeout_id ids[TKW_CHANNEL_KINDS] = { 0 };
 	size_t n = 0;
 	int err;
 
@@ -252,7 +259,7 @@ static void disarm(struct tkw_channels *set)
 	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
 		struct sweep *s = &set->sweeps[i];
 
-		if (s->armed && tkw__cancel_silently(set->timer, s->id) == 0)
+		if (s->armed && tkw__timer_cancel_own(set->timer, s->id) == 0)
 			s->armed = false;
 	}
 }
@@ -262,46 +269,54 @@ static void disarm(struct tkw_channels *set)
  * dropped it. Then it comes again when the one after it should have: to come at
  * once would keep the worker busy as long as the executor is.
  */
-static void on_cancel(void *arg)
+static void on_cancel(void *sweep)
 {
-	struct sweep *s = arg;
+	struct sweep *s = sweep;
 	struct tkw_channels *set = s->set;
-	int64_t now_ns = tkw_timer_now(set->timer);
+	int64_t now_ns = tkw_timer_now_ns(set->timer);
 
 	enter(set);
 	s->armed = false;
-	s->due_ns = sum(now_ns, spacing_ns(s));
+	s->due_ns = tkw__ns_add(now_ns, spacing_ns(s));
 	arm(s);
 	leave(set);
 }
 
 /* --- a step -------------------------------------------------------------- */
 
-/* Call the action. The channel may be gone afterwards. Return  false: this is a
- * child that the action has forked, where the lock may be held for ever. */
-static bool call(struct sweep *s, struct tkw_channel *ch)
+/* The sweep of which an action runs for this channel, or NULL. The address is
+ * compared, the channel not looked at. */
+static struct sweep *busy_with(struct tkw_channels *set,
+			       const struct tkw_channel *ch)
+{
+	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
+		if (set->sweeps[i].current == ch)
+			return &set->sweeps[i];
+	}
+	return NULL;
+}
+
+/* Call the action. The channel may be gone afterwards. */
+static void call(struct sweep *s, struct tkw_channel *ch)
 {
 	struct tkw_channels *set = s->set;
+	struct tkw__frame frame;
 	int err;
 
 	s->current = ch;
 	s->calls++;
 	tkw__lock_drop(&set->lock);
-	err = s->rule.fn(set->ctx, ch);
-	if (tkw__is_child(set->forks))
-		return false;
+	tkw__frame_enter_set(&frame, s);
+	err = s->rule.fn(ch, set->ctx);
+	tkw__frame_leave(&frame);
 	tkw__lock_take(&set->lock);
 	s->failed += err != 0;
 	s->current = NULL;
-	if (set->waiters > 0) {
-		TKW__ADD(&set->bell, 1, RELAXED);
-		tkw__unpark_all(&set->bell);
-	}
-	return true;
+	tkw__bell_ring(&set->bell);
 }
 
-/* Look at the next channels. Return  as call(). */
-static bool walk(struct sweep *s, int64_t now_ns)
+/* Look at the next channels. */
+static void walk(struct sweep *s, int64_t now_ns)
 {
 	struct tkw_channels *set = s->set;
 	uint64_t looks = 0;
@@ -311,12 +326,11 @@ static bool walk(struct sweep *s, int64_t now_ns)
 
 		s->cursor = ch->next;
 		s->looks++;
-		if (++looks > set->most)
-			set->most = looks;
-		if (is_due(s, ch, now_ns) && !call(s, ch))
-			return false;
+		if (++looks > set->max_looks)
+			set->max_looks = looks;
+		if (is_due(s, ch, now_ns) && busy_with(set, ch) == NULL)
+			call(s, ch);
 	}
-	return true;
 }
 
 /* Begin a pass, if none is under way, and say when the next step is due. */
@@ -333,10 +347,10 @@ static void plan(struct sweep *s, int64_t now_ns)
 	}
 	if (++s->index >= s->steps) {
 		s->index = 0;
-		s->start_ns = sum(s->start_ns, s->rule.period_ns);
+		s->start_ns = tkw__ns_add(s->start_ns, s->rule.period_ns);
 	}
 	/* The index is below spread. */
-	s->due_ns = sum(s->start_ns, (int64_t)s->index * spacing_ns(s));
+	s->due_ns = tkw__ns_add(s->start_ns, (int64_t)s->index * spacing_ns(s));
 }
 
 /*
@@ -344,23 +358,22 @@ static void plan(struct sweep *s, int64_t now_ns)
  * limit has just become free. On an executor it may then come while this one
  * runs: it only says that it has been there, and is armed again in the end.
  */
-static void step(void *arg, const struct tkw_firing *firing)
+static void step(const struct tkw_firing *firing, void *sweep)
 {
-	struct sweep *s = arg;
+	struct sweep *s = sweep;
 	struct tkw_channels *set = s->set;
-	int64_t now_ns = tkw_timer_now(set->timer);
+	int64_t now_ns = tkw_timer_now_ns(set->timer);
 
 	(void)firing;
 	enter(set);
 	s->armed = false;
-	if (s->runner == 0 && set->count > 0 && !is_over(set)) {
-		s->runner = tkw__thread_local()->number;
+	if (!s->running && set->count > 0 && !is_over(set)) {
+		s->running = true;
 		s->done++;
 		plan(s, now_ns);
 		arm(s);
-		if (!walk(s, now_ns))
-			return;
-		s->runner = 0;
+		walk(s, now_ns);
+		s->running = false;
 		arm_each(set);
 	}
 	leave(set);
@@ -379,7 +392,7 @@ static bool is_sound(const struct tkw_channels_config *cfg)
 {
 	bool some = false;
 
-	if ((cfg->size != 0 && cfg->size != sizeof(*cfg)) || cfg->timer == NULL)
+	if (cfg->timer == NULL)
 		return false;
 	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
 		if (!is_sound_rule(&cfg->rules[i]))
@@ -412,24 +425,31 @@ static void init_sweep(struct tkw_channels *set, int kind,
 int tkw_channels_create(struct tkw_channels **out,
 			const struct tkw_channels_config *cfg)
 {
+	struct tkw_channels_config c;
 	struct tkw_channels *set;
+	uint32_t epoch;
 
-	if (out == NULL || cfg == NULL || !is_sound(cfg))
+	if (out == NULL || cfg == NULL ||
+	    tkw__config_read(&c, sizeof(c), cfg,
+			     TKW__END_OF(struct tkw_channels_config, ctx)) !=
+		    0 ||
+	    !is_sound(&c))
 		return -EINVAL;
-	if (tkw__is_childs(cfg->timer))
+	if (tkw__timer_is_child(c.timer))
 		return -EPERM;
-	if (tkw__forks_watch() != 0)
+	if (tkw__epoch_get(&epoch) != 0)
 		return -ENOMEM;
 	set = tkw__memory_take(sizeof(*set), _Alignof(max_align_t));
 	if (set == NULL)
 		return -ENOMEM;
 	*set = (struct tkw_channels){
-		.timer = cfg->timer,
-		.ctx = cfg->ctx,
-		.forks = tkw__forks,
+		.timer = c.timer,
+		.ctx = c.ctx,
+		.epoch = epoch,
+		.mark_on_add = c.mark_on_add != 0,
 	};
 	for (int i = 0; i < TKW_CHANNEL_KINDS; i++)
-		init_sweep(set, i, &cfg->rules[i]);
+		init_sweep(set, i, &c.rules[i]);
 	*out = set;
 	return 0;
 }
@@ -438,8 +458,13 @@ int tkw_channels_create(struct tkw_channels **out,
 
 static void link_last(struct tkw_channels *set, struct tkw_channel *ch)
 {
-	mark(&ch->read_ns, 0);
-	mark(&ch->write_ns, 0);
+	int64_t at_ns = 0;
+
+	/* A clock may be at 0, which means never. */
+	if (set->mark_on_add)
+		at_ns = tkw__max_i64(tkw_timer_now_ns(set->timer), 1);
+	mark(&ch->read_ns, at_ns);
+	mark(&ch->write_ns, at_ns);
 	TKW__STORE(flag_of(&ch->connected), 1, RELAXED);
 	ch->set = set;
 	ch->next = NULL;
@@ -455,14 +480,14 @@ static void link_last(struct tkw_channels *set, struct tkw_channel *ch)
 /* The first channel begins new passes, a period from now. */
 static void begin_passes(struct tkw_channels *set)
 {
-	int64_t now_ns = tkw_timer_now(set->timer);
+	int64_t now_ns = tkw_timer_now_ns(set->timer);
 
 	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
 		struct sweep *s = &set->sweeps[i];
 
 		if (s->armed)
 			continue;
-		s->start_ns = sum(now_ns, s->rule.period_ns);
+		s->start_ns = tkw__ns_add(now_ns, s->rule.period_ns);
 		s->due_ns = s->start_ns;
 	}
 }
@@ -473,11 +498,11 @@ int tkw_channels_add(struct tkw_channels *set, struct tkw_channel *ch)
 
 	if (set == NULL || ch == NULL)
 		return -EINVAL;
-	if (tkw__is_child(set->forks))
+	if (tkw__is_child(set->epoch))
 		return -EPERM;
 	tkw__lock_take(&set->lock);
 	if (ch->set)
-		err = -EINVAL;
+		err = -EEXIST;
 	else if (is_over(set))
 		err = -ESHUTDOWN;
 	if (err == 0 && set->count == 0)
@@ -507,7 +532,7 @@ static void unlink_channel(struct tkw_channels *set, struct tkw_channel *ch)
 }
 
 /* There are no channels any more: the next pass is a new one. */
-static void rest(struct tkw_channels *set)
+static void end_passes(struct tkw_channels *set)
 {
 	disarm(set);
 	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
@@ -520,92 +545,69 @@ static void rest(struct tkw_channels *set)
 
 static void take_out(struct tkw_channels *set, struct tkw_channel *ch)
 {
-	uint32_t me = tkw__thread_local()->number;
-
 	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
 		struct sweep *s = &set->sweeps[i];
 
 		if (s->cursor == ch)
 			s->cursor = ch->next;
-		/* Another channel may soon have this address. */
-		if (s->current == ch && s->runner == me)
-			s->current = NULL;
 	}
 	unlink_channel(set, ch);
 	if (set->count == 0)
-		rest(set);
+		end_passes(set);
 	else
 		arm_each(set);
 }
 
-/* Two actions that remove each other's channel, of this set or of two on one
- * timer, would wait for each other. */
-static int may_remove(const struct tkw_channels *set,
-		      const struct tkw_channel *ch)
+/* Two callbacks that remove each other's channel would wait for each other:
+ * actions of one set, or of two on two timers. */
+static bool may_wait(const struct tkw_channels *set)
 {
-	uint32_t me = tkw__thread_local()->number;
-	bool waits = false;
-
-	if (ch->set != set)
-		return -ENOENT;
-	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
-		const struct sweep *s = &set->sweeps[i];
-
-		if (s->runner != me && s->current == ch)
-			waits = true;
-	}
-	return waits && tkw_timer_is_inside(set->timer) ? -EDEADLK : 0;
-}
-
-/* Wait until the actions for a channel that is out have returned. The channel
- * itself is not looked at. */
-static void await_actions(struct tkw_channels *set,
-			  const struct tkw_channel *ch)
-{
-	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
-		const struct sweep *s = &set->sweeps[i];
-
-		while (s->current == ch) {
-			uint32_t rung = TKW__LOAD(&set->bell, RELAXED);
-
-			set->waiters++;
-			tkw__lock_drop(&set->lock);
-			tkw__park(&set->bell, rung);
-			tkw__lock_take(&set->lock);
-			set->waiters--;
-		}
-	}
+	return !tkw__frame_inside(set->timer) && !tkw__frame_inside_set();
 }
 
 int tkw_channels_remove(struct tkw_channels *set, struct tkw_channel *ch)
 {
-	int err;
+	struct sweep *busy;
+	bool own;
+	int err = 0;
 
 	if (set == NULL || ch == NULL)
 		return -EINVAL;
-	if (tkw__is_child(set->forks))
+	if (tkw__is_child(set->epoch))
 		return -EPERM;
 	tkw__lock_take(&set->lock);
-	err = may_remove(set, ch);
-	if (err == 0) {
+	busy = busy_with(set, ch);
+	/* Not if it is further down the stack: a thread of an executor may help
+	 * others while it waits in an action, which goes on afterwards. */
+	own = busy && tkw__frame_innermost(busy);
+	if (ch->set != set) {
+		err = -ENOENT;
+	} else if (busy && !own && !may_wait(set)) {
+		err = -EDEADLK;
+	} else {
 		take_out(set, ch);
-		await_actions(set, ch);
+		/* Another channel may soon have this address. */
+		if (own)
+			busy->current = NULL;
+		while (busy_with(set, ch))
+			tkw__bell_wait(&set->bell, &set->lock);
 	}
 	tkw__lock_drop(&set->lock);
 	return err;
 }
 
-/* --- see, stop, destroy -------------------------------------------------- */
+/* --- see, shut down, destroy --------------------------------------------- */
 
-int tkw_channels_stats(struct tkw_channels *set, struct tkw_channel_stats *out)
+int tkw_channels_get_stats(struct tkw_channels *set,
+			   struct tkw_channel_stats *out)
 {
 	if (set == NULL || out == NULL)
 		return -EINVAL;
-	if (tkw__is_child(set->forks))
+	if (tkw__is_child(set->epoch))
 		return -EPERM;
 	tkw__lock_take(&set->lock);
 	out->channels = set->count;
-	out->most = set->most;
+	out->max_looks = set->max_looks;
 	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
 		struct sweep *s = &set->sweeps[i];
 
@@ -619,52 +621,41 @@ int tkw_channels_stats(struct tkw_channels *set, struct tkw_channel_stats *out)
 	return 0;
 }
 
-/* Return  1: it was stopped before. */
-static int stop(struct tkw_channels *set)
+uint64_t tkw_channels_count(struct tkw_channels *set)
 {
-	int before;
+	uint64_t count;
 
+	if (set == NULL || tkw__is_child(set->epoch))
+		return 0;
 	tkw__lock_take(&set->lock);
-	before = is_over(set);
-	set->stopped = true;
-	disarm(set);
+	count = set->count;
 	tkw__lock_drop(&set->lock);
-	return before;
+	return count;
 }
 
-int tkw_channels_stop(struct tkw_channels *set)
+int tkw_channels_shutdown(struct tkw_channels *set)
 {
 	if (set == NULL)
 		return -EINVAL;
-	if (tkw__is_child(set->forks))
+	if (tkw__is_child(set->epoch))
 		return -EPERM;
-	return stop(set);
-}
-
-/* Wait until nothing of a stopped set's runs any more. */
-static void await_all(struct tkw_channels *set)
-{
-	uint32_t inside;
-
-	for (int i = 0; i < TKW_CHANNEL_KINDS; i++)
-		tkw_timer_cancel_wait(set->timer, set->sweeps[i].id);
-	inside = TKW__ADD(&set->inside, CLOSED, ACQUIRE) + CLOSED;
-	while (inside != CLOSED) {
-		tkw__park(&set->inside, inside);
-		/* ACQUIRE pairs with leave(). */
-		inside = TKW__LOAD(&set->inside, ACQUIRE);
-	}
+	tkw__lock_take(&set->lock);
+	set->closed = true;
+	disarm(set);
+	tkw__lock_drop(&set->lock);
+	return 0;
 }
 
 int tkw_channels_destroy(struct tkw_channels *set)
 {
 	if (set == NULL)
-		return -EINVAL;
-	if (tkw_timer_is_inside(set->timer))
+		return 0;
+	if (tkw__frame_inside(set->timer))
 		return -EDEADLK;
-	if (!tkw__is_child(set->forks)) {
-		stop(set);
-		await_all(set);
+	if (tkw_channels_shutdown(set) == 0) { /* not in a forked child */
+		for (int i = 0; i < TKW_CHANNEL_KINDS; i++)
+			tkw_timer_cancel_wait(set->timer, set->sweeps[i].id);
+		tkw__rundown_close(&set->inside);
 		while (set->head)
 			unlink_channel(set, set->head);
 	}

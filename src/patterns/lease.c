@@ -8,68 +8,79 @@
  *             renewed one belongs near the tail, and is put in from there.
  *             Jitter would break that: so it has so many steps, each with a
  *             list of its own, and another one is for those to be tried again.
- * States:     idle      in `lost`, and in a `renew`
- *             queued    in `lost`, and in a batch that waits for its executor
- *             renewing  in `lost`, and in a batch whose renew is running
- *             ended     in neither list; the record is kept while a running
- *                       renew (`batch`) or an on_lost (`told`) knows it, and
- *                       its id is found until then, so that a release waits.
+ * States:     idle      LIVE; in `lost`, and in a `renew`
+ *             queued    LIVE; in `lost`, and in a batch that waits for its
+ *                       executor
+ *             renewing  LIVE; in `lost`, and in a batch whose renew is running
+ *             ended     ENDED; in neither list. The record is kept while a
+ *                       running renew (`batch`) or an on_lost (`told`) knows
+ *                       it, and its id is found until then, so that a release
+ *                       waits.
  *             One that ends while it is queued is taken out of the batch.
  * Invariants: (I1) while there is a lease the alarm is armed: pending, or on
  *             its way to tick(), which arms the next. So to arm it can fail in
- *             add and in tick() only.
+ *             add and in tick() only. To move it can fail, too, if the timer
+ *             cannot be woken up (-EBADF): add undoes itself then; after a
+ *             renew the alarm comes when it would have come.
  *             (I2) `count` is the length of `lost`.
  * Threads:    one lock, of all that changes. It is held over calls of the
- *             timer, in which no callback runs: a cancel of ours is silent. It
- *             is not held over a call of the user's.
- * Memory:     the owner, the alarm and each batch hold the keeper; who lets go
- *             last frees it. A job that an executor still has when the keeper
- *             is destroyed finds its batch empty, and does nothing else.
+ *             timer, in which no callback runs: a cancel of ours calls none. It
+ *             is not held over a call of the user's. Who waits for the end of a
+ *             renew or an on_lost waits at the bell.
+ * Memory:     the owner, the alarm and each batch hold the set; who lets go
+ *             last frees it. A job that an executor still has when the set is
+ *             destroyed finds its batch empty, and does nothing else.
  */
 #include "tickwheel/lease.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/bits.h"
+#include "base/config.h"
 #include "base/links.h"
+#include "base/ns.h"
+#include "os/bell.h"
+#include "os/dice.h"
+#include "os/fork.h"
+#include "os/frame.h"
+#include "os/id_table.h"
 #include "os/memory.h"
 #include "os/sync.h"
 #include "os/thread.h"
-#include "patterns/inner.h"
+#include "timer/for_patterns.h"
 
 enum {
-	DEFAULT_CHUNK = 100,
-	CHUNK_MAX = 4096,
-	/* Block i has FIRST_BLOCK << i records. */
-	FIRST_BLOCK = 16,
-	BLOCKS = 24,
+	DEFAULT_BATCH = 100,
+	BATCH_MAX = 4096,
 	STEPS = 32, /* of the jitter */
 	AGAIN = STEPS,
 	LISTS
 };
 
+/* States of a record, besides free. */
+enum {
+	LIVE = 1, /* neither released nor lost */
+	ENDED = 2
+};
+
 struct record {
-	struct tkw_link
-		renew; /* idle: in a `renew` or a due list; or in `free` */
-	struct tkw_link lost; /* live: in `lost`; told: in a list of tell() */
-	struct batch *batch;  /* in which it is, or NULL */
-	void *arg;
+	struct tkw__record head;
+	struct tkw_link renew; /* idle: in a `renew` or a due list */
+	struct tkw_link lost;  /* LIVE: in `lost`; told: in a list of tell() */
+	struct batch *batch;   /* in which it is, or NULL */
+	void *data;
 	int64_t expires_ns;
 	int64_t renew_ns; /* when it is to be renewed */
-	uint32_t index;
-	uint32_t generation;
-	uint32_t place; /* in the batch */
-	bool live;      /* neither released nor lost */
-	bool told;      /* on_lost is about to be called, or running */
+	uint32_t place;   /* in the batch */
+	bool told;        /* on_lost is about to be called, or running */
 };
 
 struct batch {
-	struct tkw_leases *keeper;
+	struct tkw_leases *set;
 	size_t bytes;
-	uint32_t forks;
+	uint32_t epoch; /* the set may be gone in a forked child */
 	uint32_t count;
 	bool running;            /* renew is; else it is queued */
 	struct record **records; /* behind the leases; NULL: taken out */
@@ -80,151 +91,85 @@ struct tkw_leases {
 	/* Set by create, and read only. */
 	struct tkw_leases_config cfg; /* without zeros; its exec is not kept */
 	struct tkw_exec exec;         /* without a function: none */
-	uint32_t forks;               /* of the process that made it */
+	uint32_t epoch;               /* of the process that made it */
 
 	struct tkw__a32 holders;
-	struct tkw__a32 bell; /* counts up when one who waits is to look */
 	struct tkw__lock lock;
-	bool stopped;
-	bool ring;        /* when the lock is dropped */
-	uint32_t waiters; /* parked at the bell */
-	uint32_t busy;    /* threads that call, or may call, the user */
+	struct tkw__bell
+		bell;  /* rings when a record is free, or less is busy */
+	bool closed;   /* shut down */
+	uint32_t busy; /* threads that call, or may call, the user */
 	bool armed;
-	uint64_t alarm;   /* its id, if it is armed */
-	int64_t alarm_ns; /* for when */
+	struct tkw_timeout_id alarm; /* if it is armed */
+	int64_t alarm_ns;            /* for when */
 	uint64_t count;
 	struct tkw__dice dice;
 	struct tkw_link renew[LISTS]; /* each sorted by renew_ns */
 	struct tkw_link lost;         /* sorted by expires_ns */
-	struct tkw_link free;
-	uint32_t blocks;
-	struct record *block[BLOCKS];
+	struct tkw__table table;
 };
-
-/* --- waiting ------------------------------------------------------------- */
-
-static void take(struct tkw_leases *k)
-{
-	tkw__lock_take(&k->lock);
-}
-
-/* Drop the lock, and wake those who wait if something has ended. */
-static void drop(struct tkw_leases *k)
-{
-	bool ring = k->ring && k->waiters > 0;
-
-	k->ring = false;
-	if (ring)
-		TKW__ADD(&k->bell, 1, RELAXED);
-	tkw__lock_drop(&k->lock);
-	if (ring)
-		tkw__unpark_all(&k->bell);
-}
-
-/* Wait until something ends: the bell is remembered under the lock. */
-static void wait_for_an_end(struct tkw_leases *k)
-{
-	uint32_t rung = TKW__LOAD(&k->bell, RELAXED);
-
-	k->waiters++;
-	drop(k);
-	tkw__park(&k->bell, rung);
-	take(k);
-	k->waiters--;
-}
 
 /* --- records ------------------------------------------------------------- */
 
-static size_t block_bytes(uint32_t block)
+static struct tkw_lease_id id_of(const struct record *r)
 {
-	return ((size_t)FIRST_BLOCK << block) * sizeof(struct record);
-}
-
-/* The index of the first record of a block. */
-static uint32_t block_begin(uint32_t block)
-{
-	return (UINT32_C(1) << block) * FIRST_BLOCK - FIRST_BLOCK;
-}
-
-static int grow(struct tkw_leases *k)
-{
-	uint32_t generation = (uint32_t)tkw__random() | 1;
-	uint32_t first;
-	struct record *r;
-
-	if (k->blocks == BLOCKS)
-		return -ENOMEM;
-	r = tkw__memory_take(block_bytes(k->blocks), _Alignof(max_align_t));
-	if (r == NULL)
-		return -ENOMEM;
-	memset(r, 0, block_bytes(k->blocks));
-	first = block_begin(k->blocks);
-	k->block[k->blocks] = r;
-	k->blocks++;
-	for (uint32_t i = first; i < block_begin(k->blocks); i++, r++) {
-		r->index = i;
-		r->generation = generation;
-		tkw__links_append(&k->free, &r->renew);
-	}
-	return 0;
-}
-
-static uint64_t id_of(const struct record *r)
-{
-	return (uint64_t)r->generation << 32 | r->index;
+	return (struct tkw_lease_id){ tkw__record_id(&r->head, 0) };
 }
 
 /* NULL: the lease has ended, and nobody knows it any more. */
-static struct record *find(const struct tkw_leases *k, uint64_t id)
+static struct record *find(const struct tkw_leases *ls, struct tkw_lease_id id)
 {
-	uint32_t index = (uint32_t)id;
-	uint32_t block = tkw__highest_bit((uint64_t)index / FIRST_BLOCK + 1);
-	struct record *r;
-
-	if (block >= k->blocks)
+	if (tkw__id_part(id.bits) != 0)
 		return NULL;
-	r = &k->block[block][index - block_begin(block)];
-	/* The id of a free record has not been given to anybody yet. */
-	return id_of(r) == id && (r->live || r->batch || r->told) ? r : NULL;
+	/* The head is the first member. */
+	return (struct record *)(void *)tkw__table_find(&ls->table, id.bits);
 }
 
-/* Free a record that has ended, unless somebody knows it. The free ones are a
- * queue, so that generations last. */
-static void let_go(struct tkw_leases *k, struct record *r)
+static bool is_live(const struct record *r)
 {
-	if (r->live || r->batch || r->told)
+	return tkw__record_state(&r->head) == LIVE;
+}
+
+/* Free a record that has ended, unless somebody knows it. */
+static void let_go(struct tkw_leases *ls, struct record *r)
+{
+	if (r->batch || r->told)
 		return;
-	r->generation += r->generation == UINT32_MAX ? 2 : 1;
-	tkw__links_append(&k->free, &r->renew);
-	k->ring = true;
+	tkw__table_put(&ls->table, &r->head);
+	tkw__bell_ring(&ls->bell);
 }
 
-static void hold(struct tkw_leases *k)
+static void hold(struct tkw_leases *ls)
 {
-	TKW__ADD(&k->holders, 1, RELAXED);
+	TKW__ADD(&ls->holders, 1, RELAXED);
 }
 
-static void free_all(struct tkw_leases *k)
+static void free_all(struct tkw_leases *ls)
 {
-	for (uint32_t i = 0; i < k->blocks; i++)
-		tkw__memory_free(k->block[i], block_bytes(i));
-	tkw__memory_free(k, sizeof(*k));
+	tkw__table_fini(&ls->table);
+	tkw__memory_free(ls, sizeof(*ls));
 }
 
-static void unhold(struct tkw_leases *k)
+static void unhold(struct tkw_leases *ls)
 {
 	/* ACQ_REL: whoever frees it comes after all others. */
-	if (TKW__SUB(&k->holders, 1, ACQ_REL) == 1)
-		free_all(k);
+	if (TKW__SUB(&ls->holders, 1, ACQ_REL) == 1)
+		free_all(ls);
+}
+
+/* A thread that calls the user, or may: with the lock held. */
+static void begin_call(struct tkw_leases *ls)
+{
+	ls->busy++;
+}
+
+static void end_call(struct tkw_leases *ls)
+{
+	ls->busy--;
+	tkw__bell_ring(&ls->bell);
 }
 
 /* --- time ---------------------------------------------------------------- */
-
-/* b is not negative. */
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > INT64_MAX - b ? INT64_MAX : a + b;
-}
 
 static struct record *of_renew(struct tkw_link *l)
 {
@@ -236,24 +181,24 @@ static struct record *of_lost(struct tkw_link *l)
 	return TKW_CONTAINER_OF(l, struct record, lost);
 }
 
-static void set_renew(struct tkw_leases *k, struct record *r, uint32_t list,
+static void set_renew(struct tkw_leases *ls, struct record *r, uint32_t list,
 		      int64_t at_ns)
 {
-	struct tkw_link *after = k->renew[list].prev;
+	struct tkw_link *after = ls->renew[list].prev;
 
 	r->renew_ns = at_ns;
-	while (after != &k->renew[list] && of_renew(after)->renew_ns > at_ns)
+	while (after != &ls->renew[list] && of_renew(after)->renew_ns > at_ns)
 		after = after->prev;
 	tkw__links_prepend(after, &r->renew);
 }
 
 /* The list of which the first one is to be renewed first; NULL: none is. */
-static struct tkw_link *first_renew(struct tkw_leases *k)
+static struct tkw_link *first_renew(struct tkw_leases *ls)
 {
 	struct tkw_link *first = NULL;
 
 	for (uint32_t i = 0; i < LISTS; i++) {
-		struct tkw_link *l = &k->renew[i];
+		struct tkw_link *l = &ls->renew[i];
 
 		if (!tkw__links_empty(l) &&
 		    (first == NULL || of_renew(l->next)->renew_ns <
@@ -264,90 +209,92 @@ static struct tkw_link *first_renew(struct tkw_leases *k)
 }
 
 /* The lease was granted or renewed at this time. */
-static void set_granted(struct tkw_leases *k, struct record *r, int64_t at_ns)
+static void set_granted(struct tkw_leases *ls, struct record *r, int64_t at_ns)
 {
 	int64_t spread =
-		k->cfg.renew_after_ns / 100 * k->cfg.jitter_percent +
-		k->cfg.renew_after_ns % 100 * k->cfg.jitter_percent / 100;
-	int64_t step = spread > 0 ? tkw__dice_roll(&k->dice, STEPS) : 0;
+		tkw__ns_percent(ls->cfg.renew_after_ns, ls->cfg.jitter_percent);
+	int64_t step = spread > 0 ? tkw__dice_roll(&ls->dice, STEPS) : 0;
 	int64_t early = spread / STEPS * step + spread % STEPS * step / STEPS;
-	struct tkw_link *after = k->lost.prev;
+	struct tkw_link *after = ls->lost.prev;
 
-	r->expires_ns = later(at_ns, k->cfg.lease_ns);
-	while (after != &k->lost && of_lost(after)->expires_ns > r->expires_ns)
+	r->expires_ns = tkw__ns_add(at_ns, ls->cfg.lease_ns);
+	while (after != &ls->lost && of_lost(after)->expires_ns > r->expires_ns)
 		after = after->prev;
 	tkw__links_prepend(after, &r->lost);
-	set_renew(k, r, (uint32_t)step,
-		  later(at_ns, k->cfg.renew_after_ns - early));
+	set_renew(ls, r, (uint32_t)step,
+		  tkw__ns_add(at_ns, ls->cfg.renew_after_ns - early));
 }
 
-static int64_t lost_ns(const struct tkw_leases *k, const struct record *r)
+static int64_t lost_ns(const struct tkw_leases *ls, const struct record *r)
 {
-	return r->expires_ns - k->cfg.margin_ns;
+	return r->expires_ns - ls->cfg.margin_ns;
 }
 
-static int64_t now(const struct tkw_leases *k)
+static int64_t now(const struct tkw_leases *ls)
 {
-	return tkw_timer_now(k->cfg.timer);
+	return tkw_timer_now_ns(ls->cfg.timer);
 }
 
 /* --- the alarm ----------------------------------------------------------- */
 
-static void on_alarm(void *keeper, const struct tkw_firing *firing);
-static void on_alarm_cancelled(void *keeper);
+static void on_alarm(const struct tkw_firing *firing, void *set);
+static void on_alarm_cancelled(void *set);
 
-/* Let it be armed for the earliest that is to be done. */
-static int arm(struct tkw_leases *k)
+/* Let it be armed for the earliest that is to be done. If this fails it is as
+ * before. */
+static int arm(struct tkw_leases *ls)
 {
 	const struct tkw_task task = {
 		.fn = on_alarm,
-		.arg = k,
+		.ctx = ls,
 		.on_cancel = on_alarm_cancelled,
 	};
-	struct tkw_link *first = first_renew(k);
+	struct tkw_link *first = first_renew(ls);
 	int64_t at_ns;
 	int err;
 
-	if (k->count == 0)
+	if (ls->count == 0)
 		return 0;
-	at_ns = lost_ns(k, of_lost(k->lost.next));
+	at_ns = lost_ns(ls, of_lost(ls->lost.next));
 	if (first && of_renew(first->next)->renew_ns < at_ns)
 		at_ns = of_renew(first->next)->renew_ns;
-	if (!k->armed) {
-		err = tkw_timer_schedule_at(k->cfg.timer, &task, at_ns,
-					    &k->alarm);
+	if (!ls->armed) {
+		err = tkw_timer_schedule_at(ls->cfg.timer, &task, at_ns,
+					    &ls->alarm);
 		if (err != 0)
 			return err;
-		k->armed = true;
-		k->alarm_ns = at_ns;
-		hold(k);
-	} else if (at_ns < k->alarm_ns) {
-		/* If it cannot be moved it is on its way to tick(). */
-		err = tkw_timer_reschedule_at(k->cfg.timer, k->alarm, at_ns);
+		ls->armed = true;
+		ls->alarm_ns = at_ns;
+		hold(ls);
+	} else if (at_ns < ls->alarm_ns) {
+		err = tkw_timer_reschedule_at(ls->cfg.timer, ls->alarm, at_ns);
 		if (err == 0)
-			k->alarm_ns = at_ns;
+			ls->alarm_ns = at_ns;
+		else if (err != -ENOENT && err != -EBUSY && err != -ESHUTDOWN)
+			return err;
+		/* Else it is on its way to tick(), or to its on-cancel. */
 	}
 	return 0;
 }
 
 /* There is no lease. */
-static void disarm(struct tkw_leases *k)
+static void disarm(struct tkw_leases *ls)
 {
 	/* If it cannot be cancelled, tick() will find nothing to do. */
-	if (!k->armed || tkw__cancel_silently(k->cfg.timer, k->alarm) != 0)
+	if (!ls->armed || tkw__timer_cancel_own(ls->cfg.timer, ls->alarm) != 0)
 		return;
-	k->armed = false;
-	unhold(k); /* not the last one: the caller holds it too */
+	ls->armed = false;
+	unhold(ls); /* not the last one: the caller holds it too */
 }
 
 /* --- the end of a lease -------------------------------------------------- */
 
 /* The one place where a lease ends. */
-static void end(struct tkw_leases *k, struct record *r)
+static void end(struct tkw_leases *ls, struct record *r)
 {
-	assert(r->live);
-	r->live = false;
-	k->count--;
+	assert(is_live(r));
+	tkw__record_set_state(&r->head, ENDED);
+	ls->count--;
 	tkw__links_remove(&r->lost);
 	if (r->batch == NULL) {
 		tkw__links_remove(&r->renew);
@@ -355,69 +302,63 @@ static void end(struct tkw_leases *k, struct record *r)
 		r->batch->records[r->place] = NULL;
 		r->batch = NULL;
 	}
-	let_go(k, r);
-	if (k->count == 0)
-		disarm(k);
+	let_go(ls, r);
+	if (ls->count == 0)
+		disarm(ls);
 }
 
 /* It is lost; that is to be told of those in the list. */
-static void lose(struct tkw_leases *k, struct record *r, struct tkw_link *list)
+static void lose(struct tkw_leases *ls, struct record *r, struct tkw_link *list)
 {
 	r->told = true;
-	end(k, r);
+	end(ls, r);
 	tkw__links_append(list, &r->lost);
 }
 
 /* Those who are lost at this time. */
-static void lose_until(struct tkw_leases *k, int64_t at_ns,
+static void lose_until(struct tkw_leases *ls, int64_t at_ns,
 		       struct tkw_link *list)
 {
-	while (k->count > 0 && lost_ns(k, of_lost(k->lost.next)) <= at_ns)
-		lose(k, of_lost(k->lost.next), list);
+	while (ls->count > 0 && lost_ns(ls, of_lost(ls->lost.next)) <= at_ns)
+		lose(ls, of_lost(ls->lost.next), list);
 }
 
-/*
- * Tell of each lease in the list why it was lost. With the lock held, but for
- * the calls. Return false, without the lock, in a child that one has forked.
- */
-static bool tell(struct tkw_leases *k, struct tkw_link *list, int why)
+/* Tell of each lease in the list how it was lost. With the lock held, but for
+ * the calls. */
+static void tell(struct tkw_leases *ls, struct tkw_link *list, int status)
 {
 	while (!tkw__links_empty(list)) {
 		struct record *r = of_lost(list->next);
-		const struct tkw_lease lease = {
+		const struct tkw_lease_end how = {
 			.id = id_of(r),
-			.arg = r->arg,
+			.status = status,
+			.data = r->data,
 			.expires_ns = r->expires_ns,
-			.result = why,
+			.renewing = r->batch != NULL,
 		};
-		int renewing = r->batch != NULL;
-		struct tkw__inside inside;
+		struct tkw__frame frame;
 
 		tkw__links_remove(&r->lost);
-		if (k->cfg.on_lost) {
-			drop(k);
-			tkw__inside_enter(tkw__thread_local(), &inside, k);
-			k->cfg.on_lost(k->cfg.ctx, &lease, why, renewing);
-			tkw__inside_leave(tkw__thread_local(), &inside);
-			if (tkw__is_child(k->forks))
-				return false;
-			take(k);
+		if (ls->cfg.on_lost) {
+			tkw__lock_drop(&ls->lock);
+			tkw__frame_enter_set(&frame, ls);
+			ls->cfg.on_lost(&how, ls->cfg.ctx);
+			tkw__frame_leave(&frame);
+			tkw__lock_take(&ls->lock);
 		}
 		r->told = false;
-		let_go(k, r);
+		let_go(ls, r);
 	}
-	return true;
 }
 
 /* --- a batch ------------------------------------------------------------- */
 
-/* Leave out what has been taken out, and begin. Return false if none is left.
- */
-static bool begin(struct tkw_leases *k, struct batch *b, int64_t *begun_ns)
+/* Leave out what has been taken out, and begin. With the lock held. Return
+ * false if none is left. */
+static bool begin(struct tkw_leases *ls, struct batch *b)
 {
 	uint32_t count = 0;
 
-	take(k);
 	for (uint32_t i = 0; i < b->count; i++) {
 		struct record *r = b->records[i];
 
@@ -427,38 +368,35 @@ static bool begin(struct tkw_leases *k, struct batch *b, int64_t *begun_ns)
 		b->records[count] = r;
 		b->leases[count++] = (struct tkw_lease){
 			.id = id_of(r),
-			.arg = r->arg,
+			.data = r->data,
 			.expires_ns = r->expires_ns,
 			.result = -EIO,
 		};
 	}
 	b->count = count;
-	if (count > 0) {
-		b->running = true;
-		k->busy++;
-		*begun_ns = now(k);
-	}
-	drop(k);
-	return count > 0;
+	b->running = count > 0;
+	if (b->running)
+		begin_call(ls);
+	return b->running;
 }
 
 /* A lease comes out of its batch. */
-static void settle(struct tkw_leases *k, struct record *r, int result,
+static void settle(struct tkw_leases *ls, struct record *r, int result,
 		   int64_t granted_ns)
 {
 	r->batch = NULL;
-	if (!r->live) {
-		let_go(k, r);
+	if (!is_live(r)) {
+		let_go(ls, r);
 	} else if (result == 0) {
 		tkw__links_remove(&r->lost);
-		set_granted(k, r, granted_ns);
+		set_granted(ls, r, granted_ns);
 	} else {
-		set_renew(k, r, AGAIN, later(now(k), k->cfg.retry_ns));
+		set_renew(ls, r, AGAIN, tkw__ns_add(now(ls), ls->cfg.retry_ns));
 	}
 }
 
-/* After renew. Return false, without the lock, in a forked child. */
-static bool finish(struct tkw_leases *k, struct batch *b, int64_t begun_ns)
+/* After renew. With the lock held, but for calls. */
+static void finish(struct tkw_leases *ls, struct batch *b, int64_t begun_ns)
 {
 	struct tkw_link stale;
 
@@ -466,60 +404,65 @@ static bool finish(struct tkw_leases *k, struct batch *b, int64_t begun_ns)
 	for (uint32_t i = 0; i < b->count; i++) {
 		struct record *r = b->records[i];
 
-		settle(k, r, b->leases[i].result, begun_ns);
-		if (r->live && b->leases[i].result == -ESTALE)
-			lose(k, r, &stale);
+		settle(ls, r, b->leases[i].result, begun_ns);
+		if (is_live(r) && b->leases[i].result == -ESTALE)
+			lose(ls, r, &stale);
 	}
-	arm(k); /* (I1) */
-	return tell(k, &stale, -ESTALE);
+	arm(ls); /* (I1) */
+	tell(ls, &stale, -ESTALE);
+	end_call(ls);
+}
+
+/* Renew what is left of a batch. */
+static void renew(struct tkw_leases *ls, struct batch *b)
+{
+	struct tkw__frame frame;
+	int64_t begun_ns;
+
+	tkw__lock_take(&ls->lock);
+	if (begin(ls, b)) {
+		begun_ns = now(ls);
+		tkw__lock_drop(&ls->lock);
+		tkw__frame_enter_set(&frame, ls);
+		ls->cfg.renew(b->leases, b->count, ls->cfg.ctx);
+		tkw__frame_leave(&frame);
+		tkw__lock_take(&ls->lock);
+		finish(ls, b, begun_ns);
+	}
+	tkw__lock_drop(&ls->lock);
 }
 
 static void run(const struct tkw_job *job)
 {
 	struct batch *b = job->ctx;
-	struct tkw_leases *k = b->keeper;
-	/* Were the thread cancelled, its leases would be renewing for ever. */
-	int was = tkw__thread_no_cancel();
-	bool is_child = tkw__is_child(b->forks);
-	int64_t begun_ns = 0;
-	struct tkw__inside inside;
 
-	if (!is_child && begin(k, b, &begun_ns)) {
-		tkw__inside_enter(tkw__thread_local(), &inside, k);
-		k->cfg.renew(k->cfg.ctx, b->leases, b->count);
-		tkw__inside_leave(tkw__thread_local(), &inside);
-		is_child = tkw__is_child(b->forks);
-		if (!is_child) {
-			take(k);
-			is_child = !finish(k, b, begun_ns);
-		}
-		if (!is_child) {
-			k->busy--;
-			k->ring = true;
-			drop(k);
-		}
+	if (!tkw__is_child(b->epoch)) {
+		/* Were the thread cancelled, its leases would be renewing for
+		 * ever. */
+		int was = tkw__thread_no_cancel();
+
+		renew(b->set, b);
+		unhold(b->set);
+		tkw__thread_restore_cancel(was);
 	}
 	tkw__memory_free(b, b->bytes);
-	if (!is_child)
-		unhold(k);
-	tkw__thread_restore_cancel(was);
 }
 
 /* Nobody renews them now: try again. */
 static void abandon(const struct tkw_job *job)
 {
 	struct batch *b = job->ctx;
-	struct tkw_leases *k = b->keeper;
+	struct tkw_leases *ls = b->set;
 
-	if (!tkw__is_child(b->forks)) {
-		take(k);
+	if (!tkw__is_child(b->epoch)) {
+		tkw__lock_take(&ls->lock);
 		for (uint32_t i = 0; i < b->count; i++) {
 			if (b->records[i])
-				settle(k, b->records[i], -EIO, 0);
+				settle(ls, b->records[i], -EIO, 0);
 		}
-		arm(k); /* (I1) */
-		drop(k);
-		unhold(k);
+		arm(ls); /* (I1) */
+		tkw__lock_drop(&ls->lock);
+		unhold(ls);
 	}
 	tkw__memory_free(b, b->bytes);
 }
@@ -527,15 +470,15 @@ static void abandon(const struct tkw_job *job)
 /* --- what is due --------------------------------------------------------- */
 
 /* Those who are to be renewed, and those who soon would be. */
-static void take_due(struct tkw_leases *k, int64_t at_ns, struct tkw_link *due)
+static void take_due(struct tkw_leases *ls, int64_t at_ns, struct tkw_link *due)
 {
-	int64_t until_ns = later(at_ns, k->cfg.renew_after_ns / 10);
-	struct tkw_link *first = first_renew(k);
+	int64_t until_ns = tkw__ns_add(at_ns, ls->cfg.renew_after_ns / 10);
+	struct tkw_link *first = first_renew(ls);
 
 	if (first == NULL || of_renew(first->next)->renew_ns > at_ns)
 		return;
 	for (uint32_t i = 0; i < LISTS; i++) {
-		struct tkw_link *list = &k->renew[i];
+		struct tkw_link *list = &ls->renew[i];
 
 		while (!tkw__links_empty(list) &&
 		       of_renew(list->next)->renew_ns <= until_ns) {
@@ -548,42 +491,42 @@ static void take_due(struct tkw_leases *k, int64_t at_ns, struct tkw_link *due)
 }
 
 /* Without memory for a batch: try all of them again. */
-static void put_back(struct tkw_leases *k, struct tkw_link *due)
+static void put_back(struct tkw_leases *ls, struct tkw_link *due)
 {
-	int64_t at_ns = later(now(k), k->cfg.retry_ns);
+	int64_t at_ns = tkw__ns_add(now(ls), ls->cfg.retry_ns);
 
 	while (!tkw__links_empty(due)) {
 		struct record *r = of_renew(due->next);
 
 		tkw__links_remove(&r->renew);
-		set_renew(k, r, AGAIN, at_ns);
+		set_renew(ls, r, AGAIN, at_ns);
 	}
-	arm(k); /* (I1) */
+	arm(ls); /* (I1) */
 }
 
 /* The next batch of those who are due; NULL: none is left. With the lock held.
  */
-static struct batch *next_batch(struct tkw_leases *k, struct tkw_link *due)
+static struct batch *next_batch(struct tkw_leases *ls, struct tkw_link *due)
 {
 	uint32_t count = 0;
 	struct batch *b;
 	size_t bytes;
 
 	for (struct tkw_link *l = due->next;
-	     l != due && count < (uint32_t)k->cfg.chunk; l = l->next)
+	     l != due && count < (uint32_t)ls->cfg.max_batch; l = l->next)
 		count++;
 	if (count == 0)
 		return NULL;
 	bytes = sizeof(*b) + count * (sizeof(b->leases[0]) + sizeof(void *));
 	b = tkw__memory_take(bytes, _Alignof(max_align_t));
 	if (b == NULL) {
-		put_back(k, due);
+		put_back(ls, due);
 		return NULL;
 	}
 	*b = (struct batch){
-		.keeper = k,
+		.set = ls,
 		.bytes = bytes,
-		.forks = k->forks,
+		.epoch = ls->epoch,
 		.count = count,
 	};
 	b->records = (struct record **)(void *)(b->leases + count);
@@ -595,32 +538,29 @@ static struct batch *next_batch(struct tkw_leases *k, struct tkw_link *due)
 		r->place = i;
 		b->records[i] = r;
 	}
-	hold(k);
+	hold(ls);
 	return b;
 }
 
-/* With the lock held, but for the calls. Return as tell(). */
-static bool renew_due(struct tkw_leases *k, struct tkw_link *due)
+/* With the lock held, but for the calls. */
+static void renew_due(struct tkw_leases *ls, struct tkw_link *due)
 {
 	struct batch *b;
 
-	while ((b = next_batch(k, due)) != NULL) {
+	while ((b = next_batch(ls, due)) != NULL) {
 		const struct tkw_job job = {
 			.run = run,
 			.abandon = abandon,
 			.ctx = b,
 		};
 
-		drop(k);
-		if (k->exec.submit == NULL)
+		tkw__lock_drop(&ls->lock);
+		if (ls->exec.submit == NULL)
 			run(&job);
-		else if (k->exec.submit(k->exec.ctx, &job) != 0)
+		else if (ls->exec.submit(&job, ls->exec.ctx) != 0)
 			abandon(&job);
-		if (tkw__is_child(k->forks))
-			return false;
-		take(k);
+		tkw__lock_take(&ls->lock);
 	}
-	return true;
 }
 
 /*
@@ -628,7 +568,7 @@ static bool renew_due(struct tkw_leases *k, struct tkw_link *due)
  * this one had among the timer's timeouts is free then. Others may come here
  * while this one is in a call; each has its own lists.
  */
-static void tick(struct tkw_leases *k)
+static void tick(struct tkw_leases *ls)
 {
 	struct tkw_link lost, gone, due;
 	int64_t at_ns;
@@ -637,247 +577,260 @@ static void tick(struct tkw_leases *k)
 	tkw__links_init(&lost);
 	tkw__links_init(&gone);
 	tkw__links_init(&due);
-	take(k);
-	k->armed = false;
-	if (k->count > 0) {
-		k->busy++;
-		at_ns = now(k);
-		lose_until(k, at_ns, &lost);
-		take_due(k, at_ns, &due);
-		err = arm(k);
+	tkw__lock_take(&ls->lock);
+	ls->armed = false;
+	if (ls->count > 0) {
+		begin_call(ls);
+		at_ns = now(ls);
+		lose_until(ls, at_ns, &lost);
+		take_due(ls, at_ns, &due);
+		err = arm(ls);
 		if (err != 0)
-			lose_until(k, INT64_MAX, &gone);
-		if (!tell(k, &lost, -ETIMEDOUT) || !tell(k, &gone, err) ||
-		    !renew_due(k, &due))
-			return;
-		k->busy--;
-		k->ring = true;
+			lose_until(ls, INT64_MAX, &gone);
+		tell(ls, &lost, -ETIMEDOUT);
+		tell(ls, &gone, err);
+		renew_due(ls, &due);
+		end_call(ls);
 	}
-	drop(k);
-	unhold(k);
+	tkw__lock_drop(&ls->lock);
+	unhold(ls);
 }
 
-static void on_alarm(void *keeper, const struct tkw_firing *firing)
+static void on_alarm(const struct tkw_firing *firing, void *set)
 {
 	(void)firing;
-	tick(keeper);
+	tick(set);
 }
 
 /* The timer was stopped, of which arm() will hear; or its executor has dropped
  * the alarm, which is no reason to forget the leases. */
-static void on_alarm_cancelled(void *keeper)
+static void on_alarm_cancelled(void *set)
 {
-	tick(keeper);
+	tick(set);
 }
 
-/* --- the calls ----------------------------------------------------------- */
+/* --- create -------------------------------------------------------------- */
 
 static bool is_sound(const struct tkw_leases_config *cfg)
 {
-	return (cfg->size == 0 || cfg->size == sizeof(*cfg)) && cfg->timer &&
-	       cfg->renew && (cfg->exec == NULL || cfg->exec->submit) &&
-	       cfg->lease_ns > 0 && cfg->renew_after_ns >= 0 &&
-	       cfg->margin_ns >= 0 && cfg->retry_ns >= 0 &&
-	       cfg->jitter_percent >= 0 && cfg->jitter_percent <= 100 &&
-	       cfg->chunk >= 0 && cfg->chunk <= CHUNK_MAX;
+	return cfg->timer && cfg->renew &&
+	       (cfg->exec == NULL || cfg->exec->submit) && cfg->lease_ns > 0 &&
+	       cfg->renew_after_ns >= 0 && cfg->margin_ns >= 0 &&
+	       cfg->retry_ns >= 0 && cfg->jitter_percent >= 0 &&
+	       cfg->jitter_percent <= 100 && cfg->max_batch >= 0 &&
+	       cfg->max_batch <= BATCH_MAX;
 }
 
 /* The config without zeros. Return false if the times do not fit together. */
 static bool fill_in(struct tkw_leases_config *cfg)
 {
-	int64_t tick_ns = tkw_timer_tick(cfg->timer);
+	int64_t tick_ns = tkw_timer_tick_ns(cfg->timer);
 
 	if (cfg->renew_after_ns == 0)
 		cfg->renew_after_ns = tkw__max_i64(cfg->lease_ns / 3, 1);
 	if (cfg->margin_ns == 0)
-		cfg->margin_ns = tkw__max_i64(
-			cfg->lease_ns / 10,
-			tick_ns > INT64_MAX / 2 ? tick_ns : 2 * tick_ns);
+		cfg->margin_ns = tkw__max_i64(cfg->lease_ns / 10,
+					      tkw__ns_add(tick_ns, tick_ns));
 	if (cfg->retry_ns == 0)
 		cfg->retry_ns = tkw__max_i64(cfg->lease_ns / 10, 1);
-	if (cfg->chunk == 0)
-		cfg->chunk = DEFAULT_CHUNK;
+	if (cfg->max_batch == 0)
+		cfg->max_batch = DEFAULT_BATCH;
 	/* What is lost is told up to a tick later. */
 	return cfg->margin_ns >= tick_ns &&
 	       cfg->renew_after_ns < cfg->lease_ns - cfg->margin_ns;
+}
+
+/* From a config that is sound and filled in. */
+static struct tkw_leases *make_set(const struct tkw_leases_config *cfg,
+				   uint32_t epoch)
+{
+	struct tkw_leases *ls =
+		tkw__memory_take(sizeof(*ls), _Alignof(max_align_t));
+
+	if (ls == NULL)
+		return NULL;
+	*ls = (struct tkw_leases){
+		.cfg = *cfg,
+		.epoch = epoch,
+		.holders = { 1 },
+		.dice = tkw__dice_make(cfg->seed),
+	};
+	if (cfg->exec)
+		ls->exec = *cfg->exec;
+	for (uint32_t i = 0; i < LISTS; i++)
+		tkw__links_init(&ls->renew[i]);
+	tkw__links_init(&ls->lost);
+	tkw__table_init(&ls->table, sizeof(struct record),
+			_Alignof(struct record), TKW__RECORDS_MAX);
+	return ls;
 }
 
 int tkw_leases_create(struct tkw_leases **out,
 		      const struct tkw_leases_config *cfg)
 {
 	struct tkw_leases_config c;
-	struct tkw_leases *k;
-	int err;
+	struct tkw_leases *ls;
+	uint32_t epoch;
 
-	if (out == NULL || cfg == NULL || !is_sound(cfg))
+	if (out == NULL || cfg == NULL ||
+	    tkw__config_read(&c, sizeof(c), cfg,
+			     TKW__END_OF(struct tkw_leases_config, ctx)) != 0 ||
+	    !is_sound(&c) || !fill_in(&c))
 		return -EINVAL;
-	c = *cfg;
-	if (!fill_in(&c))
-		return -EINVAL;
-	if (tkw__is_childs(c.timer))
+	if (tkw__timer_is_child(c.timer))
 		return -EPERM;
-	err = tkw__forks_watch();
-	if (err != 0)
-		return err;
-	k = tkw__memory_take(sizeof(*k), _Alignof(max_align_t));
-	if (k == NULL)
+	if (tkw__epoch_get(&epoch) != 0)
 		return -ENOMEM;
-	*k = (struct tkw_leases){
-		.cfg = c,
-		.forks = tkw__forks,
-		.holders = { 1 },
-		.dice = tkw__dice_make(c.seed),
-	};
-	if (c.exec)
-		k->exec = *c.exec;
-	for (uint32_t i = 0; i < LISTS; i++)
-		tkw__links_init(&k->renew[i]);
-	tkw__links_init(&k->lost);
-	tkw__links_init(&k->free);
-	*out = k;
+	ls = make_set(&c, epoch);
+	if (ls == NULL)
+		return -ENOMEM;
+	*out = ls;
 	return 0;
 }
 
+/* --- add and release ----------------------------------------------------- */
+
 /* With the lock held. */
-static int add(struct tkw_leases *k, void *arg, int64_t asked_ns, uint64_t *id)
+static int add(struct tkw_leases *ls, void *data, int64_t asked_ns,
+	       struct tkw_lease_id *id)
 {
-	int64_t now_ns = now(k);
+	int64_t now_ns = now(ls);
+	struct tkw__record *head;
 	struct record *r;
 	int err;
 
-	if (k->stopped)
+	if (ls->closed)
 		return -ESHUTDOWN;
 	if (asked_ns > now_ns)
 		return -EINVAL;
-	if (later(asked_ns, k->cfg.lease_ns) - k->cfg.margin_ns <= now_ns)
+	if (tkw__ns_add(asked_ns, ls->cfg.lease_ns) - ls->cfg.margin_ns <=
+	    now_ns)
 		return -ETIMEDOUT;
-	if (tkw__links_empty(&k->free) && grow(k) != 0)
-		return -ENOMEM;
-	r = of_renew(k->free.next);
-	tkw__links_remove(&r->renew);
-	r->arg = arg;
-	r->live = true;
-	k->count++;
-	set_granted(k, r, asked_ns);
-	err = arm(k);
+	err = tkw__table_take(&ls->table, &head);
 	if (err != 0)
-		end(k, r);
+		return err;
+	r = (struct record *)(void *)head;
+	r->data = data;
+	tkw__record_set_state(head, LIVE);
+	ls->count++;
+	set_granted(ls, r, asked_ns);
+	err = arm(ls);
+	if (err != 0)
+		end(ls, r);
 	else
 		*id = id_of(r);
 	return err;
 }
 
-int tkw_leases_add(struct tkw_leases *k, void *arg, int64_t asked_ns,
-		   uint64_t *id)
+int tkw_leases_add(struct tkw_leases *ls, void *data, int64_t asked_ns,
+		   struct tkw_lease_id *id)
 {
 	int err;
 
-	if (k == NULL || id == NULL)
+	if (ls == NULL || id == NULL)
 		return -EINVAL;
-	if (tkw__is_child(k->forks))
+	if (tkw__is_child(ls->epoch))
 		return -EPERM;
-	take(k);
-	err = add(k, arg, asked_ns, id);
-	drop(k);
+	tkw__lock_take(&ls->lock);
+	err = add(ls, data, asked_ns, id);
+	tkw__lock_drop(&ls->lock);
 	return err;
 }
 
-/* With the lock held, but while waiting. */
-static int release(struct tkw_leases *k, uint64_t id)
+/* May this thread wait for a callback? Who is in one might be waited for. */
+static bool may_wait(const struct tkw_leases *ls)
 {
-	struct record *r = find(k, id);
+	return !tkw__frame_inside_set() && !tkw__frame_inside(ls->cfg.timer);
+}
+
+/* With the lock held, but while waiting. */
+static int release(struct tkw_leases *ls, struct tkw_lease_id id)
+{
+	struct record *r = find(ls, id);
 	int err = -ENOENT;
 
 	if (r == NULL)
 		return err;
-	if ((r->told || (r->batch && r->batch->running)) &&
-	    tkw__is_inside(NULL, k->cfg.timer))
+	if ((r->told || (r->batch && r->batch->running)) && !may_wait(ls))
 		return -EDEADLK;
-	if (r->live) {
-		err = r->expires_ns > now(k) ? 0 : -ETIMEDOUT;
-		end(k, r);
+	if (is_live(r)) {
+		err = r->expires_ns > now(ls) ? 0 : -ETIMEDOUT;
+		end(ls, r);
 	}
-	while (find(k, id) != NULL)
-		wait_for_an_end(k);
+	while (find(ls, id) != NULL)
+		tkw__bell_wait(&ls->bell, &ls->lock);
 	return err;
 }
 
-int tkw_leases_release(struct tkw_leases *k, uint64_t id)
+int tkw_leases_release(struct tkw_leases *ls, struct tkw_lease_id id)
 {
 	int err;
 
-	if (k == NULL)
+	if (ls == NULL)
 		return -EINVAL;
-	if (tkw__is_child(k->forks))
+	if (tkw__is_child(ls->epoch))
 		return -EPERM;
-	take(k);
-	err = release(k, id);
-	drop(k);
+	tkw__lock_take(&ls->lock);
+	err = release(ls, id);
+	tkw__lock_drop(&ls->lock);
 	return err;
 }
 
-uint64_t tkw_leases_count(struct tkw_leases *k)
+uint64_t tkw_leases_count(struct tkw_leases *ls)
 {
 	uint64_t count;
 
-	if (k == NULL || tkw__is_child(k->forks))
+	if (ls == NULL || tkw__is_child(ls->epoch))
 		return 0;
-	take(k);
-	count = k->count;
-	drop(k);
+	tkw__lock_take(&ls->lock);
+	count = ls->count;
+	tkw__lock_drop(&ls->lock);
 	return count;
 }
 
-/* Return  as tkw_leases_stop(), from outside. */
-static int stop(struct tkw_leases *k)
-{
-	int was_stopped;
+/* --- shut down and destroy ----------------------------------------------- */
 
-	take(k);
-	was_stopped = k->stopped;
-	k->stopped = true;
-	while (k->count > 0)
-		end(k, of_lost(k->lost.next));
-	drop(k);
-	return was_stopped;
-}
-
-static void wait_until_idle(struct tkw_leases *k)
+int tkw_leases_shutdown(struct tkw_leases *ls)
 {
-	take(k);
-	while (k->busy > 0)
-		wait_for_an_end(k);
-	drop(k);
-}
+	struct tkw_link gone;
+	int was;
 
-int tkw_leases_stop(struct tkw_leases *k)
-{
-	if (k == NULL)
+	if (ls == NULL)
 		return -EINVAL;
-	if (tkw__is_child(k->forks))
+	if (tkw__is_child(ls->epoch))
 		return -EPERM;
-	if (tkw__is_inside(k, k->cfg.timer))
-		return -EDEADLK;
-	if (stop(k) != 0)
-		return 1;
-	wait_until_idle(k);
+	/* Were the thread cancelled in a callback, the rest would not be told.
+	 */
+	was = tkw__thread_no_cancel();
+	tkw__links_init(&gone);
+	tkw__lock_take(&ls->lock);
+	ls->closed = true;
+	begin_call(ls);
+	lose_until(ls, INT64_MAX, &gone);
+	tell(ls, &gone, -ESHUTDOWN);
+	end_call(ls);
+	tkw__lock_drop(&ls->lock);
+	tkw__thread_restore_cancel(was);
 	return 0;
 }
 
-int tkw_leases_destroy(struct tkw_leases *k)
+int tkw_leases_destroy(struct tkw_leases *ls)
 {
-	if (k == NULL)
-		return -EINVAL;
-	if (tkw__is_inside(k, k->cfg.timer))
+	if (ls == NULL)
+		return 0;
+	if (tkw__frame_inside(ls) || tkw__frame_inside(ls->cfg.timer))
 		return -EDEADLK;
-	if (tkw__is_child(k->forks)) {
+	if (tkw__is_child(ls->epoch)) {
 		/* Who holds it has stayed in the parent; jobs in the queue of
 		 * an executor look at their batch alone. */
-		free_all(k);
+		free_all(ls);
 		return 0;
 	}
-	stop(k);
-	wait_until_idle(k);
-	unhold(k);
+	tkw_leases_shutdown(ls);
+	tkw__lock_take(&ls->lock);
+	while (ls->busy > 0)
+		tkw__bell_wait(&ls->bell, &ls->lock);
+	tkw__lock_drop(&ls->lock);
+	unhold(ls);
 	return 0;
 }

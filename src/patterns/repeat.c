@@ -2,7 +2,7 @@
 /*
  * repeat.c - one chain of rounds.
  *
- * Idea:    Calls from outside only say what is wanted: started or not, gone
+ * Idea:    Calls from outside only say what is wanted: started or not, ended
  *          or not, which interval. One thread at a time is `busy`: it makes a
  *          round, or asks for the delay of the next one, with the lock dropped;
  *          then it looks at what is wanted by now, and does that. Whoever comes
@@ -10,7 +10,7 @@
  *
  * Invariants, under the lock:
  *          (R1) `pending` is the one timeout that may make a round; 0: none.
- *          (R2) pending != 0 means started, and not destroyed.
+ *          (R2) if it is not 0, the repeat is started, and not ended.
  *          (R3) while a round runs, pending is 0.
  *
  * Strays:  A timeout that has begun to run cannot be cancelled. When it comes
@@ -20,8 +20,12 @@
  * Cancel:  Were a thread cancelled in a callback, it would be busy for ever: so
  *          it cannot be.
  *
+ * End:     ended (shut down), told (on_end is called), over (on_end has
+ *          returned, and no callback runs any more): in this order. A destroy
+ *          from outside waits for the last one.
+ *
  * Memory:  counted by `refs`: the owner's, one for each timeout that has not
- *          come to its end, one for who is busy.
+ *          come to its end, one for who is busy, one for a shutdown.
  */
 #include "tickwheel/repeat.h"
 
@@ -31,33 +35,44 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/config.h"
+#include "base/ns.h"
+#include "os/bell.h"
+#include "os/dice.h"
+#include "os/fork.h"
+#include "os/frame.h"
 #include "os/memory.h"
 #include "os/sync.h"
 #include "os/thread.h"
-#include "patterns/inner.h"
+#include "timer/for_patterns.h"
 
 enum {
 	NAME_BYTES = 32
 };
 
+static const struct tkw_timeout_id NO_ID = { 0 };
+
 struct tkw_repeat {
 	/* Set by create, and read only. */
 	struct tkw_repeat_config cfg;
-	uint32_t forks; /* of the process that made it */
+	uint32_t epoch; /* of the process that made it */
 	char name[NAME_BYTES];
 
 	struct tkw__a32 refs;
 	struct tkw__lock lock; /* of what follows */
+	struct tkw__bell bell; /* rings when it is over */
 	bool started;
-	bool destroyed;
+	bool ended;
 	bool busy;
 	bool invoking;    /* it is a round */
 	bool fresh;       /* the next interval counts from now */
+	bool at_once;     /* the next round comes without a delay */
 	bool owed;        /* not only the caller must learn that it broke */
-	bool told;        /* on_destroy was called */
+	bool told;        /* on_end was called */
+	bool over;        /* and has returned */
 	uint32_t telling; /* on_brokens that run */
 	uint32_t wishes;
-	uint64_t pending;
+	struct tkw_timeout_id pending;
 	int64_t interval_ns;
 	int64_t deadline_ns; /* of the last round, or of the pending one */
 	struct tkw__dice dice;
@@ -70,44 +85,58 @@ static void drop_ref(struct tkw_repeat *r)
 		tkw__memory_free(r, sizeof(*r));
 }
 
-/* --- the next round ------------------------------------------------------ */
+/* A callback that runs: its thread cannot be cancelled, and a destroy in there
+ * knows where it is. */
+struct callback {
+	struct tkw__frame frame;
+	int cancel;
+};
 
-static int64_t add_ns(int64_t a_ns, int64_t b_ns)
+static void callback_begin(struct callback *c, const struct tkw_repeat *r)
 {
-	return a_ns > TKW_NEVER_NS - b_ns ? TKW_NEVER_NS : a_ns + b_ns;
+	c->cancel = tkw__thread_no_cancel();
+	tkw__frame_enter_set(&c->frame, r);
 }
+
+static void callback_end(const struct callback *c)
+{
+	tkw__frame_leave(&c->frame);
+	tkw__thread_restore_cancel(c->cancel);
+}
+
+/* --- the next round ------------------------------------------------------ */
 
 /* When a round is due that comes so long after the last one. */
 static int64_t next_deadline(const struct tkw_repeat *r, int64_t delay_ns)
 {
-	int64_t now_ns = tkw_timer_now(r->cfg.timer);
-	int64_t beat_ns = add_ns(r->deadline_ns, delay_ns);
+	int64_t now_ns = tkw_timer_now_ns(r->cfg.timer);
+	int64_t beat_ns = tkw__ns_add(r->deadline_ns, delay_ns);
 
 	if (r->fresh || r->cfg.mode == TKW_REPEAT_FIXED_DELAY)
-		return add_ns(now_ns, delay_ns);
+		return tkw__ns_add(now_ns, delay_ns);
 	if (beat_ns >= now_ns || r->cfg.mode == TKW_REPEAT_RATE_BURST)
 		return beat_ns;
 	if (r->cfg.mode == TKW_REPEAT_RATE_DELAY || delay_ns == 0)
-		return add_ns(now_ns, delay_ns);
+		return tkw__ns_add(now_ns, delay_ns);
 	/* The first beat that has not passed. */
-	return add_ns(now_ns,
-		      (delay_ns - (now_ns - beat_ns) % delay_ns) % delay_ns);
+	return tkw__ns_add(now_ns, (delay_ns - (now_ns - beat_ns) % delay_ns) %
+					   delay_ns);
 }
 
 /* Under the lock, which is dropped while the user is asked. */
 static int64_t ask_delay(struct tkw_repeat *r)
 {
 	int64_t interval_ns = r->interval_ns;
+	struct callback c;
 	int64_t delay_ns;
-	int was;
 
 	if (r->cfg.adjust == NULL)
-		return add_ns(interval_ns,
-			      tkw__dice_roll(&r->dice, r->cfg.spread_ns));
+		return tkw__ns_add(interval_ns,
+				   tkw__dice_roll(&r->dice, r->cfg.spread_ns));
 	tkw__lock_drop(&r->lock);
-	was = tkw__thread_no_cancel();
-	delay_ns = r->cfg.adjust(r->cfg.arg, interval_ns);
-	tkw__thread_restore_cancel(was);
+	callback_begin(&c, r);
+	delay_ns = r->cfg.adjust(r, interval_ns, r->cfg.ctx);
+	callback_end(&c);
 	tkw__lock_take(&r->lock);
 	return delay_ns < 0 ? 0 : delay_ns;
 }
@@ -129,7 +158,7 @@ static int schedule_round(struct tkw_repeat *r, int64_t delay_ns,
 			  int64_t deadline_ns)
 {
 	const struct tkw_task task = { .fn = come_round,
-				       .arg = r,
+				       .ctx = r,
 				       .on_cancel = lose_round };
 
 	if (delay_ns == 0)
@@ -144,7 +173,7 @@ static int arm(struct tkw_repeat *r, int64_t delay_ns)
 	int64_t deadline_ns = next_deadline(r, delay_ns);
 	int err = -ENOENT;
 
-	if (r->pending != 0)
+	if (r->pending.bits != 0)
 		err = move_round(r, delay_ns, deadline_ns);
 	if (err == -ENOENT || err == -EBUSY) {
 		TKW__ADD(&r->refs, 1, RELAXED); /* there is one already */
@@ -155,6 +184,7 @@ static int arm(struct tkw_repeat *r, int64_t delay_ns)
 	if (err == 0) {
 		r->deadline_ns = deadline_ns;
 		r->fresh = false;
+		r->at_once = false;
 	}
 	return err;
 }
@@ -162,10 +192,10 @@ static int arm(struct tkw_repeat *r, int64_t delay_ns)
 /* Under the lock: nobody waits for the pending round any more. */
 static void disarm(struct tkw_repeat *r)
 {
-	if (r->pending != 0 &&
-	    tkw__cancel_silently(r->cfg.timer, r->pending) == 0)
+	if (r->pending.bits != 0 &&
+	    tkw__timer_cancel_own(r->cfg.timer, r->pending) == 0)
 		TKW__SUB(&r->refs, 1, RELAXED); /* not the last one */
-	r->pending = 0;
+	r->pending = NO_ID;
 }
 
 /* Under the lock, with nobody busy. owed: see there. */
@@ -180,32 +210,36 @@ static void get_busy(struct tkw_repeat *r, bool owed)
  * will, say so. */
 static void leave(struct tkw_repeat *r)
 {
-	bool over = r->destroyed && !r->busy && r->telling == 0 && !r->told;
+	struct callback c;
 
-	int was;
-
-	if (over)
-		r->told = true;
-	tkw__lock_drop(&r->lock);
-	if (over && r->cfg.on_destroy) {
-		was = tkw__thread_no_cancel();
-		r->cfg.on_destroy(r->cfg.arg);
-		tkw__thread_restore_cancel(was);
+	if (!r->ended || r->busy || r->telling > 0 || r->told) {
+		tkw__lock_drop(&r->lock);
+		return;
 	}
+	r->told = true;
+	if (r->cfg.on_end) {
+		tkw__lock_drop(&r->lock);
+		callback_begin(&c, r);
+		r->cfg.on_end(r, r->cfg.ctx);
+		callback_end(&c);
+		tkw__lock_take(&r->lock);
+	}
+	r->over = true;
+	tkw__bell_ring_and_drop(&r->bell, &r->lock);
 }
 
 /* Under the lock, which is dropped. Not for who is busy: the callback may start
  * the repeat again. */
 static void tell_broken(struct tkw_repeat *r, int err)
 {
-	int was;
+	struct callback c;
 
 	if (r->cfg.on_broken) {
 		r->telling++;
 		tkw__lock_drop(&r->lock);
-		was = tkw__thread_no_cancel();
-		r->cfg.on_broken(r->cfg.arg, err);
-		tkw__thread_restore_cancel(was);
+		callback_begin(&c, r);
+		r->cfg.on_broken(r, err, r->cfg.ctx);
+		callback_end(&c);
 		tkw__lock_take(&r->lock);
 		r->telling--;
 	}
@@ -216,7 +250,7 @@ static void tell_broken(struct tkw_repeat *r, int err)
  * For who is busy, under the lock: do what is wanted by now, and end being
  * busy. Drops the lock.
  *
- * Return  0, or why the next round could not be armed: the repeat is stopped.
+ * Return  0, or why the next round could not be armed: the repeat is paused.
  */
 static int go_on(struct tkw_repeat *r)
 {
@@ -224,7 +258,7 @@ static int go_on(struct tkw_repeat *r)
 
 	while (r->started) {
 		uint32_t wishes = r->wishes;
-		int64_t delay_ns = ask_delay(r);
+		int64_t delay_ns = r->at_once ? 0 : ask_delay(r);
 
 		if (wishes == r->wishes) {
 			err = arm(r, delay_ns);
@@ -234,6 +268,7 @@ static int go_on(struct tkw_repeat *r)
 	r->busy = false;
 	if (err < 0) {
 		r->started = false;
+		r->at_once = false;
 		disarm(r);
 	}
 	if (err < 0 && r->owed)
@@ -247,51 +282,44 @@ static int go_on(struct tkw_repeat *r)
 /* Under the lock, with nobody busy: make a round, and go on. Drops the lock. */
 static void invoke(struct tkw_repeat *r)
 {
-	uint32_t forks = r->forks;
-	int was;
+	struct callback c;
 
 	get_busy(r, true);
 	r->invoking = true;
 	tkw__lock_drop(&r->lock);
-	was = tkw__thread_no_cancel();
-	r->cfg.fn(r->cfg.arg, r);
-	tkw__thread_restore_cancel(was);
-	/* It may have forked. In the child others may seem to hold the lock,
-	 * and the repeat may be freed. */
-	if (tkw__is_child(forks))
-		return;
+	callback_begin(&c, r);
+	r->cfg.fn(r, r->cfg.ctx);
+	callback_end(&c);
 	tkw__lock_take(&r->lock);
 	r->invoking = false;
 	(void)go_on(r);
 }
 
-static void come_round(void *arg, const struct tkw_firing *firing)
+static void come_round(const struct tkw_firing *firing, void *ctx)
 {
-	struct tkw_repeat *r = arg;
-	uint32_t forks = r->forks;
+	struct tkw_repeat *r = ctx;
 
 	tkw__lock_take(&r->lock);
-	if (r->busy || r->pending != firing->id) {
+	if (r->busy || r->pending.bits != firing->id.bits) {
 		tkw__lock_drop(&r->lock); /* a stray */
 	} else {
-		r->pending = 0;
+		r->pending = NO_ID;
 		invoke(r);
 	}
-	if (!tkw__is_child(forks))
-		drop_ref(r);
+	drop_ref(r);
 }
 
 /* The timer was stopped, or its executor has dropped a round. */
-static void lose_round(void *arg)
+static void lose_round(void *ctx)
 {
-	struct tkw_repeat *r = arg;
+	struct tkw_repeat *r = ctx;
 	struct tkw_timeout_info info;
 
 	tkw__lock_take(&r->lock);
 	/* It may be a stray, with another one pending. */
-	if (!r->busy && r->pending != 0 &&
-	    tkw_timer_query(r->cfg.timer, r->pending, &info) == -ENOENT) {
-		r->pending = 0;
+	if (!r->busy && r->pending.bits != 0 &&
+	    tkw_timer_get(r->cfg.timer, r->pending, &info) == -ENOENT) {
+		r->pending = NO_ID;
 		r->started = false;
 		tell_broken(r, tkw_timer_is_stopped(r->cfg.timer) ? -ESHUTDOWN
 								  : -ECANCELED);
@@ -305,8 +333,7 @@ static void lose_round(void *arg)
 
 static bool is_sound(const struct tkw_repeat_config *cfg)
 {
-	return (cfg->size == 0 || cfg->size == sizeof(*cfg)) && cfg->timer &&
-	       cfg->fn && cfg->interval_ns > 0 &&
+	return cfg->timer && cfg->fn && cfg->interval_ns > 0 &&
 	       cfg->mode >= TKW_REPEAT_FIXED_DELAY &&
 	       cfg->mode <= TKW_REPEAT_RATE_DELAY && cfg->spread_ns >= 0 &&
 	       (cfg->spread_ns == 0 || cfg->adjust == NULL);
@@ -315,40 +342,45 @@ static bool is_sound(const struct tkw_repeat_config *cfg)
 int tkw_repeat_create(struct tkw_repeat **out,
 		      const struct tkw_repeat_config *cfg)
 {
+	struct tkw_repeat_config full;
 	struct tkw_repeat *r;
+	uint32_t epoch;
 
-	if (out == NULL || cfg == NULL || !is_sound(cfg))
+	if (out == NULL ||
+	    tkw__config_read(&full, sizeof(full), cfg,
+			     TKW__END_OF(struct tkw_repeat_config, name)) < 0 ||
+	    !is_sound(&full))
 		return -EINVAL;
-	if (tkw__is_childs(cfg->timer))
+	if (tkw__timer_is_child(full.timer))
 		return -EPERM;
-	if (tkw__forks_watch() < 0)
+	if (tkw__epoch_get(&epoch) < 0)
 		return -ENOMEM;
 	r = tkw__memory_take(sizeof(*r), alignof(max_align_t));
 	if (r == NULL)
 		return -ENOMEM;
 	memset(r, 0, sizeof(*r));
-	r->cfg = *cfg;
-	r->forks = tkw__forks;
+	r->cfg = full;
+	r->epoch = epoch;
 	snprintf(r->name, sizeof(r->name), "%s",
-		 cfg->name ? cfg->name : "repeat");
+		 full.name ? full.name : "repeat");
 	TKW__STORE(&r->refs, 1, RELAXED);
-	r->interval_ns = cfg->interval_ns;
-	r->dice = tkw__dice_make(cfg->seed);
+	r->interval_ns = full.interval_ns;
+	r->dice = tkw__dice_make(full.seed);
 	*out = r;
 	return 0;
 }
 
 /* --- what is wanted ------------------------------------------------------ */
 
-/* Take the lock, for a call that a repeat which is destroyed refuses. */
+/* Take the lock, for a call that a repeat which is shut down refuses. */
 static int enter(struct tkw_repeat *r)
 {
 	if (r == NULL)
 		return -EINVAL;
-	if (tkw__is_child(r->forks))
+	if (tkw__is_child(r->epoch))
 		return -EPERM;
 	tkw__lock_take(&r->lock);
-	if (!r->destroyed)
+	if (!r->ended)
 		return 0;
 	tkw__lock_drop(&r->lock);
 	return -ESHUTDOWN;
@@ -376,7 +408,7 @@ int tkw_repeat_start(struct tkw_repeat *r)
 		return err;
 	if (r->started) {
 		tkw__lock_drop(&r->lock);
-		return 1;
+		return 0;
 	}
 	r->started = true;
 	if (!r->busy)
@@ -384,22 +416,8 @@ int tkw_repeat_start(struct tkw_repeat *r)
 	return have_done(r, false);
 }
 
-int tkw_repeat_stop(struct tkw_repeat *r)
-{
-	int err = enter(r);
-	bool was;
-
-	if (err < 0)
-		return err;
-	was = r->started;
-	r->started = false;
-	r->wishes++;
-	disarm(r);
-	tkw__lock_drop(&r->lock);
-	return was ? 0 : 1;
-}
-
-int tkw_repeat_restart(struct tkw_repeat *r)
+/* A full interval, or none, from now or from the end of a round. */
+static int begin_anew(struct tkw_repeat *r, bool at_once)
 {
 	int err = enter(r);
 	bool was;
@@ -409,7 +427,32 @@ int tkw_repeat_restart(struct tkw_repeat *r)
 	was = r->started;
 	r->started = true;
 	r->fresh = true;
+	r->at_once = at_once;
 	return have_done(r, was);
+}
+
+int tkw_repeat_start_now(struct tkw_repeat *r)
+{
+	return begin_anew(r, true);
+}
+
+int tkw_repeat_restart(struct tkw_repeat *r)
+{
+	return begin_anew(r, false);
+}
+
+int tkw_repeat_pause(struct tkw_repeat *r)
+{
+	int err = enter(r);
+
+	if (err < 0)
+		return err;
+	r->started = false;
+	r->at_once = false;
+	r->wishes++;
+	disarm(r);
+	tkw__lock_drop(&r->lock);
+	return 0;
 }
 
 int tkw_repeat_reset(struct tkw_repeat *r, int64_t interval_ns)
@@ -421,6 +464,7 @@ int tkw_repeat_reset(struct tkw_repeat *r, int64_t interval_ns)
 	r->interval_ns = interval_ns;
 	if (r->started) {
 		r->fresh = true;
+		r->at_once = false;
 		return have_done(r, true);
 	}
 	r->wishes++;
@@ -428,18 +472,29 @@ int tkw_repeat_reset(struct tkw_repeat *r, int64_t interval_ns)
 	return 0;
 }
 
-int tkw_repeat_run_once_now(struct tkw_repeat *r)
+/* Under the lock: take the pending round from the timer. */
+static int claim_round(struct tkw_repeat *r)
+{
+	if (r->busy && (r->started || r->invoking))
+		return -EBUSY;
+	if (r->pending.bits == 0)
+		return -ENOENT;
+	/* -EBUSY: it begins; -ENOENT: the timer has given it up. */
+	return tkw__timer_cancel_own(r->cfg.timer, r->pending);
+}
+
+int tkw_repeat_run_now(struct tkw_repeat *r)
 {
 	int err = enter(r);
 
 	if (err < 0)
 		return err;
-	if (r->busy || r->pending == 0 ||
-	    tkw__cancel_silently(r->cfg.timer, r->pending) != 0) {
+	err = claim_round(r);
+	if (err < 0) {
 		tkw__lock_drop(&r->lock);
-		return 1;
+		return err;
 	}
-	r->pending = 0;
+	r->pending = NO_ID;
 	TKW__SUB(&r->refs, 1, RELAXED); /* not the last one */
 	r->fresh = true;
 	invoke(r);
@@ -448,38 +503,51 @@ int tkw_repeat_run_once_now(struct tkw_repeat *r)
 
 /* --- the end ------------------------------------------------------------- */
 
-int tkw_repeat_destroy(struct tkw_repeat *r)
+int tkw_repeat_shutdown(struct tkw_repeat *r)
 {
 	int err = enter(r);
 
 	if (err < 0)
-		return err == -ESHUTDOWN ? 1 : err;
-	r->destroyed = true;
+		return err == -ESHUTDOWN ? 0 : err;
+	r->ended = true;
 	r->started = false;
 	r->wishes++;
 	disarm(r);
-	TKW__ADD(&r->refs, 1, RELAXED); /* it may be freed in on_destroy */
+	TKW__ADD(&r->refs, 1, RELAXED); /* on_end may destroy it */
 	leave(r);
 	drop_ref(r);
 	return 0;
 }
 
-int tkw_repeat_free(struct tkw_repeat *r)
+/* Wait until none of its callbacks runs. */
+static void await_end(struct tkw_repeat *r)
+{
+	tkw__lock_take(&r->lock);
+	while (!r->over)
+		tkw__bell_wait(&r->bell, &r->lock);
+	tkw__lock_drop(&r->lock);
+}
+
+int tkw_repeat_destroy(struct tkw_repeat *r)
 {
 	if (r == NULL)
-		return -EINVAL;
-	if (tkw__is_child(r->forks)) {
+		return 0;
+	if (tkw__is_child(r->epoch)) {
 		tkw__memory_free(r, sizeof(*r));
 		return 0;
 	}
-	(void)tkw_repeat_destroy(r);
+	(void)tkw_repeat_shutdown(r);
+	/* Two callbacks that destroy each other's repeat would wait for each
+	 * other. */
+	if (!tkw__frame_inside_set() && !tkw__frame_inside(r->cfg.timer))
+		await_end(r);
 	drop_ref(r);
 	return 0;
 }
 
 /* --- in words ------------------------------------------------------------ */
 
-int tkw_repeat_describe(struct tkw_repeat *r, char *buf, size_t size)
+int tkw_repeat_print(struct tkw_repeat *r, char *buf, size_t size)
 {
 	static const struct {
 		int64_t ns;
@@ -488,17 +556,17 @@ int tkw_repeat_describe(struct tkw_repeat *r, char *buf, size_t size)
 		      { TKW_MSEC, "ms" },
 		      { TKW_USEC, "us" },
 		      { 1, "ns" } };
-	bool started, destroyed, invoking;
+	bool started, ended, invoking;
 	int64_t interval_ns;
 	size_t u = 0;
 
 	if (r == NULL || (buf == NULL && size != 0))
 		return -EINVAL;
-	if (tkw__is_child(r->forks))
+	if (tkw__is_child(r->epoch))
 		return -EPERM;
 	tkw__lock_take(&r->lock);
 	started = r->started;
-	destroyed = r->destroyed;
+	ended = r->ended;
 	invoking = r->invoking;
 	interval_ns = r->interval_ns;
 	tkw__lock_drop(&r->lock);
@@ -507,7 +575,6 @@ int tkw_repeat_describe(struct tkw_repeat *r, char *buf, size_t size)
 		u++;
 	return snprintf(buf, size, "%s, every %lld %s, %s%s%s", r->name,
 			(long long)(interval_ns / units[u].ns), units[u].name,
-			started ? "running" : "stopped",
-			destroyed ? ", destroyed" : "",
+			started ? "running" : "paused", ended ? ", ended" : "",
 			invoking ? ", invoking" : "");
 }

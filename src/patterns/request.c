@@ -8,7 +8,7 @@
  *         has won owns the record, and there is no second decision to be in
  *         disagreement with the first.
  *
- * States: FREE   -> OPEN    begin, which schedules the timeout
+ * States: FREE   -> OPEN    add, which schedules the timeout
  *         OPEN   -> FREE    it has ended, and fn is about to be called
  *         OPEN   -> QUEUED  it has ended, and the executor has it
  *         QUEUED -> FREE    as above, by the executor's thread
@@ -16,65 +16,55 @@
  *         DONE   -> FREE    somebody has waited for it
  *         They change under the lock of the record's shard, by its owner.
  *
- * Names:  an id is shard, index and generation. To look one up takes no lock:
- *         records are never given back before the set is destroyed, so one may
- *         read the word (generation and state), then the id of the timeout, and
- *         then the word once more. If it is the same, the timeout is this
- *         request's. It may be over by then, or the record have a new request:
- *         but then the timeout has ended, and ids of timeouts do not come back.
- *         A place whose generations are used up is not used again.
+ * Names:  records are in a table for each shard (os/id_table.h), and an id is
+ *         shard, index and generation. To look one up takes no lock: records
+ *         are never given back before the set is destroyed, so one may read the
+ *         word (generation and state), then the id of the timeout, and then the
+ *         word once more. If it is the same, the timeout is this request's. It
+ *         may be over by then, or the record have a new request: but then the
+ *         timeout has ended, and ids of timeouts do not come back.
  *
- * Shards: a thread begins in its own, with a lock of its own. begin() holds it
+ * Shards: a thread adds to its own, with a lock of its own. add() holds it
  *         while it schedules, so that a timeout that fires at once, and takes
- *         the lock first of all, finds the record complete.
- *
- * Blocks: each is twice as large as the one before, so that a few pointers find
- *         all of them, for ever.
+ *         the lock before it looks at the record, finds it complete.
  *
  * End:    destroy must not free what threads of the timer and of the executor
- *         look at, a lock that they have just dropped included. They say when
- *         they enter, under the lock and before the record is free, and when
- *         they have left, which is the last that they do. Other threads are the
- *         caller's business.
+ *         look at, a lock that they have just dropped included. It waits at the
+ *         bell of each shard until no record is in use but DONE ones, and then
+ *         until those who were inside have left: each enters before it frees
+ *         its record. Other threads are the caller's business.
  */
 #include "tickwheel/request.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 
 #include "base/bits.h"
+#include "base/config.h"
+#include "os/bell.h"
+#include "os/cpus.h"
+#include "os/fork.h"
+#include "os/frame.h"
+#include "os/id_table.h"
 #include "os/memory.h"
+#include "os/rundown.h"
 #include "os/sync.h"
 #include "os/thread.h"
-#include "patterns/inner.h"
-
-/* The narrow builds have few generations and places, as those of the timer. */
-#ifdef TKW__GENERATION_BITS
-enum {
-	GENERATION_BITS = TKW__GENERATION_BITS,
-	BLOCK_BITS = TKW__BLOCK_BITS,
-	INDEX_BITS = TKW__BLOCK_BITS + 8
-};
-#else
-enum {
-	GENERATION_BITS = 32,
-	BLOCK_BITS = 8, /* of the first block */
-	INDEX_BITS = 24
-};
-#endif
-#define GENERATION_MAX (UINT32_MAX >> (32 - GENERATION_BITS))
+#include "timer/for_patterns.h"
 
 enum {
 	LINE = 64,
 	SHARDS_MAX = 64,
-	SHARD_SHIFT = 56,
-	INDEX_SHIFT = 32,
-	INDEX_MASK = (1 << 24) - 1,
-	BLOCKS = INDEX_BITS - BLOCK_BITS,
-	PLACES = (1 << INDEX_BITS) - (1 << BLOCK_BITS) /* of a shard */
+/* Records of a shard. The narrow builds have few. */
+#ifdef TKW__BLOCK_BITS
+	PLACES = 255 << TKW__BLOCK_BITS
+#else
+	PLACES = TKW__RECORDS_MAX
+#endif
 };
 
-/* The lower half of a word; the upper one is the generation. */
+/* The lower half of a record's word. */
 enum {
 	FREE = 0,
 	OPEN = 1,
@@ -83,160 +73,77 @@ enum {
 };
 
 struct record {
-	_Alignas(LINE) struct tkw__a64 word;
+	_Alignas(LINE) struct tkw__record head;
 	struct tkw__a64 timeout; /* of this request; FREE: of the last one */
 	tkw_request_fn *fn;
-	void *arg;           /* FREE: the next free record */
+	union {
+		void *ctx;                     /* with fn */
+		struct {                       /* without */
+			struct tkw__a32 ended; /* 1: DONE; to park at */
+			bool awaited;
+		};
+	};
 	void *response;      /* QUEUED, DONE */
-	struct shard *shard; /* never changes, nor does the index */
+	struct shard *shard; /* never changes */
 	int status;          /* QUEUED, DONE */
-	uint32_t index;
-	struct tkw__a32 ended; /* without fn: 1: DONE; who waits parks here */
-	bool awaited;
 };
 _Static_assert(sizeof(struct record) == LINE, "a record is one line");
 
 struct shard {
-	/* All of it under the lock, but for `left`. */
+	/* All of it under the lock, but for `inside`. */
 	_Alignas(LINE) struct tkw__lock lock;
-	struct record *free;
-	uint32_t used;         /* records that are not FREE */
-	uint32_t done;         /* those of them that are DONE */
-	uint32_t entered;      /* see `left` */
-	bool closed;           /* by stop: nothing is begun any more */
-	struct tkw__a32 left;  /* as often as entered, times 2; see CLOSING */
-	struct tkw__dice dice; /* for first generations */
-	/* For lookups: seldom or never written. */
-	_Alignas(LINE) struct tkw__a32 fresh; /* from here on, never used */
-	uint32_t number;
+	uint32_t used;              /* records that are not FREE */
+	uint32_t done;              /* those of them that are DONE */
+	struct tkw__bell bell;      /* rings when they are all DONE */
+	struct tkw__rundown inside; /* threads that destroy waits for */
+	bool closed;                /* nothing is added any more */
+	/* For lookups. */
+	_Alignas(LINE) struct tkw__table table;
 	struct tkw_requests *set;
-	struct record *blocks[BLOCKS];
-};
-
-/* In `left`: who leaves from now on wakes who waits for that. */
-enum {
-	CLOSING = 1,
-	ONE = 2
+	uint32_t number;
 };
 
 struct tkw_requests {
 	/* Set by create, and read only. */
 	struct tkw_timer *timer;
 	struct tkw_exec exec; /* without submit: none */
-	uint32_t forks;       /* of the process that made it */
+	uint32_t epoch;       /* of the process that made it */
 	uint32_t shard_mask;
 	bool limited;
 	uint64_t max_pending;
 	size_t bytes;
 
 	_Alignas(LINE) struct tkw__a64 reserved; /* only if limited */
-	struct tkw__a32 stopped;
+	struct tkw__a32 closed;                  /* shut down */
 	uint32_t orphans; /* see tkw_requests_destroy() */
 	struct shard shards[];
 };
 
 /* --- records ------------------------------------------------------------- */
 
-static uint32_t state_of(const struct record *r)
+static struct record *record_of(struct tkw__record *head)
 {
-	return (uint32_t)TKW__LOAD(&r->word, RELAXED);
+	return (struct record *)(void *)head; /* it is the first member */
 }
 
-static uint32_t generation_of(const struct record *r)
+static struct tkw_request_id id_of(const struct record *r)
 {
-	return (uint32_t)(TKW__LOAD(&r->word, RELAXED) >> 32);
+	return (struct tkw_request_id){ tkw__record_id(&r->head,
+						       r->shard->number) };
 }
 
-/* The lock is held. */
-static void set_state(struct record *r, uint32_t state)
+/* The shard that an id names, or NULL. */
+static struct shard *shard_of(struct tkw_requests *rs, struct tkw_request_id id)
 {
-	TKW__STORE(&r->word, (uint64_t)generation_of(r) << 32 | state, RELAXED);
-}
+	uint32_t number = tkw__id_part(id.bits);
 
-static uint64_t id_of(const struct record *r)
-{
-	return (uint64_t)r->shard->number << SHARD_SHIFT |
-	       (uint64_t)r->index << INDEX_SHIFT | generation_of(r);
-}
-
-/* Block 0 has the indices below B, its size, block 1 those from B to 3B. */
-static uint32_t block_of(uint32_t index)
-{
-	return tkw__highest_bit(index + (1U << BLOCK_BITS)) - BLOCK_BITS;
-}
-
-static size_t bytes_of(uint32_t block)
-{
-	return sizeof(struct record) << (BLOCK_BITS + block);
-}
-
-/* The record of an index below `fresh`, or of the first one that is not. */
-static struct record *place(const struct shard *s, uint32_t index)
-{
-	uint32_t block = block_of(index);
-	uint32_t first = (1U << (BLOCK_BITS + block)) - (1U << BLOCK_BITS);
-
-	return &s->blocks[block][index - first];
+	return number <= rs->shard_mask ? &rs->shards[number] : NULL;
 }
 
 /* The record that an id would be in, whatever is there now; or NULL. */
-static struct record *find(struct tkw_requests *rs, uint64_t id)
+static struct record *find(const struct shard *s, struct tkw_request_id id)
 {
-	uint32_t number = (uint32_t)(id >> SHARD_SHIFT);
-	uint32_t index = (uint32_t)(id >> INDEX_SHIFT) & INDEX_MASK;
-	const struct shard *s;
-
-	if (number > rs->shard_mask)
-		return NULL;
-	s = &rs->shards[number];
-	/* ACQUIRE pairs with the RELEASE of take_fresh(). */
-	if (index >= TKW__LOAD(&s->fresh, ACQUIRE))
-		return NULL;
-	return place(s, index);
-}
-
-/* A record that was never used. The lock is held. */
-static int take_fresh(struct shard *s, struct record **out)
-{
-	uint32_t index = TKW__LOAD(&s->fresh, RELAXED);
-	uint32_t block = block_of(index);
-	struct record *r;
-
-	if (index == PLACES)
-		return -EAGAIN;
-	if (s->blocks[block] == NULL)
-		s->blocks[block] = tkw__memory_take(bytes_of(block), LINE);
-	if (s->blocks[block] == NULL)
-		return -ENOMEM;
-	r = place(s, index);
-	/* The first generation leaves half of them. */
-	*r = (struct record){
-		.word = { (uint64_t)(1 + tkw__dice_roll(&s->dice,
-							GENERATION_MAX / 2))
-			  << 32 },
-		.shard = s,
-		.index = index,
-	};
-	/* RELEASE pairs with the ACQUIRE of find(). */
-	TKW__STORE(&s->fresh, index + 1, RELEASE);
-	*out = r;
-	return 0;
-}
-
-/* A record to be used. The lock is held. */
-static int take(struct shard *s, struct record **out)
-{
-	if (s->free == NULL)
-		return take_fresh(s, out);
-	*out = s->free;
-	s->free = s->free->arg;
-	return 0;
-}
-
-static void put_back(struct shard *s, struct record *r)
-{
-	r->arg = s->free;
-	s->free = r;
+	return record_of(tkw__table_at(&s->table, tkw__id_index(id.bits)));
 }
 
 static bool reserve(struct tkw_requests *rs)
@@ -259,89 +166,84 @@ static void unreserve(struct tkw_requests *rs)
 		TKW__SUB(&rs->reserved, 1, RELAXED);
 }
 
-/* Free a record, and make its id stale. The lock is held. */
+/* Drop the lock of a shard in which a request has ended, or was told. */
+static void drop(struct shard *s)
+{
+	if (s->used == s->done)
+		tkw__bell_ring_and_drop(&s->bell, &s->lock);
+	else
+		tkw__lock_drop(&s->lock);
+}
+
+/* Free a record, and make its id stale. The lock is held. The new word needs no
+ * order: what comes to be read with it, the timeout, is stored with RELEASE by
+ * the next add. */
 static void put(struct shard *s, struct record *r)
 {
-	uint32_t generation = generation_of(r);
-
 	s->used--;
 	unreserve(s->set);
-	if (generation == GENERATION_MAX) {
-		TKW__STORE(&r->word, FREE, RELAXED);
-		return;
-	}
-	/* RELAXED: what comes to be read with it, the timeout, is stored with
-	 * RELEASE when the next request begins. */
-	TKW__STORE(&r->word, (uint64_t)(generation + 1) << 32, RELAXED);
-	put_back(s, r);
+	tkw__table_put(&s->table, &r->head);
 }
 
-/* --- the end of a request --------------------------------------------------
- */
+/* --- the end of a request ------------------------------------------------- */
 
-/* Free the record, and tell who began the request. */
+/* Free the record, and tell who has added the request. The lock is held, and
+ * dropped. */
 static void call(struct record *r, const struct tkw_request_end *end)
 {
-	struct tkw__local *local = tkw__thread_local();
 	struct shard *s = r->shard;
-	struct tkw__inside inside;
+	struct tkw__frame frame;
 	tkw_request_fn *fn = r->fn;
-	void *arg = r->arg;
+	void *ctx = r->ctx;
 
-	tkw__lock_take(&s->lock);
 	put(s, r);
-	tkw__lock_drop(&s->lock);
-	tkw__inside_enter(local, &inside, s->set);
-	fn(arg, end);
-	tkw__inside_leave(local, &inside);
+	drop(s);
+	tkw__frame_enter_set(&frame, s->set);
+	fn(end, ctx);
+	tkw__frame_leave(&frame);
 }
 
-/* Without fn: keep the end for who waits, or will wait. */
+/* Without fn: keep the end for who waits, or will wait. The lock is held, and
+ * dropped. */
 static void keep(struct record *r, const struct tkw_request_end *end)
 {
 	struct shard *s = r->shard;
 	bool awaited;
 
-	tkw__lock_take(&s->lock);
 	r->status = end->status;
 	r->response = end->response;
-	set_state(r, DONE);
+	tkw__record_set_state(&r->head, DONE);
 	s->done++;
 	/* With `awaited` under one lock: who comes to wait later sees it. */
 	TKW__STORE(&r->ended, 1, RELAXED);
 	awaited = r->awaited;
-	tkw__lock_drop(&s->lock);
+	drop(s);
 	if (awaited)
 		tkw__unpark_all(&r->ended);
 }
 
-/* A thread that destroy waits for; begin() is done with its record now. */
+/* What is told on a thread of the timer or of the executor begins and ends with
+ * these. */
 static void enter(struct shard *s)
 {
+	bool open = tkw__rundown_enter(&s->inside);
+
+	/* The record is in use, and destroy waits for that. */
+	assert(open);
+	(void)open;
 	/* Mostly this is the timer's worker, for which others wait. */
 	tkw__lock_take_first(&s->lock);
-	s->entered += ONE;
-	tkw__lock_drop(&s->lock);
 }
 
-/* The last that it does. (Of memory that is freed by then, only the address is
- * looked at.) */
 static void leave(struct shard *s)
 {
-	/* RELEASE pairs with the ACQUIREs of await_leaving(). */
-	if (TKW__ADD(&s->left, ONE, RELEASE) & CLOSING)
-		tkw__unpark_all(&s->left);
+	tkw__rundown_leave(&s->inside);
 }
 
 static void free_set(struct tkw_requests *rs)
 {
-	for (uint32_t i = 0; i <= rs->shard_mask; i++) {
-		for (uint32_t k = 0; k < BLOCKS; k++) {
-			if (rs->shards[i].blocks[k])
-				tkw__memory_free(rs->shards[i].blocks[k],
-						 bytes_of(k));
-		}
-	}
+	for (uint32_t i = 0; i <= rs->shard_mask; i++)
+		tkw__table_fini(&rs->shards[i].table);
 	tkw__memory_free(rs, rs->bytes);
 }
 
@@ -350,7 +252,7 @@ static void forget(struct record *r)
 {
 	struct tkw_requests *rs = r->shard->set;
 
-	set_state(r, DONE);
+	tkw__record_set_state(&r->head, DONE);
 	if (rs->orphans > 0 && --rs->orphans == 0)
 		free_set(rs);
 }
@@ -360,10 +262,12 @@ static void run_job(const struct tkw_job *job)
 {
 	struct record *r = job->ctx;
 	struct shard *s = r->shard;
-	struct tkw_request_end end = { job->number, r->status, r->response };
+	struct tkw_request_end end = { { job->number },
+				       r->status,
+				       r->response };
 	int was;
 
-	if (tkw__is_child(s->set->forks)) {
+	if (tkw__is_child(s->set->epoch)) {
 		forget(r);
 		return;
 	}
@@ -375,29 +279,32 @@ static void run_job(const struct tkw_job *job)
 	tkw__thread_restore_cancel(was);
 }
 
-/* Give a request that has ended to the executor. */
+/* Give a request that has ended to the executor. The lock is held, and dropped.
+ */
 static void submit(struct record *r, const struct tkw_request_end *end)
 {
 	struct shard *s = r->shard;
 	const struct tkw_requests *rs = s->set;
-	const struct tkw_job job = { run_job, run_job, r, end->id };
+	const struct tkw_job job = { run_job, run_job, r, end->id.bits };
 	int was;
 	int err;
 
-	tkw__lock_take(&s->lock);
 	r->status = end->status;
 	r->response = end->response;
-	set_state(r, QUEUED);
+	tkw__record_set_state(&r->head, QUEUED);
 	tkw__lock_drop(&s->lock);
 	/* Were the thread cancelled here, nobody would call fn. */
 	was = tkw__thread_no_cancel();
-	err = rs->exec.submit(rs->exec.ctx, &job);
+	err = rs->exec.submit(&job, rs->exec.ctx);
 	tkw__thread_restore_cancel(was);
-	if (err != 0)
+	if (err != 0) {
+		tkw__lock_take(&s->lock);
 		call(r, end);
+	}
 }
 
-/* A request has ended, and the caller owns its record. */
+/* A request has ended, and the caller owns its record. The lock is held, and
+ * dropped. */
 static void conclude(struct record *r, int status, void *response)
 {
 	struct tkw_request_end end = { id_of(r), status, response };
@@ -411,7 +318,7 @@ static void conclude(struct record *r, int status, void *response)
 }
 
 /* The task of each timeout. */
-static void timed_out(void *record, const struct tkw_firing *firing)
+static void timed_out(const struct tkw_firing *firing, void *record)
 {
 	struct record *r = record;
 	struct shard *s = r->shard;
@@ -427,11 +334,10 @@ static void lost_timeout(void *record)
 {
 	struct record *r = record;
 	struct shard *s = r->shard;
+	int stopped = tkw_timer_is_stopped(s->set->timer);
 
 	enter(s);
-	conclude(r,
-		 tkw_timer_is_stopped(s->set->timer) ? -ESHUTDOWN : -ECANCELED,
-		 NULL);
+	conclude(r, stopped ? -ESHUTDOWN : -ECANCELED, NULL);
 	leave(s);
 }
 
@@ -439,99 +345,117 @@ static void lost_timeout(void *record)
  * End a request from outside, if it is still that of the word, which is an OPEN
  * one's. Return  0 or -ENOENT.
  */
-static int end_it(struct record *r, uint64_t word, int status, void *response)
+static int end_it(struct shard *s, struct record *r, uint64_t word, int status,
+		  void *response)
 {
-	uint64_t timeout;
+	struct tkw_timeout_id timeout;
 
-	/* ACQUIREs pair with the RELEASEs of begin(): who sees the timeout of a
+	/* ACQUIREs pair with the RELEASEs of add(): who sees the timeout of a
 	 * later request sees by the second look that its own is over. */
-	if (TKW__LOAD(&r->word, ACQUIRE) != word)
+	if (TKW__LOAD(&r->head.word, ACQUIRE) != word)
 		return -ENOENT;
-	timeout = TKW__LOAD(&r->timeout, ACQUIRE);
-	if (TKW__LOAD(&r->word, RELAXED) != word)
+	timeout.bits = TKW__LOAD(&r->timeout, ACQUIRE);
+	if (TKW__LOAD(&r->head.word, RELAXED) != word)
 		return -ENOENT;
-	if (tkw__cancel_silently(r->shard->set->timer, timeout) != 0)
+	if (tkw__timer_cancel_own(s->set->timer, timeout) != 0)
 		return -ENOENT;
+	tkw__lock_take(&s->lock);
 	conclude(r, status, response);
 	return 0;
 }
 
-static int end_by_id(struct tkw_requests *rs, uint64_t id, int status,
-		     void *response)
+static int end_by_id(struct tkw_requests *rs, struct tkw_request_id id,
+		     int status, void *response)
 {
 	struct record *r;
+	struct shard *s;
 
 	if (rs == NULL)
 		return -EINVAL;
-	if (tkw__is_child(rs->forks))
+	if (tkw__is_child(rs->epoch))
 		return -EPERM;
-	r = find(rs, id);
-	return r ? end_it(r, id << 32 | OPEN, status, response) : -ENOENT;
+	s = shard_of(rs, id);
+	r = s ? find(s, id) : NULL;
+	if (r == NULL)
+		return -ENOENT;
+	return end_it(s, r, tkw__record_word(id.bits, OPEN), status, response);
 }
 
-int tkw_requests_complete(struct tkw_requests *rs, uint64_t id, void *response)
+int tkw_requests_complete(struct tkw_requests *rs, struct tkw_request_id id,
+			  void *response)
 {
 	return end_by_id(rs, id, 0, response);
 }
 
-int tkw_requests_cancel(struct tkw_requests *rs, uint64_t id)
+int tkw_requests_cancel(struct tkw_requests *rs, struct tkw_request_id id)
 {
 	return end_by_id(rs, id, -ECANCELED, NULL);
 }
 
-/* --- begin and wait --------------------------------------------------------
- */
+/* --- add and wait --------------------------------------------------------- */
+
+/* What is to be known of a request, but for its timeout. */
+static void fill_in(struct record *r, tkw_request_fn *fn, void *ctx)
+{
+	r->fn = fn;
+	if (fn) {
+		r->ctx = ctx;
+	} else {
+		r->awaited = false;
+		TKW__STORE(&r->ended, 0, RELAXED);
+	}
+}
 
 /* The lock is held. */
-static int begin(struct shard *s, tkw_request_fn *fn, void *arg,
-		 int64_t timeout_ns, uint64_t *id)
+static int add(struct shard *s, tkw_request_fn *fn, void *ctx,
+	       int64_t timeout_ns, struct tkw_request_id *id)
 {
 	struct tkw_task task = { .fn = timed_out, .on_cancel = lost_timeout };
-	uint64_t timeout;
+	struct tkw_timeout_id timeout;
+	struct tkw__record *head;
 	struct record *r;
 	int err;
 
 	if (s->closed)
 		return -ESHUTDOWN;
-	err = take(s, &r);
+	err = tkw__table_take(&s->table, &head);
 	if (err != 0)
 		return err;
-	task.arg = r;
+	r = record_of(head);
+	r->shard = s; /* the timeout looks at it before it takes the lock */
+	task.ctx = r;
 	err = tkw_timer_schedule(s->set->timer, &task, timeout_ns, &timeout);
 	if (err != 0) {
-		put_back(s, r);
+		tkw__table_untake(&s->table, head);
 		return err;
 	}
 	s->used++;
-	r->fn = fn;
-	r->arg = arg;
-	r->awaited = false;
-	TKW__STORE(&r->ended, 0, RELAXED);
+	fill_in(r, fn, ctx);
 	*id = id_of(r);
 	/* Each RELEASE pairs with the ACQUIRE of end_it(): the first makes what
 	 * was in the word before visible, the second all of the record. */
-	TKW__STORE(&r->timeout, timeout, RELEASE);
-	TKW__STORE(&r->word, *id << 32 | OPEN, RELEASE);
+	TKW__STORE(&r->timeout, timeout.bits, RELEASE);
+	TKW__STORE(&r->head.word, tkw__record_word(id->bits, OPEN), RELEASE);
 	return 0;
 }
 
-int tkw_requests_begin(struct tkw_requests *rs, tkw_request_fn *fn, void *arg,
-		       int64_t timeout_ns, uint64_t *id)
+int tkw_requests_add(struct tkw_requests *rs, tkw_request_fn *fn, void *ctx,
+		     int64_t timeout_ns, struct tkw_request_id *id)
 {
 	struct shard *s;
 	int err;
 
 	if (rs == NULL || id == NULL)
 		return -EINVAL;
-	if (tkw__is_child(rs->forks))
+	if (tkw__is_child(rs->epoch))
 		return -EPERM;
-	if (TKW__LOAD(&rs->stopped, RELAXED))
+	if (TKW__LOAD(&rs->closed, RELAXED))
 		return -ESHUTDOWN; /* whether it is full or not */
 	if (!reserve(rs))
 		return -EAGAIN;
 	s = &rs->shards[tkw__thread_local()->number & rs->shard_mask];
 	tkw__lock_take(&s->lock);
-	err = begin(s, fn, arg, timeout_ns, id);
+	err = add(s, fn, ctx, timeout_ns, id);
 	tkw__lock_drop(&s->lock);
 	if (err != 0)
 		unreserve(rs);
@@ -539,18 +463,18 @@ int tkw_requests_begin(struct tkw_requests *rs, tkw_request_fn *fn, void *arg,
 }
 
 /* Wait until a request is DONE. The lock is held before and after. */
-static int await(struct record *r, uint64_t id)
+static int await(struct record *r, struct tkw_request_id id)
 {
 	struct shard *s = r->shard;
 
-	if (generation_of(r) != (uint32_t)id || state_of(r) == FREE)
+	if (tkw__table_find(&s->table, id.bits) == NULL)
 		return -ENOENT;
 	if (r->fn)
 		return -EINVAL;
 	if (r->awaited)
 		return -EBUSY;
-	while (state_of(r) != DONE) {
-		if (tkw_timer_is_inside(s->set->timer))
+	while (tkw__record_state(&r->head) != DONE) {
+		if (tkw__frame_inside(s->set->timer))
 			return -EDEADLK;
 		r->awaited = true;
 		tkw__lock_drop(&s->lock);
@@ -560,7 +484,7 @@ static int await(struct record *r, uint64_t id)
 	return 0;
 }
 
-int tkw_requests_wait(struct tkw_requests *rs, uint64_t id,
+int tkw_requests_wait(struct tkw_requests *rs, struct tkw_request_id id,
 		      struct tkw_request_end *end)
 {
 	struct record *r;
@@ -569,12 +493,12 @@ int tkw_requests_wait(struct tkw_requests *rs, uint64_t id,
 
 	if (rs == NULL || end == NULL)
 		return -EINVAL;
-	if (tkw__is_child(rs->forks))
+	if (tkw__is_child(rs->epoch))
 		return -EPERM;
-	r = find(rs, id);
+	s = shard_of(rs, id);
+	r = s ? find(s, id) : NULL;
 	if (r == NULL)
 		return -ENOENT;
-	s = r->shard;
 	tkw__lock_take(&s->lock);
 	err = await(r, id);
 	if (err == 0) {
@@ -586,11 +510,11 @@ int tkw_requests_wait(struct tkw_requests *rs, uint64_t id,
 	return err;
 }
 
-uint64_t tkw_requests_pending(struct tkw_requests *rs)
+uint64_t tkw_requests_count(struct tkw_requests *rs)
 {
 	uint64_t pending = 0;
 
-	if (rs == NULL || tkw__is_child(rs->forks))
+	if (rs == NULL || tkw__is_child(rs->epoch))
 		return 0;
 	for (uint32_t i = 0; i <= rs->shard_mask; i++) {
 		tkw__lock_take(&rs->shards[i].lock);
@@ -600,14 +524,7 @@ uint64_t tkw_requests_pending(struct tkw_requests *rs)
 	return pending;
 }
 
-/* --- create, stop and destroy ----------------------------------------------
- */
-
-static bool is_sound(const struct tkw_requests_config *cfg)
-{
-	return (cfg->size == 0 || cfg->size == sizeof(*cfg)) && cfg->timer &&
-	       (cfg->exec == NULL || cfg->exec->submit);
-}
+/* --- create, shut down and destroy ---------------------------------------- */
 
 /* As the timer has them. */
 static uint32_t count_shards(void)
@@ -617,8 +534,9 @@ static uint32_t count_shards(void)
 	return (uint32_t)tkw__min_u64(count, SHARDS_MAX);
 }
 
-/* A set without shards yet, from a config that is sound. */
-static struct tkw_requests *make_set(const struct tkw_requests_config *cfg)
+/* From a config that is sound. */
+static struct tkw_requests *make_set(const struct tkw_requests_config *cfg,
+				     uint32_t epoch)
 {
 	uint32_t count = count_shards();
 	struct tkw_requests *rs;
@@ -629,7 +547,7 @@ static struct tkw_requests *make_set(const struct tkw_requests_config *cfg)
 		return NULL;
 	*rs = (struct tkw_requests){
 		.timer = cfg->timer,
-		.forks = tkw__forks,
+		.epoch = epoch,
 		.shard_mask = count - 1,
 		.limited = cfg->max_pending > 0,
 		.max_pending = (uint64_t)cfg->max_pending,
@@ -637,31 +555,34 @@ static struct tkw_requests *make_set(const struct tkw_requests_config *cfg)
 	};
 	if (cfg->exec)
 		rs->exec = *cfg->exec;
+	for (uint32_t i = 0; i < count; i++) {
+		rs->shards[i] = (struct shard){ .number = i, .set = rs };
+		tkw__table_init(&rs->shards[i].table, sizeof(struct record),
+				_Alignof(struct record), PLACES);
+	}
 	return rs;
 }
 
 int tkw_requests_create(struct tkw_requests **out,
 			const struct tkw_requests_config *cfg)
 {
+	struct tkw_requests_config c;
 	struct tkw_requests *rs;
+	uint32_t epoch;
 
-	if (out == NULL || cfg == NULL || !is_sound(cfg))
+	if (out == NULL || cfg == NULL ||
+	    tkw__config_read(&c, sizeof(c), cfg,
+			     TKW__END_OF(struct tkw_requests_config,
+					 max_pending)) != 0 ||
+	    c.timer == NULL || (c.exec && c.exec->submit == NULL))
 		return -EINVAL;
-	/* No timeout has this id: nothing but the parent's timer is noticed. */
-	if (tkw__is_childs(cfg->timer))
+	if (tkw__timer_is_child(c.timer))
 		return -EPERM;
-	if (tkw__forks_watch() != 0)
+	if (tkw__epoch_get(&epoch) != 0)
 		return -ENOMEM;
-	rs = make_set(cfg);
+	rs = make_set(&c, epoch);
 	if (rs == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i <= rs->shard_mask; i++) {
-		rs->shards[i] = (struct shard){
-			.number = i,
-			.set = rs,
-			.dice = tkw__dice_make(0),
-		};
-	}
 	*out = rs;
 	return 0;
 }
@@ -679,76 +600,62 @@ static void close_shards(struct tkw_requests *rs)
 static void end_all(struct shard *s)
 {
 	/* It changes no more. */
-	uint32_t count = TKW__LOAD(&s->fresh, RELAXED);
+	uint32_t count = TKW__LOAD(&s->table.fresh, RELAXED);
 
 	for (uint32_t i = 0; i < count; i++) {
-		struct record *r = place(s, i);
+		struct record *r = record_of(tkw__table_at(&s->table, i));
 		/* end_it() looks again. */
-		uint64_t word = TKW__LOAD(&r->word, RELAXED);
+		uint64_t word = TKW__LOAD(&r->head.word, RELAXED);
 
 		if ((uint32_t)word == OPEN)
-			end_it(r, word, -ESHUTDOWN, NULL);
-		if (tkw__is_child(s->set->forks))
-			return; /* a callback has forked; this is the child */
+			end_it(s, r, word, -ESHUTDOWN, NULL);
 	}
 }
 
-int tkw_requests_stop(struct tkw_requests *rs)
+int tkw_requests_shutdown(struct tkw_requests *rs)
 {
 	int was;
 
 	if (rs == NULL)
 		return -EINVAL;
-	if (tkw__is_child(rs->forks))
+	if (tkw__is_child(rs->epoch))
 		return -EPERM;
-	if (TKW__EXCHANGE(&rs->stopped, 1, RELAXED) != 0)
-		return 1;
+	if (TKW__EXCHANGE(&rs->closed, 1, RELAXED) != 0)
+		return 0;
 	/* Were the thread cancelled in a callback, the rest would not end. */
 	was = tkw__thread_no_cancel();
 	close_shards(rs);
 	for (uint32_t i = 0; i <= rs->shard_mask; i++)
 		end_all(&rs->shards[i]);
 	tkw__thread_restore_cancel(was);
-	return tkw__is_child(rs->forks) ? -EPERM : 0;
-}
-
-/* Is nothing under way, and has everyone left who had entered? */
-static bool is_quiet(struct shard *s, uint32_t left)
-{
-	bool quiet;
-
-	tkw__lock_take(&s->lock);
-	quiet = s->used == s->done && s->entered + CLOSING == left;
-	tkw__lock_drop(&s->lock);
-	return quiet;
+	return 0;
 }
 
 /* What is under way is with threads of the timer or of the executor: each will
- * enter, if it has not, and leave, which changes `left`. */
-static void await_leaving(struct shard *s)
+ * enter, if it has not, free its record, and leave. */
+static void await_all(struct shard *s)
 {
-	uint32_t left = TKW__ADD(&s->left, CLOSING, ACQUIRE) + CLOSING;
-
-	while (!is_quiet(s, left)) {
-		tkw__park(&s->left, left);
-		left = TKW__LOAD(&s->left, ACQUIRE);
-	}
+	tkw__lock_take(&s->lock);
+	while (s->used != s->done)
+		tkw__bell_wait(&s->bell, &s->lock);
+	tkw__lock_drop(&s->lock);
+	tkw__rundown_close(&s->inside);
 }
 
 /* How many jobs of this shard the executor may have. */
 static uint32_t count_queued(const struct shard *s)
 {
-	uint32_t count = TKW__LOAD(&s->fresh, RELAXED);
+	uint32_t count = TKW__LOAD(&s->table.fresh, RELAXED);
 	uint32_t queued = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		queued += state_of(place(s, i)) == QUEUED;
+		queued += tkw__record_state(tkw__table_at(&s->table, i)) ==
+			  QUEUED;
 	return queued;
 }
 
-/* In a child, also one that a callback of this stop has forked: jobs that the
- * executor still has look at their records. The last of them, when it is
- * abandoned, frees the memory. */
+/* In a child jobs that the executor still has look at their records. The last
+ * of them, when it is abandoned, frees the memory. */
 static void destroy_in_child(struct tkw_requests *rs)
 {
 	for (uint32_t i = 0; i <= rs->shard_mask; i++)
@@ -762,18 +669,18 @@ int tkw_requests_destroy(struct tkw_requests *rs)
 	int was;
 
 	if (rs == NULL)
-		return -EINVAL;
-	if (tkw__is_inside(rs, rs->timer))
+		return 0;
+	if (tkw__frame_inside(rs) || tkw__frame_inside(rs->timer))
 		return -EDEADLK;
-	was = tkw__thread_no_cancel(); /* as in a stop */
-	tkw_requests_stop(rs);
-	if (tkw__is_child(rs->forks)) {
+	if (tkw__is_child(rs->epoch)) {
 		destroy_in_child(rs);
-	} else {
-		for (uint32_t i = 0; i <= rs->shard_mask; i++)
-			await_leaving(&rs->shards[i]);
-		free_set(rs);
+		return 0;
 	}
+	was = tkw__thread_no_cancel(); /* or the rest would not be freed */
+	tkw_requests_shutdown(rs);
+	for (uint32_t i = 0; i <= rs->shard_mask; i++)
+		await_all(&rs->shards[i]);
+	free_set(rs);
 	tkw__thread_restore_cancel(was);
 	return 0;
 }

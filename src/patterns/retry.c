@@ -1,22 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * retry.c - a group of tasks, each tried again and again by a repeat.
+ * retry.c - a set of tasks, each tried again and again by a repeat.
  *
- * Idea:    The rounds of a repeat are the tries; its adjust hook is the
- *          back-off. That there is one chain, that it ends after a running
- *          round, and that its end is told once, is the repeat's affair.
+ * Idea:    The rounds of a repeat are the tries. That there is one chain, that
+ *          it ends after a running round, and that its end is told once, is the
+ *          repeat's affair. A task has one timeout, the pending round: `due_ns`
+ *          says when it is to come, and the phase what for. Whoever moves
+ *          due_ns from outside restarts the repeat, which then asks how long
+ *          that is from now. A round that had begun before comes too early: it
+ *          does nothing, and the repeat asks once more.
  *
- * States of a place, under the lock of the group:
- *          FREE -> LIVE    add
- *          LIVE -> ENDING  whoever wins: success, giving up, cancel, stop, or
- *                          the timer's refusal. The winner, and nobody else,
- *                          destroys the repeat.
- *          ENDING -> FREE  on_destroy of the repeat: after the running try
+ * States of a record, under the lock of the set:
+ *          0 -> LIVE       add
+ *          LIVE -> ENDING  whoever wins: success, the last failure, cancel,
+ *                          shutdown, or the timer's refusal. The winner shuts
+ *                          the repeat down, or a round that comes before it.
+ *          ENDING -> 0     the repeat has ended, after a running try, and the
+ *                          last one has let go of the task
  *
- * Locks:   The lock of the group is held while a repeat is made and started,
- *          never while one is destroyed: that may call back.
+ * Phases of a task:
+ *          WAITING -> TRYING    the round of the next try
+ *          TRYING -> ANSWERED   its failure is answered before it returns
+ *          TRYING -> AWAITED    it returns TKW_TRY_LATER
+ *          any -> WAITING       it has failed; for AWAITED: by its answer, or
+ *                               by the round of its timeout
  *
- * Memory:  the group stays until its owner and all its tasks have let it go.
+ * Holds:   Whoever calls the repeat from outside of its callbacks holds the
+ *          task meanwhile. The repeat itself is one holder, until its on_end
+ *          has told the end. The last one to let go destroys the repeat.
+ *
+ * Locks:   The lock of the set is held while a repeat is made and started, so
+ *          that add has written the id before a try begins. It is not held
+ *          while a repeat is restarted or shut down: that may call back.
+ *
+ * Memory:  The set stays until its owner and all its tasks have let it go.
  */
 #include "tickwheel/retry.h"
 
@@ -25,457 +42,627 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/config.h"
+#include "base/ns.h"
+#include "os/bell.h"
+#include "os/dice.h"
+#include "os/fork.h"
+#include "os/frame.h"
+#include "os/id_table.h"
 #include "os/memory.h"
 #include "os/sync.h"
-#include "os/thread.h"
-#include "patterns/inner.h"
 #include "tickwheel/repeat.h"
+#include "timer/for_patterns.h"
 
 enum {
 	DEFAULT_TASKS = 100,
-	INDEX_BITS = 20,
+	TASKS_MAX = 1 << 20,
 	BACKOFF_MAX = 1000 /* percent */
 };
 #define DEFAULT_DELAY_NS (5 * TKW_SEC)
-#define INDEX_MASK ((UINT64_C(1) << INDEX_BITS) - 1)
+#define CONFIG_OLDEST TKW__END_OF(struct tkw_retries_config, max_tasks)
 
-enum place_state {
-	FREE = 0,
+/* Of a record; 0 is free. */
+enum {
 	LIVE = 1,
 	ENDING = 2
 };
 
-struct place {
-	struct tkw_retries *g;
-	/* Under the lock of the group. */
-	enum place_state state;
-	uint64_t id; /* of its task; when it is free, of the last one */
-	struct place *next_free;
-	struct tkw_repeat *repeat;
-	int how;
-	bool trying;
-	/* Of who makes the repeat go on. */
-	struct tkw_retry task;
-	struct tkw__dice dice;
-	int64_t next_ns; /* before the next try, without jitter */
+enum phase {
+	WAITING = 0,
+	AWAITED = 1,
+	TRYING = 2,
+	ANSWERED = 3
+};
+
+struct task {
+	struct tkw__record record;
+	struct tkw_retries *rs;
+	/* Written under the lock of the set, read by the repeat without. */
+	struct tkw__a64 due_ns;
+	/* Under the lock of the set. */
+	struct tkw_repeat *repeat; /* while there is a holder */
+	uint32_t holds;
+	enum phase phase;
+	int status;
 	int64_t tries;
-	bool first;
+	int64_t delay_ns; /* after the next failure, without jitter */
+	struct tkw__dice dice;
+	struct tkw_retry retry;
 };
 
 struct tkw_retries {
 	/* Set by create, and read only. */
 	struct tkw_retries_config cfg;
-	uint32_t forks; /* of the process that made it */
-	size_t bytes;
+	uint32_t epoch; /* of the process that made it */
 
 	struct tkw__a32 refs;
-	struct tkw__a32 bell;  /* counts up when a task has ended */
 	struct tkw__lock lock; /* of what follows */
-	bool stopped;
+	struct tkw__bell bell; /* rings when a task has ended */
+	bool ended;
 	uint64_t count;
-	struct place *free;
 	struct tkw__dice dice;
-	struct place places[];
+	struct tkw__table table;
 };
 
-static void drop_ref(struct tkw_retries *g)
+static void drop_ref(struct tkw_retries *rs)
 {
 	/* ACQ_REL pairs with itself: who frees comes after all others. */
-	if (TKW__SUB(&g->refs, 1, ACQ_REL) == 1)
-		tkw__memory_free(g, g->bytes);
-}
-
-/* --- tries --------------------------------------------------------------- */
-
-/* Under the lock. Return true for the one who is to destroy the repeat. */
-static bool begin_ending(struct place *p, int how)
-{
-	if (p->state != LIVE)
-		return false;
-	p->state = ENDING;
-	p->how = how;
-	return true;
-}
-
-static void try_once(void *arg, struct tkw_repeat *r)
-{
-	struct place *p = arg;
-	struct tkw_retries *g = p->g;
-	uint32_t forks = g->forks;
-	bool wanted, won = false;
-	int err;
-
-	tkw__lock_take(&g->lock);
-	wanted = p->state == LIVE;
-	p->trying = wanted;
-	tkw__lock_drop(&g->lock);
-	if (!wanted)
-		return;
-	err = p->task.fn(p->task.arg, ++p->tries);
-	if (tkw__is_child(forks)) /* where the group may be freed */
-		return;
-	tkw__lock_take(&g->lock);
-	p->trying = false;
-	if (err == 0)
-		won = begin_ending(p, 0);
-	else if (p->tries == g->cfg.tries)
-		won = begin_ending(p, -ETIMEDOUT);
-	/* Who cancelled it meanwhile has lost against the success. */
-	if (err == 0)
-		p->how = 0;
-	tkw__lock_drop(&g->lock);
-	if (won)
-		(void)tkw_repeat_destroy(r);
-}
-
-static void break_off(void *arg, int err)
-{
-	struct place *p = arg;
-	bool won;
-
-	tkw__lock_take(&p->g->lock);
-	won = begin_ending(p, err);
-	tkw__lock_drop(&p->g->lock);
-	if (won)
-		(void)tkw_repeat_destroy(p->repeat);
-}
-
-static int64_t grow(const struct tkw_retries_config *cfg, int64_t delay_ns)
-{
-	int64_t percent = cfg->backoff_percent;
-	int64_t next_ns;
-
-	if (percent == 100)
-		return delay_ns;
-	if (delay_ns > cfg->max_delay_ns / percent * 100)
-		return cfg->max_delay_ns;
-	next_ns = delay_ns / 100 * percent + delay_ns % 100 * percent / 100;
-	return next_ns < cfg->max_delay_ns ? next_ns : cfg->max_delay_ns;
-}
-
-/* The delay before the next try. */
-static int64_t next_delay(void *arg, int64_t interval_ns)
-{
-	struct place *p = arg;
-	const struct tkw_retries_config *cfg = &p->g->cfg;
-	int64_t delay_ns = p->next_ns;
-	int64_t part_ns;
-
-	(void)interval_ns;
-	if (p->first) {
-		p->first = false;
-		p->next_ns = cfg->delay_ns;
-		return delay_ns;
+	if (TKW__SUB(&rs->refs, 1, ACQ_REL) == 1) {
+		tkw__table_fini(&rs->table);
+		tkw__memory_free(rs, sizeof(*rs));
 	}
-	p->next_ns = grow(cfg, delay_ns);
-	part_ns = delay_ns / 100 * cfg->jitter_percent +
-		  delay_ns % 100 * cfg->jitter_percent / 100;
-	return delay_ns - tkw__dice_roll(&p->dice, part_ns);
+}
+
+/* NULL for NULL. */
+static struct task *task_of(struct tkw__record *record)
+{
+	return (struct task *)(void *)record;
+}
+
+static struct tkw_retry_id id_of(const struct task *t)
+{
+	return (struct tkw_retry_id){ tkw__record_id(&t->record, 0) };
+}
+
+static bool is_live(const struct task *t)
+{
+	return tkw__record_state(&t->record) == LIVE;
+}
+
+/* Does its function run now? */
+static bool is_trying(const struct task *t)
+{
+	return t->phase == TRYING || t->phase == ANSWERED;
+}
+
+static int64_t due_of(const struct task *t)
+{
+	/* What it is to be is ordered by the repeat's lock: see time_left(). */
+	return (int64_t)TKW__LOAD(&t->due_ns, RELAXED);
+}
+
+/* Under the lock: so long after a time. */
+static void set_due(struct task *t, int64_t from_ns, int64_t delay_ns)
+{
+	TKW__STORE(&t->due_ns, (uint64_t)tkw__ns_add(from_ns, delay_ns),
+		   RELAXED);
+}
+
+static int64_t now_of(const struct task *t)
+{
+	return tkw_timer_now_ns(t->rs->cfg.timer);
 }
 
 /* --- the end of a task --------------------------------------------------- */
 
-/* Under the lock. */
-static void free_place(struct place *p)
+/* Under the lock. Return true for the one who is to shut the repeat down. */
+static bool begin_ending(struct task *t, int status)
 {
-	struct tkw_retries *g = p->g;
-
-	p->state = FREE;
-	p->repeat = NULL;
-	p->next_free = g->free;
-	g->free = p;
+	if (!is_live(t))
+		return false;
+	tkw__record_set_state(&t->record, ENDING);
+	t->status = status;
+	return true;
 }
 
-/* The repeat is destroyed, and no try runs any more. */
-static void end_task(void *arg)
+/* Let a task go. The last one frees its place. */
+static void release(struct task *t)
 {
-	struct place *p = arg;
-	struct tkw_retries *g = p->g;
-	struct tkw__inside inside;
-	int how;
+	struct tkw_retries *rs = t->rs;
+	struct tkw_repeat *r;
 
-	tkw__lock_take(&g->lock);
-	if (p->state != ENDING) { /* its add was refused, and sees to it */
-		tkw__lock_drop(&g->lock);
+	tkw__lock_take(&rs->lock);
+	if (--t->holds > 0) {
+		tkw__lock_drop(&rs->lock);
 		return;
 	}
-	how = p->how;
-	tkw__lock_drop(&g->lock);
-	tkw__inside_enter(tkw__thread_local(), &inside, g);
-	if (p->task.on_end)
-		p->task.on_end(p->task.arg, how);
-	tkw__inside_leave(tkw__thread_local(), &inside);
-	(void)tkw_repeat_free(p->repeat);
-	tkw__lock_take(&g->lock);
-	free_place(p);
-	g->count--;
-	TKW__ADD(&g->bell, 1, RELAXED); /* the lock orders it */
-	tkw__lock_drop(&g->lock);
-	tkw__unpark_all(&g->bell);
-	drop_ref(g);
+	r = t->repeat;
+	t->repeat = NULL; /* a child of a fork does not free it once more */
+	tkw__table_put(&rs->table, &t->record);
+	rs->count--;
+	tkw__bell_ring_and_drop(&rs->bell, &rs->lock);
+	(void)tkw_repeat_destroy(r);
+	drop_ref(rs);
+}
+
+/* For who has won the end, and holds the task. */
+static void shut_down(struct task *t)
+{
+	(void)tkw_repeat_shutdown(t->repeat);
+	release(t);
+}
+
+/* on_end of the repeat: no try runs any more. */
+static void end_task(struct tkw_repeat *r, void *ctx)
+{
+	struct task *t = ctx;
+	struct tkw_retries *rs = t->rs;
+	struct tkw_retry_end end;
+	struct tkw__frame frame;
+	bool added;
+
+	(void)r;
+	tkw__lock_take(&rs->lock);
+	added = tkw__record_state(&t->record) == ENDING;
+	end = (struct tkw_retry_end){ id_of(t), t->status, t->tries };
+	tkw__lock_drop(&rs->lock);
+	if (!added) /* its add was refused, and sees to it */
+		return;
+	if (t->retry.on_end) {
+		tkw__frame_enter_set(&frame, rs);
+		t->retry.on_end(&end, t->retry.ctx);
+		tkw__frame_leave(&frame);
+	}
+	release(t);
+}
+
+/* --- tries --------------------------------------------------------------- */
+
+static int64_t grow(const struct tkw_retries_config *cfg, int64_t delay_ns)
+{
+	int64_t next_ns = tkw__ns_percent(delay_ns, cfg->backoff_percent);
+
+	if (cfg->backoff_percent > 100 && next_ns <= delay_ns)
+		next_ns = tkw__ns_add(delay_ns, 1);
+	return next_ns < cfg->max_delay_ns ? next_ns : cfg->max_delay_ns;
+}
+
+/* Under the lock: the delay after a failure. */
+static int64_t next_delay(struct task *t)
+{
+	const struct tkw_retries_config *cfg = &t->rs->cfg;
+	int64_t delay_ns = t->delay_ns;
+	int64_t part_ns = tkw__ns_percent(delay_ns, cfg->jitter_percent);
+
+	t->delay_ns = grow(cfg, delay_ns);
+	return delay_ns - tkw__dice_roll(&t->dice, part_ns);
+}
+
+/* Under the lock: a try has failed. Return  as begin_ending(). */
+static bool fail(struct task *t)
+{
+	t->phase = WAITING;
+	if (t->tries == t->rs->cfg.max_tries)
+		return begin_ending(t, -ETIMEDOUT);
+	set_due(t, now_of(t), next_delay(t));
+	return false;
+}
+
+/* Under the lock: a try has succeeded, and no end was told yet. Who has won the
+ * end before loses against the success. Return  as begin_ending(). */
+static bool succeed(struct task *t)
+{
+	bool won = begin_ending(t, 0);
+
+	t->status = 0;
+	return won;
+}
+
+/* Under the lock, which is dropped meanwhile. */
+static void try_once(struct task *t)
+{
+	struct tkw_retries *rs = t->rs;
+	int64_t timeout_ns = rs->cfg.try_timeout_ns;
+	int64_t begin_ns = now_of(t);
+	const struct tkw_try attempt = { rs, id_of(t), ++t->tries };
+	int result;
+
+	t->phase = TRYING;
+	tkw__lock_drop(&rs->lock);
+	result = t->retry.fn(&attempt, t->retry.ctx);
+	tkw__lock_take(&rs->lock);
+	if (result == TKW_TRY_LATER && t->phase == TRYING) {
+		t->phase = AWAITED;
+		set_due(t, begin_ns,
+			timeout_ns > 0 ? timeout_ns : TKW_NEVER_NS);
+		return;
+	}
+	t->phase = WAITING;
+	if (result == 0)
+		(void)succeed(t);
+	else
+		(void)fail(t);
+}
+
+/* A round of the repeat: a try, or the answer of one has not come in time. */
+static void come_round(struct tkw_repeat *r, void *ctx)
+{
+	struct task *t = ctx;
+	struct tkw_retries *rs = t->rs;
+	bool over;
+
+	tkw__lock_take(&rs->lock);
+	if (is_live(t) && now_of(t) >= due_of(t)) {
+		if (t->phase == AWAITED)
+			(void)fail(t);
+		else
+			try_once(t);
+	}
+	over = !is_live(t);
+	tkw__lock_drop(&rs->lock);
+	/* Here, or by another thread that has yet to come to the repeat: were
+	 * that waited for, rounds without a delay would follow each other. */
+	if (over)
+		(void)tkw_repeat_shutdown(r);
+}
+
+/*
+ * adjust of the repeat: how long it is until the next round. Without the lock,
+ * which add holds when it starts the repeat. Who sets due_ns restarts the
+ * repeat after that, or is in a round of it: so the last asking finds it.
+ */
+static int64_t time_left(struct tkw_repeat *r, int64_t interval_ns, void *ctx)
+{
+	struct task *t = ctx;
+	int64_t due_ns = due_of(t);
+
+	(void)r;
+	(void)interval_ns;
+	if (due_ns == TKW_NEVER_NS)
+		return TKW_NEVER_NS;
+	return due_ns - now_of(t);
+}
+
+/* on_broken of the repeat. */
+static void break_off(struct tkw_repeat *r, int err, void *ctx)
+{
+	struct task *t = ctx;
+	bool won;
+
+	tkw__lock_take(&t->rs->lock);
+	won = begin_ending(t, err);
+	tkw__lock_drop(&t->rs->lock);
+	if (won)
+		(void)tkw_repeat_shutdown(r);
 }
 
 /* --- create -------------------------------------------------------------- */
 
-/* With the defaults filled in. */
-static struct tkw_retries_config complete(const struct tkw_retries_config *cfg)
+static bool has_negative_time(const struct tkw_retries_config *cfg)
 {
-	struct tkw_retries_config full = *cfg;
-
-	if (full.delay_ns == 0)
-		full.delay_ns = DEFAULT_DELAY_NS;
-	if (full.backoff_percent == 0)
-		full.backoff_percent = 100;
-	if (full.max_delay_ns == 0)
-		full.max_delay_ns =
-			full.delay_ns < 0 || full.delay_ns > TKW_NEVER_NS / 10
-				? TKW_NEVER_NS
-				: full.delay_ns * 10;
-	if (full.max_tasks == 0)
-		full.max_tasks = DEFAULT_TASKS;
-	return full;
+	return cfg->delay_ns < 0 || cfg->max_delay_ns < 0 ||
+	       cfg->try_timeout_ns < 0;
 }
 
-static bool is_sound(const struct tkw_retries_config *cfg)
+static void fill_in_defaults(struct tkw_retries_config *cfg)
 {
-	return (cfg->size == 0 || cfg->size == sizeof(*cfg)) && cfg->timer &&
-	       cfg->delay_ns > 0 && cfg->max_delay_ns >= cfg->delay_ns &&
+	if (cfg->delay_ns == 0)
+		cfg->delay_ns = DEFAULT_DELAY_NS;
+	if (cfg->backoff_percent == 0)
+		cfg->backoff_percent = 100;
+	if (cfg->max_delay_ns == 0)
+		cfg->max_delay_ns = tkw__ns_percent(cfg->delay_ns, 10 * 100);
+	if (cfg->max_tasks == 0)
+		cfg->max_tasks = DEFAULT_TASKS;
+}
+
+static bool is_in_range(const struct tkw_retries_config *cfg)
+{
+	return cfg->max_delay_ns >= cfg->delay_ns &&
 	       cfg->backoff_percent >= 100 &&
 	       cfg->backoff_percent <= BACKOFF_MAX &&
 	       cfg->jitter_percent >= 0 && cfg->jitter_percent <= 100 &&
-	       cfg->max_tasks > 0 && cfg->max_tasks <= 1 << INDEX_BITS;
+	       cfg->max_tasks > 0 && cfg->max_tasks <= TASKS_MAX;
 }
 
-/* All places are free. Their generations begin at random. */
-static void make_places(struct tkw_retries *g)
+static int read_config(struct tkw_retries_config *to,
+		       const struct tkw_retries_config *cfg)
 {
-	uint64_t first = tkw__random() >> (INDEX_BITS + 1);
+	int err = tkw__config_read(to, sizeof(*to), cfg, CONFIG_OLDEST);
 
-	for (size_t i = (size_t)g->cfg.max_tasks; i-- > 0;) {
-		struct place *p = &g->places[i];
-
-		memset(p, 0, sizeof(*p));
-		p->g = g;
-		p->id = first << INDEX_BITS | i;
-		p->next_free = g->free;
-		g->free = p;
-	}
+	if (err < 0 || to->timer == NULL || has_negative_time(to))
+		return -EINVAL;
+	fill_in_defaults(to);
+	return is_in_range(to) ? 0 : -EINVAL;
 }
 
 int tkw_retries_create(struct tkw_retries **out,
 		       const struct tkw_retries_config *cfg)
 {
-	struct tkw_retries_config full;
-	struct tkw_retries *g;
-	size_t bytes;
+	struct tkw_retries_config full = { 0 };
+	struct tkw_retries *rs;
+	uint32_t epoch;
 
-	if (out == NULL || cfg == NULL)
+	if (out == NULL || read_config(&full, cfg) < 0)
 		return -EINVAL;
-	full = complete(cfg);
-	if (!is_sound(&full))
-		return -EINVAL;
-	if (tkw__is_childs(full.timer))
+	if (tkw__timer_is_child(full.timer))
 		return -EPERM;
-	if (tkw__forks_watch() < 0)
+	if (tkw__epoch_get(&epoch) < 0)
 		return -ENOMEM;
-	bytes = sizeof(*g) + (size_t)full.max_tasks * sizeof(g->places[0]);
-	g = tkw__memory_take(bytes, alignof(max_align_t));
-	if (g == NULL)
+	rs = tkw__memory_take(sizeof(*rs), alignof(max_align_t));
+	if (rs == NULL)
 		return -ENOMEM;
-	memset(g, 0, sizeof(*g));
-	g->cfg = full;
-	g->forks = tkw__forks;
-	g->bytes = bytes;
-	TKW__STORE(&g->refs, 1, RELAXED);
-	g->dice = tkw__dice_make(full.seed);
-	make_places(g);
-	*out = g;
+	memset(rs, 0, sizeof(*rs));
+	rs->cfg = full;
+	rs->epoch = epoch;
+	TKW__STORE(&rs->refs, 1, RELAXED);
+	rs->dice = tkw__dice_make(full.seed);
+	/* More records than tasks: some may be worn out. */
+	tkw__table_init(&rs->table, sizeof(struct task), alignof(struct task),
+			TKW__RECORDS_MAX);
+	*out = rs;
 	return 0;
 }
 
-/* --- add and cancel ------------------------------------------------------ */
+/* --- add ----------------------------------------------------------------- */
 
-/* Under the lock: a place for a task, with its id. */
-static struct place *take_place(struct tkw_retries *g,
-				const struct tkw_retry *task, int64_t first_ns)
+/* Under the lock: a record for a task, which is not LIVE yet. */
+static int make_task(struct tkw_retries *rs, const struct tkw_retry *retry,
+		     int64_t first_ns, struct task **out)
 {
-	struct place *p = g->free;
+	struct tkw__record *record;
+	struct task *t;
+	int err;
 
-	g->free = p->next_free;
-	p->id += UINT64_C(1) << INDEX_BITS;
-	if (p->id >> INDEX_BITS == 0) /* it wrapped, and no id is 0 */
-		p->id += UINT64_C(1) << INDEX_BITS;
-	p->task = *task;
-	p->next_ns = first_ns;
-	p->first = true;
-	p->tries = 0;
-	p->dice.state = (uint64_t)tkw__dice_roll(&g->dice, TKW_NEVER_NS);
-	return p;
+	if (rs->ended)
+		return -ESHUTDOWN;
+	if (rs->count == (uint64_t)rs->cfg.max_tasks)
+		return -EAGAIN;
+	err = tkw__table_take(&rs->table, &record);
+	if (err < 0)
+		return err;
+	t = task_of(record);
+	t->rs = rs;
+	t->repeat = NULL;
+	t->holds = 1;
+	t->phase = WAITING;
+	t->tries = 0;
+	t->delay_ns = rs->cfg.delay_ns;
+	t->dice = (struct tkw__dice){ (uint64_t)tkw__dice_roll(&rs->dice,
+							       TKW_NEVER_NS) };
+	t->retry = *retry;
+	set_due(t, now_of(t), first_ns > 0 ? first_ns : 0);
+	*out = t;
+	return 0;
 }
 
-/* Under the lock: its first try is armed, or nothing has changed. */
-static int start_place(struct place *p)
+/* Under the lock: its first try is pending, or nothing has changed. */
+static int start_task(struct task *t)
 {
-	const struct tkw_repeat_config cfg = { .timer = p->g->cfg.timer,
+	const struct tkw_repeat_config cfg = { .timer = t->rs->cfg.timer,
 					       .interval_ns =
-						       p->g->cfg.delay_ns,
-					       .fn = try_once,
-					       .arg = p,
-					       .adjust = next_delay,
+						       t->rs->cfg.delay_ns,
+					       .fn = come_round,
+					       .adjust = time_left,
 					       .on_broken = break_off,
-					       .on_destroy = end_task,
+					       .on_end = end_task,
+					       .ctx = t,
 					       .name = "retry" };
-	int err = tkw_repeat_create(&p->repeat, &cfg);
+	int err = tkw_repeat_create(&t->repeat, &cfg);
 
 	if (err == 0)
-		err = tkw_repeat_start(p->repeat);
-	if (err == 0)
-		p->state = LIVE;
-	return err;
+		err = tkw_repeat_start(t->repeat);
+	if (err < 0)
+		return err;
+	tkw__record_set_state(&t->record, LIVE);
+	t->rs->count++;
+	TKW__ADD(&t->rs->refs, 1, RELAXED); /* the owner has one */
+	return 0;
 }
 
-/* The place of a task that was refused. */
-static void give_back(struct place *p)
+/* The record of a task that was refused. */
+static void give_back(struct task *t)
 {
-	struct tkw_retries *g = p->g;
-	struct tkw_repeat *r = p->repeat;
+	struct tkw_retries *rs = t->rs;
+	struct tkw_repeat *r = t->repeat;
 
-	p->repeat = NULL; /* a child of fork() does not free it once more */
-	if (r)
-		(void)tkw_repeat_free(r);
-	tkw__lock_take(&g->lock);
-	free_place(p);
-	tkw__lock_drop(&g->lock);
+	t->repeat = NULL; /* a child of a fork does not free it once more */
+	(void)tkw_repeat_destroy(r);
+	tkw__lock_take(&rs->lock);
+	tkw__table_untake(&rs->table, &t->record);
+	tkw__lock_drop(&rs->lock);
 }
 
-int tkw_retries_add(struct tkw_retries *g, const struct tkw_retry *task,
-		    int64_t first_ns, uint64_t *id)
+int tkw_retries_add(struct tkw_retries *rs, const struct tkw_retry *task,
+		    int64_t first_ns, struct tkw_retry_id *id)
 {
-	struct place *p = NULL;
-	int err = 0;
+	struct task *t = NULL;
+	int err;
 
-	if (g == NULL || task == NULL || task->fn == NULL)
+	if (rs == NULL || task == NULL || task->fn == NULL)
 		return -EINVAL;
-	if (tkw__is_child(g->forks))
+	if (tkw__is_child(rs->epoch))
 		return -EPERM;
-	tkw__lock_take(&g->lock);
-	if (g->stopped)
-		err = -ESHUTDOWN;
-	else if (g->free == NULL)
-		err = -EAGAIN;
-	if (err == 0) {
-		p = take_place(g, task, first_ns);
-		err = start_place(p);
-	}
-	if (err == 0) {
-		g->count++;
-		TKW__ADD(&g->refs, 1, RELAXED); /* the owner has one */
-		if (id)
-			*id = p->id;
-	}
-	tkw__lock_drop(&g->lock);
-	if (err < 0 && p)
-		give_back(p);
+	tkw__lock_take(&rs->lock);
+	err = make_task(rs, task, first_ns, &t);
+	if (err == 0)
+		err = start_task(t);
+	if (err == 0 && id)
+		*id = id_of(t);
+	tkw__lock_drop(&rs->lock);
+	if (err < 0 && t)
+		give_back(t);
 	return err;
 }
 
-int tkw_retries_cancel(struct tkw_retries *g, uint64_t id)
+/* --- answers and cancels ------------------------------------------------- */
+
+/* Under the lock: the task that an id names, or NULL. */
+static struct task *find(const struct tkw_retries *rs, struct tkw_retry_id id)
 {
-	struct place *p;
+	if (tkw__id_part(id.bits) != 0)
+		return NULL;
+	return task_of(tkw__table_find(&rs->table, id.bits));
+}
+
+/* What an answer has made of a task. */
+enum effect {
+	NONE = 0,
+	MOVED = 1, /* the repeat is to be restarted */
+	ENDED = 2  /* the repeat is to be shut down */
+};
+
+/* Under the lock. Return  an effect, or -ENOENT. */
+static int take_answer(struct task *t, int64_t number, int result)
+{
+	if (number < 1 || number > t->tries)
+		return -ENOENT;
+	/* It is given up, but the try that runs may yet succeed. */
+	if (!is_live(t) && (result != 0 || t->status == 0 || !is_trying(t)))
+		return -ENOENT;
+	if (result == 0)
+		return succeed(t) ? ENDED : NONE;
+	if (number != t->tries || t->phase == WAITING || t->phase == ANSWERED)
+		return -ENOENT;
+	if (t->phase == TRYING) {
+		t->phase = ANSWERED;
+		return NONE;
+	}
+	return fail(t) ? ENDED : MOVED;
+}
+
+int tkw_retries_done(struct tkw_retries *rs, struct tkw_retry_id id,
+		     int64_t number, int result)
+{
+	struct task *t;
+	int effect = -ENOENT;
+
+	if (rs == NULL)
+		return -EINVAL;
+	if (tkw__is_child(rs->epoch))
+		return -EPERM;
+	tkw__lock_take(&rs->lock);
+	t = find(rs, id);
+	if (t)
+		effect = take_answer(t, number, result);
+	if (effect > NONE)
+		t->holds++;
+	tkw__lock_drop(&rs->lock);
+	if (effect == ENDED) {
+		shut_down(t);
+	} else if (effect == MOVED) {
+		/* If the timer refuses, break_off() has been told. */
+		(void)tkw_repeat_restart(t->repeat);
+		release(t);
+	}
+	return effect < 0 ? effect : 0;
+}
+
+/* Under the lock: the one who has won the end holds the task. */
+static bool win_end(struct task *t, int status)
+{
+	if (!begin_ending(t, status))
+		return false;
+	t->holds++;
+	return true;
+}
+
+int tkw_retries_cancel(struct tkw_retries *rs, struct tkw_retry_id id)
+{
+	struct task *t;
 	bool won, trying;
 
-	if (g == NULL)
+	if (rs == NULL)
 		return -EINVAL;
-	if (tkw__is_child(g->forks))
+	if (tkw__is_child(rs->epoch))
 		return -EPERM;
-	if ((id & INDEX_MASK) >= (uint64_t)g->cfg.max_tasks)
-		return -ENOENT;
-	p = &g->places[id & INDEX_MASK];
-	tkw__lock_take(&g->lock);
-	won = p->id == id && begin_ending(p, -ECANCELED);
-	trying = p->trying;
-	tkw__lock_drop(&g->lock);
+	tkw__lock_take(&rs->lock);
+	t = find(rs, id);
+	won = t && win_end(t, -ECANCELED);
+	trying = t && is_trying(t);
+	tkw__lock_drop(&rs->lock);
 	if (!won)
 		return -ENOENT;
-	(void)tkw_repeat_destroy(p->repeat);
+	shut_down(t);
 	return trying ? 1 : 0;
 }
 
-uint64_t tkw_retries_pending(struct tkw_retries *g)
+uint64_t tkw_retries_count(struct tkw_retries *rs)
 {
 	uint64_t count;
 
-	if (g == NULL || tkw__is_child(g->forks))
+	if (rs == NULL || tkw__is_child(rs->epoch))
 		return 0;
-	tkw__lock_take(&g->lock);
-	count = g->count;
-	tkw__lock_drop(&g->lock);
+	tkw__lock_take(&rs->lock);
+	count = rs->count;
+	tkw__lock_drop(&rs->lock);
 	return count;
 }
 
-/* --- stop and destroy ---------------------------------------------------- */
+/* --- shutdown and destroy ------------------------------------------------ */
 
-int tkw_retries_stop(struct tkw_retries *g)
+int tkw_retries_shutdown(struct tkw_retries *rs)
 {
-	bool was;
+	struct task *t;
+	bool was, won;
 
-	if (g == NULL)
+	if (rs == NULL)
 		return -EINVAL;
-	if (tkw__is_child(g->forks))
+	if (tkw__is_child(rs->epoch))
 		return -EPERM;
-	tkw__lock_take(&g->lock);
-	was = g->stopped;
-	g->stopped = true;
-	tkw__lock_drop(&g->lock);
-	if (was)
-		return 1;
-	for (int64_t i = 0; i < g->cfg.max_tasks; i++) {
-		struct place *p = &g->places[i];
-		bool won;
-
-		tkw__lock_take(&g->lock);
-		won = begin_ending(p, -ESHUTDOWN);
-		tkw__lock_drop(&g->lock);
+	tkw__lock_take(&rs->lock);
+	was = rs->ended;
+	rs->ended = true;
+	tkw__lock_drop(&rs->lock);
+	for (uint32_t i = 0; !was; i++) {
+		t = task_of(tkw__table_at(&rs->table, i));
+		if (t == NULL)
+			break;
+		tkw__lock_take(&rs->lock);
+		won = win_end(t, -ESHUTDOWN);
+		tkw__lock_drop(&rs->lock);
 		if (won)
-			(void)tkw_repeat_destroy(p->repeat);
+			shut_down(t);
 	}
 	return 0;
 }
 
-static void await_ends(struct tkw_retries *g)
+static void await_ends(struct tkw_retries *rs)
 {
-	tkw__lock_take(&g->lock);
-	while (g->count > 0) {
-		uint32_t rung = TKW__LOAD(&g->bell, RELAXED);
-
-		tkw__lock_drop(&g->lock);
-		tkw__park(&g->bell, rung);
-		tkw__lock_take(&g->lock);
-	}
-	tkw__lock_drop(&g->lock);
+	tkw__lock_take(&rs->lock);
+	while (rs->count > 0)
+		tkw__bell_wait(&rs->bell, &rs->lock);
+	tkw__lock_drop(&rs->lock);
 }
 
 /* In a forked child, where the tries are not any more. */
-static void free_all(struct tkw_retries *g)
+static void free_all(struct tkw_retries *rs)
 {
-	for (int64_t i = 0; i < g->cfg.max_tasks; i++)
-		if (g->places[i].repeat)
-			(void)tkw_repeat_free(g->places[i].repeat);
-	tkw__memory_free(g, g->bytes);
+	struct task *t;
+
+	for (uint32_t i = 0;; i++) {
+		t = task_of(tkw__table_at(&rs->table, i));
+		if (t == NULL)
+			break;
+		(void)tkw_repeat_destroy(t->repeat);
+	}
+	tkw__table_fini(&rs->table);
+	tkw__memory_free(rs, sizeof(*rs));
 }
 
-int tkw_retries_destroy(struct tkw_retries *g)
+int tkw_retries_destroy(struct tkw_retries *rs)
 {
-	if (g == NULL)
-		return -EINVAL;
-	if (tkw__is_child(g->forks)) {
-		free_all(g);
+	if (rs == NULL)
+		return 0;
+	if (tkw__is_child(rs->epoch)) {
+		free_all(rs);
 		return 0;
 	}
-	if (tkw__is_inside(g, g->cfg.timer))
+	if (tkw__frame_inside(rs) || tkw__frame_inside(rs->cfg.timer))
 		return -EDEADLK;
-	(void)tkw_retries_stop(g);
-	await_ends(g);
-	drop_ref(g);
+	(void)tkw_retries_shutdown(rs);
+	await_ends(rs);
+	drop_ref(rs);
 	return 0;
 }

@@ -33,7 +33,7 @@ uint32_t tkw_histogram_bucket(int64_t ns)
 	       (uint32_t)(v >> (octave - SUB_BITS));
 }
 
-int64_t tkw_histogram_least(uint32_t bucket)
+int64_t tkw_histogram_least_ns(uint32_t bucket)
 {
 	uint32_t shift;
 
@@ -45,7 +45,7 @@ int64_t tkw_histogram_least(uint32_t bucket)
 	return (int64_t)(bucket % SUBS + SUBS) << shift;
 }
 
-int64_t tkw_histogram_quantile(const struct tkw_histogram *h, double share)
+int64_t tkw_histogram_quantile_ns(const struct tkw_histogram *h, double share)
 {
 	uint64_t seen = 0;
 	uint32_t i = 0;
@@ -62,7 +62,8 @@ int64_t tkw_histogram_quantile(const struct tkw_histogram *h, double share)
 			break;
 		i++;
 	}
-	ns = (tkw_histogram_least(i) + tkw_histogram_least(i + 1) - 1) / 2;
+	ns = (tkw_histogram_least_ns(i) + tkw_histogram_least_ns(i + 1) - 1) /
+	     2;
 	return ns < h->max_ns ? ns : h->max_ns;
 }
 

@@ -11,42 +11,74 @@
  */
 #include "timer/shard.h"
 
-#include <errno.h>
+#include <string.h>
 
-#include "os/thread.h"
+#include "base/bits.h"
 
 enum {
 	CACHE_LINE = 64
 };
 
-int tkw__shard_init(struct tkw__shard *s, uint32_t number,
-		    const struct tkw_timer_hooks *hooks, bool systems,
-		    const struct tkw_wheel_config *cfg)
+void tkw__shard_init(struct tkw__shard *s, uint32_t number,
+		     const struct tkw__shard_kind *kind, uint32_t random)
 {
-	void *mem;
-	int err;
-
-	*s = (struct tkw__shard){ .number = number, .covered = cfg->now };
+	*s = (struct tkw__shard){
+		.number = number,
+		.covered = kind->wheel.now_tick,
+		.kind = kind,
+	};
 	tkw__links_init(&s->due);
 	tkw__links_init(&s->late);
 	tkw__links_init(&s->refused);
 	tkw__links_init(&s->queued);
-	tkw__slab_init(&s->slab, hooks, (uint32_t)tkw__random(), systems);
-	err = tkw_wheel_bytes(cfg, &s->wheel_bytes);
-	if (err != 0)
-		return err;
-	mem = hooks->alloc(hooks->ctx, s->wheel_bytes, CACHE_LINE);
+	s->slab_rest = (struct tkw__slab_rest){
+		.hooks = kind->hooks,
+		.random = random,
+		.systems = kind->systems,
+	};
+	tkw__slab_init(&s->slab, &s->slab_rest);
+}
+
+/* Get the wheel, and what else the first timeout needs. */
+static bool furnish(struct tkw__shard *s)
+{
+	const struct tkw__shard_kind *kind = s->kind;
+	const struct tkw_timer_hooks *hooks = kind->hooks;
+	struct tkw_wheel_config cfg = kind->wheel;
+	void *mem;
+
+	if (s->lateness == NULL) {
+		s->lateness = hooks->alloc(sizeof(*s->lateness), CACHE_LINE,
+					   hooks->ctx);
+		if (s->lateness == NULL)
+			return false;
+		memset(s->lateness, 0, sizeof(*s->lateness));
+	}
+	mem = hooks->alloc(kind->wheel_bytes, CACHE_LINE, hooks->ctx);
 	if (mem == NULL)
-		return -ENOMEM;
-	return tkw_wheel_init(&s->wheel, mem, s->wheel_bytes, cfg);
+		return false;
+	/* What lies before it goes to the late list. */
+	cfg.now_tick = s->covered;
+	(void)tkw_wheel_init(&s->wheel, mem, kind->wheel_bytes, &cfg);
+	return true;
+}
+
+bool tkw__shard_grow(struct tkw__shard *s)
+{
+	if (s->wheel == NULL && !furnish(s))
+		return false;
+	return tkw__slab_add_block(&s->slab);
 }
 
 void tkw__shard_fini(struct tkw__shard *s)
 {
-	const struct tkw_timer_hooks *hooks = s->slab.hooks;
+	const struct tkw_timer_hooks *hooks = s->kind->hooks;
 
 	tkw__slab_fini(&s->slab);
-	hooks->free(hooks->ctx, s->wheel, s->wheel_bytes);
+	if (s->lateness)
+		hooks->free(s->lateness, sizeof(*s->lateness), hooks->ctx);
+	if (s->wheel)
+		hooks->free(s->wheel, s->kind->wheel_bytes, hooks->ctx);
 }
 
 static void make_due(struct tkw_wheel *w, struct tkw_entry *e, void *shard)
@@ -75,27 +107,45 @@ static void append_all(struct tkw_link *list, struct tkw_link *from)
 	tkw__links_init(from);
 }
 
-void tkw__shard_collect_late(struct tkw__shard *s, bool refused)
+void tkw__shard_collect_late(struct tkw__shard *s, uint64_t tick)
 {
-	if (refused)
+	if (tick >= s->retry_tick)
 		append_all(&s->due, &s->refused);
 	append_all(&s->due, &s->late);
 }
 
-void tkw__shard_put_off(struct tkw__shard *s)
+/* Those that are refused are offered again together, when the first of them
+ * may be. */
+static void retry_after(struct tkw__shard *s, uint64_t ticks)
 {
+	uint64_t tick = tkw__sat_add(s->covered, ticks);
+
+	if (tkw__links_empty(&s->refused) || tick < s->retry_tick)
+		s->retry_tick = tick;
+}
+
+void tkw__shard_refuse(struct tkw__shard *s, struct tkw__timeout *to,
+		       uint64_t ticks)
+{
+	retry_after(s, ticks);
+	tkw__shard_list(&s->refused, to);
+}
+
+void tkw__shard_put_off(struct tkw__shard *s, uint64_t ticks)
+{
+	retry_after(s, ticks);
 	append_all(&s->refused, &s->due);
 }
 
 uint64_t tkw__shard_next(const struct tkw__shard *s)
 {
-	uint64_t next = tkw_wheel_next(s->wheel);
+	uint64_t next = tkw_wheel_next_tick(s->wheel);
 
 	if (!tkw__links_empty(&s->late) || !tkw__links_empty(&s->due) ||
 	    s->ledger.dropped != s->dropped_told)
 		return 0;
 	if (!tkw__links_empty(&s->refused))
-		next = tkw__min_u64(next, s->covered);
+		next = tkw__min_u64(next, s->retry_tick);
 	return next;
 }
 
@@ -115,11 +165,7 @@ struct tkw__timeout *tkw__shard_any(const struct tkw__shard *s)
 
 void *tkw__shard_end(struct tkw__shard *s, struct tkw__timeout *to)
 {
-	if (s->waiters > 0) {
-		/* They look again under the lock, so no order is needed. */
-		TKW__ADD(&s->ended, 1, RELAXED);
-		tkw__unpark_all(&s->ended);
-	}
+	tkw__bell_ring(&s->ended);
 	return tkw__slab_put(&s->slab, to);
 }
 
@@ -152,7 +198,7 @@ const char *tkw__shard_check(const struct tkw__shard *s)
 	uint64_t queued = count_state(&s->slab, TKW__QUEUED);
 	uint64_t pending = count_state(&s->slab, TKW__PENDING) +
 			   count_state(&s->slab, TKW__OWN) + queued;
-	const char *broken = tkw_wheel_check(s->wheel);
+	const char *broken = s->wheel ? tkw_wheel_check(s->wheel) : NULL;
 
 	if (broken == NULL)
 		broken = tkw__slab_check(&s->slab);

@@ -16,11 +16,14 @@
 #include <stdint.h>
 
 #include "base/links.h"
+#include "os/bell.h"
 #include "os/sync.h"
 #include "timer/histogram.h"
 #include "timer/slab.h"
 #include "timer/timeout.h"
 #include "wheel/engine.h"
+
+struct tkw__shard_kind;
 
 struct tkw__shard {
 	_Alignas(64) struct tkw__lock lock; /* no line of its neighbour's */
@@ -30,6 +33,7 @@ struct tkw__shard {
 	 * shard for the first time: what comes before that is part of the turn,
 	 * in its order, and what comes later waits for the next. */
 	uint64_t covered;
+	/* NULL until the shard is used: an empty timer is small. */
 	struct tkw_wheel *wheel;
 	struct tkw__slab slab;
 	struct tkw_ledger ledger;
@@ -44,9 +48,11 @@ struct tkw__shard {
 	struct tkw_link refused;
 	/* QUEUED: the executor has them. */
 	struct tkw_link queued;
-	uint32_t waiters;      /* for a task or an on-cancel to end */
-	struct tkw__a32 ended; /* counts up when one has, if someone waits */
-	size_t wheel_bytes;
+	/* Refused ones are offered to the executor again at this tick. */
+	uint64_t retry_tick;
+	struct tkw__bell ended; /* a task or an on-cancel has */
+	struct tkw__slab_rest slab_rest;
+	const struct tkw__shard_kind *kind;
 	/* For stats.h. */
 	uint64_t collected; /* from the wheel */
 	uint64_t rescheduled;
@@ -54,16 +60,26 @@ struct tkw__shard {
 	uint64_t dropped_told; /* to the log */
 	uint64_t turns;        /* shard 0: of the worker */
 	uint64_t wake_ups; /* shard 0: of the worker, before its last turn */
-	struct tkw_histogram lateness;
+	struct tkw_histogram *lateness; /* there with the wheel */
 };
 _Static_assert(sizeof(void *) != 8 || offsetof(struct tkw__shard, due) <= 128,
 	       "what a schedule or a cancel needs is in two lines");
 
-/* systems: as for the slab. Return  0 or -ENOMEM. */
-int tkw__shard_init(struct tkw__shard *s, uint32_t number,
-		    const struct tkw_timer_hooks *hooks, bool systems,
-		    const struct tkw_wheel_config *cfg);
+/* What the shards of a timer have in common. It must stay where it is. */
+struct tkw__shard_kind {
+	const struct tkw_timer_hooks *hooks;
+	bool systems; /* as for the slab */
+	struct tkw_wheel_config wheel;
+	size_t wheel_bytes;
+};
+
+void tkw__shard_init(struct tkw__shard *s, uint32_t number,
+		     const struct tkw__shard_kind *kind, uint32_t random);
 void tkw__shard_fini(struct tkw__shard *s);
+
+/* Make room for timeouts in the slab, which has none: the first time together
+ * with the wheel. Return false if there is no memory. */
+bool tkw__shard_grow(struct tkw__shard *s);
 
 /* The timeout that an id names, in any state but FREE; else NULL. */
 static inline struct tkw__timeout *tkw__shard_find(const struct tkw__shard *s,
@@ -72,8 +88,8 @@ static inline struct tkw__timeout *tkw__shard_find(const struct tkw__shard *s,
 	return tkw__slab_find(&s->slab, n.index, n.generation);
 }
 
-static inline uint64_t tkw__shard_id(const struct tkw__shard *s,
-				     const struct tkw__timeout *to)
+static inline struct tkw_timeout_id tkw__shard_id(const struct tkw__shard *s,
+						  const struct tkw__timeout *to)
 {
 	return tkw__id_of((struct tkw__name){ s->number, tkw__slab_index(to),
 					      tkw__generation(to) });
@@ -87,60 +103,70 @@ static inline void tkw__shard_list(struct tkw_link *list,
 	tkw__links_append(list, &to->entry.link);
 }
 
-/*
- * Put a PENDING timeout, which is nowhere, where its tick belongs. If that is
- * covered it waits for the next turn.
- *
- * Return  the tick at which the worker is needed for it; 0: at once.
- */
-static inline uint64_t tkw__shard_place(struct tkw__shard *s,
-					struct tkw__timeout *to, uint64_t tick)
+/* When the worker is needed for a timeout that is placed at a tick; 0: at once.
+ * If its tick is covered it waits for the next turn. */
+static inline uint64_t tkw__shard_need(const struct tkw__shard *s,
+				       uint64_t tick)
+{
+	return tick < s->covered ? 0 : tick;
+}
+
+/* Put a PENDING timeout, which is nowhere, where its tick belongs. */
+static inline void tkw__shard_place(struct tkw__shard *s,
+				    struct tkw__timeout *to, uint64_t tick)
 {
 	if (tick < s->covered) {
 		to->entry.tick = tick;
 		tkw__shard_list(&s->late, to);
-		return 0;
+	} else {
+		tkw__add(s->wheel, &to->entry, tick);
 	}
-	tkw__add(s->wheel, &to->entry, tick);
-	return tick;
 }
 
-/* Take a PENDING, OWN or QUEUED timeout out of wherever it is; it is PENDING.
- */
-static inline void tkw__shard_pull(struct tkw__shard *s,
-				   struct tkw__timeout *to)
+/* Take a PENDING, OWN or QUEUED timeout out of wherever it is. */
+static inline void tkw__shard_take_out(struct tkw__shard *s,
+				       struct tkw__timeout *to)
 {
 	if (to->entry.flags & TKW__LINKED)
 		tkw__remove(s->wheel, &to->entry);
 	else
 		tkw__links_remove(&to->entry.link);
+}
+
+/* The same, and it is PENDING: to be put elsewhere. */
+static inline void tkw__shard_pull(struct tkw__shard *s,
+				   struct tkw__timeout *to)
+{
+	tkw__shard_take_out(s, to);
 	tkw__set_state(to, TKW__PENDING);
 }
 
-/* As tkw__shard_place() for one that is somewhere already. */
-static inline uint64_t tkw__shard_move(struct tkw__shard *s,
-				       struct tkw__timeout *to, uint64_t tick)
+/* May a timeout stay where it is until its old tick, if it moves to another?
+ * Then the worker, which comes for the old one, is not needed earlier, and
+ * tkw__extend() is enough. */
+static inline bool tkw__shard_can_extend(const struct tkw__shard *s,
+					 const struct tkw__timeout *to,
+					 uint64_t tick)
 {
-	struct tkw_entry *e = &to->entry;
-
-	if (!(e->flags & TKW__LINKED) || tick < e->tick || tick < s->covered) {
-		tkw__shard_pull(s, to);
-		return tkw__shard_place(s, to, tick);
-	}
-	if (tick > e->tick)
-		tkw__extend(e, tick);
-	return TKW_TICK_NEVER; /* the worker comes for its old place */
+	return to->entry.flags & TKW__LINKED && tick >= to->entry.tick &&
+	       tick >= s->covered;
 }
 
 /* Bring what the wheel has due up to a tick to the list of what is due, or move
  * it nearer, so many steps at most. Return true if there is more to do. */
 bool tkw__shard_collect(struct tkw__shard *s, uint64_t tick, uint64_t steps);
 
-/* The late ones are due now, and the refused ones too if it is another tick. */
-void tkw__shard_collect_late(struct tkw__shard *s, bool refused);
+/* The late ones are due now, and the refused ones too if their tick has come.
+ */
+void tkw__shard_collect_late(struct tkw__shard *s, uint64_t tick);
 
-/* What is due counts as refused. */
-void tkw__shard_put_off(struct tkw__shard *s);
+/* Put a timeout, which is nowhere, among those that the executor has refused,
+ * for so many ticks after the next one at most. */
+void tkw__shard_refuse(struct tkw__shard *s, struct tkw__timeout *to,
+		       uint64_t ticks);
+
+/* All that is due counts as refused. */
+void tkw__shard_put_off(struct tkw__shard *s, uint64_t ticks);
 
 /* At which tick the shard needs the worker; 0: at once; TKW_TICK_NEVER. */
 uint64_t tkw__shard_next(const struct tkw__shard *s);

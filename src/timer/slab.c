@@ -19,16 +19,13 @@ enum {
 	FRESH_PLACES = 1024 /* are got ready at a time */
 };
 
-void tkw__slab_init(struct tkw__slab *s, const struct tkw_timer_hooks *hooks,
-		    uint32_t random, bool systems)
+void tkw__slab_init(struct tkw__slab *s, struct tkw__slab_rest *rest)
 {
 	*s = (struct tkw__slab){
-		.hooks = hooks,
 		.roomy = TKW__NO_BLOCK,
 		.vacant = TKW__NO_BLOCK,
 		.spare = TKW__NO_BLOCK,
-		.random = random,
-		.systems = systems,
+		.rest = rest,
 	};
 }
 
@@ -40,10 +37,11 @@ void tkw__slab_fini(struct tkw__slab *s)
 		return;
 	for (uint32_t n = 0; n < d->capacity; n++) {
 		if (d->block[n].places)
-			s->hooks->free(s->hooks->ctx, d->block[n].places,
-				       TKW__BLOCK_BYTES);
+			s->rest->hooks->free(d->block[n].places,
+					     TKW__BLOCK_BYTES,
+					     s->rest->hooks->ctx);
 	}
-	s->hooks->free(s->hooks->ctx, d, d->bytes);
+	s->rest->hooks->free(d, d->bytes, s->rest->hooks->ctx);
 }
 
 void tkw__slab_list(struct tkw__slab *s, uint32_t n)
@@ -80,8 +78,8 @@ static bool grow(struct tkw__slab *s)
 		return true;
 	if (s->count == TKW__BLOCKS_MAX)
 		return false;
-	d = s->hooks->alloc(s->hooks->ctx, bytes,
-			    _Alignof(struct tkw__directory));
+	d = s->rest->hooks->alloc(bytes, _Alignof(struct tkw__directory),
+				  s->rest->hooks->ctx);
 	if (d == NULL)
 		return false;
 	memset(d, 0, bytes);
@@ -93,15 +91,15 @@ static bool grow(struct tkw__slab *s)
 	}
 	s->directory = d;
 	if (old)
-		s->hooks->free(s->hooks->ctx, old, old->bytes);
+		s->rest->hooks->free(old, old->bytes, s->rest->hooks->ctx);
 	return true;
 }
 
 /* A first generation that leaves half of them. */
 static uint32_t first_generation(struct tkw__slab *s)
 {
-	s->random = s->random * 1664525 + 1013904223;
-	return 1 + (s->random >> 8) % (TKW__GENERATION_MAX / 2);
+	s->rest->random = s->rest->random * 1664525 + 1013904223;
+	return 1 + (s->rest->random >> 8) % (TKW__GENERATION_MAX / 2);
 }
 
 /* A number for a new block: one that was used before, or the next one. */
@@ -131,7 +129,7 @@ struct tkw__timeout *tkw__slab_take_fresh(const struct tkw__slab *s,
 {
 	struct tkw__timeout *to = &b->places[b->fresh];
 
-	if (b->fresh % FRESH_PLACES == 0 && s->systems && !is_large(s))
+	if (b->fresh % FRESH_PLACES == 0 && s->rest->systems && !is_large(s))
 		tkw__memory_use_soon(to, FRESH_PLACES * sizeof(*to));
 	b->fresh++;
 	*to = (struct tkw__timeout){
@@ -147,14 +145,14 @@ bool tkw__slab_add_block(struct tkw__slab *s)
 
 	if (s->vacant == TKW__NO_BLOCK && !grow(s))
 		return false;
-	places = s->hooks->alloc(s->hooks->ctx, TKW__BLOCK_BYTES,
-				 TKW__BLOCK_BYTES);
+	places = s->rest->hooks->alloc(TKW__BLOCK_BYTES, TKW__BLOCK_BYTES,
+				       s->rest->hooks->ctx);
 	if (places == NULL)
 		return false;
 	n = take_number(s);
 	s->directory->blocks++;
 	/* Memory of the user's is the user's business. */
-	if (s->systems && is_large(s))
+	if (s->rest->systems && is_large(s))
 		tkw__memory_use_all(places, TKW__BLOCK_BYTES);
 	places[0] = (struct tkw__timeout){ .before = n };
 	s->directory->block[n].places = places;
@@ -184,7 +182,8 @@ static void *give_back(struct tkw__slab *s, uint32_t n)
 	return mem;
 }
 
-void *tkw__slab_emptied(struct tkw__slab *s, uint32_t n)
+/* Keep an empty block, or take it or the spare one out. */
+static void *keep_one(struct tkw__slab *s, uint32_t n)
 {
 	const struct tkw__block *b = &s->directory->block[n];
 
@@ -202,6 +201,15 @@ void *tkw__slab_emptied(struct tkw__slab *s, uint32_t n)
 		n = other;
 	}
 	return give_back(s, n);
+}
+
+void *tkw__slab_emptied(struct tkw__slab *s, uint32_t n)
+{
+	void *mem = keep_one(s, n);
+
+	if (tkw__slab_is_empty(s))
+		tkw__bell_ring(&s->rest->emptied);
+	return mem;
 }
 
 const struct tkw__timeout *tkw__slab_at(const struct tkw__slab *s,

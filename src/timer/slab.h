@@ -17,7 +17,7 @@
  * Place 0 of a block is not used: it has the block's number, for the way from a
  * record to its index. Blocks are aligned to their size.
  *
- * All calls under the shard's lock. None waits for memory but take().
+ * All calls under the shard's lock. None waits for memory but add_block().
  */
 #ifndef TKW_TIMER_SLAB_H
 #define TKW_TIMER_SLAB_H
@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "os/bell.h"
 #include "timer/timeout.h"
 
 #ifndef TKW__BLOCK_BITS
@@ -63,26 +64,39 @@ struct tkw__directory {
 	struct tkw__block block[]; /* zeroed */
 };
 
+/* What is seldom needed, and so in another line. */
+struct tkw__slab_rest {
+	const struct tkw_timer_hooks *hooks;
+	uint32_t random;
+	bool systems; /* the blocks are the system's memory */
+	/* Nothing is in use any more. For who waits, under the lock. */
+	struct tkw__bell emptied;
+};
+
 struct tkw__slab {
 	struct tkw__directory *directory; /* NULL at first */
 	uint32_t count;                   /* of numbers given out so far */
 	uint32_t roomy;                   /* the first block with room */
 	uint32_t spare;                   /* the empty block that is kept */
 	uint32_t vacant;                  /* the first number without a block */
-	const struct tkw_timer_hooks *hooks;
-	uint32_t random;
-	bool systems; /* the blocks are the system's memory */
+	struct tkw__slab_rest *rest;
 };
 
-/* systems: hooks->alloc() gives whole pages of the system. */
-void tkw__slab_init(struct tkw__slab *s, const struct tkw_timer_hooks *hooks,
-		    uint32_t random, bool systems);
+/* rest: made by the caller, where it stays. */
+void tkw__slab_init(struct tkw__slab *s, struct tkw__slab_rest *rest);
 
 /* Free all memory, whatever is in use. */
 void tkw__slab_fini(struct tkw__slab *s);
 
-/* For take() and put(), now and then. A block with room; false: no memory. */
+/* Add a block with room, if there is none. Return false: no memory. */
 bool tkw__slab_add_block(struct tkw__slab *s);
+
+static inline bool tkw__slab_has_room(const struct tkw__slab *s)
+{
+	return s->roomy != TKW__NO_BLOCK;
+}
+
+/* For take() and put(), now and then. */
 /* A place of a block that was never used. */
 struct tkw__timeout *tkw__slab_take_fresh(const struct tkw__slab *s,
 					  struct tkw__block *b);
@@ -113,18 +127,17 @@ static inline uint32_t tkw__slab_index(const struct tkw__timeout *to)
 	return places->before << TKW__BLOCK_BITS | (uint32_t)(to - places);
 }
 
-/* A free place, with its generation, all else as it was; NULL: no memory. */
+/* A free place, with its generation, all else as it was. There is room. */
 static inline struct tkw__timeout *tkw__slab_take(struct tkw__slab *s)
 {
 	struct tkw__block *b;
 	struct tkw__timeout *to;
 
-	if (s->roomy == TKW__NO_BLOCK && !tkw__slab_add_block(s))
-		return NULL;
+	assert(tkw__slab_has_room(s));
 	b = &s->directory->block[s->roomy];
 	to = b->free;
 	if (to)
-		b->free = to->arg;
+		b->free = to->ctx;
 	else
 		to = tkw__slab_take_fresh(s, b);
 	if (s->spare == s->roomy)
@@ -150,7 +163,7 @@ static inline void *tkw__slab_put(struct tkw__slab *s, struct tkw__timeout *to)
 	/* Out of generations: no id is good for it, and it is not in a list. */
 	to->mark = generation << TKW__GENERATION_SHIFT;
 	if (generation <= TKW__GENERATION_MAX) {
-		to->arg = b->free;
+		to->ctx = b->free;
 		b->free = to;
 		if (!had_room)
 			tkw__slab_list(s, n);
@@ -183,6 +196,13 @@ const struct tkw__timeout *tkw__slab_at(const struct tkw__slab *s,
 
 /* How many places are in use. */
 uint64_t tkw__slab_live(const struct tkw__slab *s);
+
+/* Is none? Of all empty blocks only the spare one is kept. */
+static inline bool tkw__slab_is_empty(const struct tkw__slab *s)
+{
+	return s->directory == NULL ||
+	       s->directory->blocks == (s->spare != TKW__NO_BLOCK);
+}
 
 /* What is broken, or NULL. In O(places). */
 const char *tkw__slab_check(const struct tkw__slab *s);

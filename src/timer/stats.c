@@ -7,7 +7,12 @@
 #include <stdio.h>
 
 #include "os/memory.h"
-#include "timer/core.h"
+#include "timer/lookup.h"
+#include "timer/text.h"
+
+enum {
+	RINGS_MAX = 64
+};
 
 static void add_ledger(struct tkw_ledger *sum, const struct tkw_ledger *l)
 {
@@ -19,27 +24,20 @@ static void add_ledger(struct tkw_ledger *sum, const struct tkw_ledger *l)
 	sum->pending += l->pending;
 }
 
-static void take_all(struct tkw_timer *t)
-{
-	for (uint32_t i = 0; i <= t->shard_mask; i++)
-		tkw__lock_take(&t->shards[i].lock);
-}
-
 static void drop_all(struct tkw_timer *t)
 {
 	for (uint32_t i = 0; i <= t->shard_mask; i++)
 		tkw__lock_drop(&t->shards[i].lock);
 }
 
-int tkw_timer_ledger(struct tkw_timer *t, struct tkw_ledger *out)
+int tkw_timer_get_ledger(struct tkw_timer *t, struct tkw_ledger *out)
 {
 	struct tkw_ledger sum = { .accepted = 0 };
+	int err = out ? tkw__usable(t) : -EINVAL;
 
-	if (t == NULL || out == NULL)
-		return -EINVAL;
-	if (tkw__is_foreign(t))
-		return -EPERM;
-	take_all(t);
+	if (err != 0)
+		return err;
+	tkw__lock_shards(t);
 	for (uint32_t i = 0; i <= t->shard_mask; i++)
 		add_ledger(&sum, &t->shards[i].ledger);
 	drop_all(t);
@@ -47,19 +45,20 @@ int tkw_timer_ledger(struct tkw_timer *t, struct tkw_ledger *out)
 	return 0;
 }
 
-int tkw_timer_stats(struct tkw_timer *t, struct tkw_stats *out)
+int tkw_timer_get_stats(struct tkw_timer *t, struct tkw_stats *out)
 {
-	if (t == NULL || out == NULL)
-		return -EINVAL;
-	if (tkw__is_foreign(t))
-		return -EPERM;
+	int err = out ? tkw__usable(t) : -EINVAL;
+
+	if (err != 0)
+		return err;
 	*out = (struct tkw_stats){
 		.refused_full = TKW__LOAD(&t->refused_full, RELAXED),
 		.refused_memory = TKW__LOAD(&t->refused_memory, RELAXED),
 		.refused_stopped = TKW__LOAD(&t->refused_stopped, RELAXED),
-		.slow = TKW__LOAD(&t->watch.slow, RELAXED),
+		.refused_lost = TKW__LOAD(&t->refused_lost, RELAXED),
+		.slow = TKW__LOAD(&t->slow.count, RELAXED),
 	};
-	tkw_timer_ledger(t, &out->ledger);
+	tkw_timer_get_ledger(t, &out->ledger);
 	/* Only the ledger must be of one moment. */
 	for (uint32_t i = 0; i <= t->shard_mask; i++) {
 		struct tkw__shard *s = &t->shards[i];
@@ -69,8 +68,9 @@ int tkw_timer_stats(struct tkw_timer *t, struct tkw_stats *out)
 		out->wake_ups += s->wake_ups;
 		out->refused_by_exec += s->refusals;
 		out->rescheduled += s->rescheduled;
-		out->moved += tkw_wheel_steps(s->wheel) - s->collected;
-		tkw__histogram_merge(&out->lateness, &s->lateness);
+		out->moved += tkw_wheel_count_steps(s->wheel) - s->collected;
+		if (s->lateness)
+			tkw__histogram_merge(&out->lateness, s->lateness);
 		tkw__lock_drop(&s->lock);
 	}
 	return 0;
@@ -177,7 +177,7 @@ static void say_lateness(struct text *x, const struct tkw_histogram *h)
 
 	say(x, "lateness of %llu:", (unsigned long long)h->count);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		int64_t ns = tkw_histogram_quantile(h, rows[i].share);
+		int64_t ns = tkw_histogram_quantile_ns(h, rows[i].share);
 
 		if (rows[i].share >= 1)
 			ns = h->max_ns;
@@ -188,21 +188,25 @@ static void say_lateness(struct text *x, const struct tkw_histogram *h)
 	say_buckets(x, h);
 }
 
-/* What one shard has, and where. */
+/* What one shard has, and where. One that was never used has no wheel. */
 static void say_shard(struct text *x, struct tkw__shard *s)
 {
-	uint64_t in_ring[TKW__RINGS_MAX] = { 0 };
-	struct tkw_wheel_shape shape;
+	uint64_t in_ring[RINGS_MAX] = { 0 };
+	struct tkw_wheel_shape shape = { .rings = 0 };
 	uint64_t in_wheel;
 	uint64_t pending;
 
 	tkw__lock_take(&s->lock);
-	tkw_wheel_get_shape(s->wheel, &shape);
+	(void)tkw_wheel_get_shape(s->wheel, &shape);
 	for (uint32_t r = 0; r < shape.rings; r++)
-		in_ring[r] = tkw_wheel_slots_used(s->wheel, r);
+		in_ring[r] = tkw_wheel_count_slots(s->wheel, r);
 	in_wheel = tkw_wheel_count(s->wheel);
 	pending = s->ledger.pending;
 	tkw__lock_drop(&s->lock);
+	if (shape.rings == 0) {
+		say(x, "shard %u: not used yet\n", (unsigned)s->number);
+		return;
+	}
 	say(x,
 	    "shard %u: %llu pending, %llu of them in the wheel; slots in use",
 	    (unsigned)s->number, (unsigned long long)pending,
@@ -230,20 +234,20 @@ static void say_timer(struct text *x, struct tkw_timer *t,
 	say_lateness(x, &st->lateness);
 }
 
-int tkw_timer_dump(struct tkw_timer *t, char *buf, size_t size)
+int tkw_timer_print(struct tkw_timer *t, char *buf, size_t size)
 {
 	struct tkw_stats *st;
 	struct text x;
 
-	if (t == NULL || (buf == NULL && size != 0))
-		return -EINVAL;
-	if (tkw__is_foreign(t))
-		return -EPERM;
+	int err = buf || size == 0 ? tkw__usable(t) : -EINVAL;
+
+	if (err != 0)
+		return err;
 	/* Not on the stack, which may be a small one. */
 	st = tkw__memory_take(sizeof(*st), _Alignof(struct tkw_stats));
 	if (st == NULL)
 		return -ENOMEM;
-	tkw_timer_stats(t, st);
+	tkw_timer_get_stats(t, st);
 	x.buf = buf;
 	x.size = size;
 	x.length = 0;

@@ -40,7 +40,7 @@ struct tkw__timeout {
 	 * line is left empty. */
 	_Alignas(64) struct tkw_entry entry;
 	tkw_task_fn *fn;
-	void *arg; /* FREE: the next free one */
+	void *ctx; /* FREE: the next free one */
 	tkw_cancel_fn *on_cancel;
 	uint32_t before; /* the deadline, in units before its tick is over */
 	uint32_t mark;   /* generation, slack, state: below */
@@ -104,15 +104,18 @@ struct tkw__name {
 	uint32_t generation;
 };
 
-static inline uint64_t tkw__id_of(struct tkw__name n)
+static inline struct tkw_timeout_id tkw__id_of(struct tkw__name n)
 {
-	return (uint64_t)n.shard << 56 | (uint64_t)n.index << 24 | n.generation;
+	return (struct tkw_timeout_id){ (uint64_t)n.shard << 56 |
+					(uint64_t)n.index << 24 |
+					n.generation };
 }
 
-static inline struct tkw__name tkw__name_of(uint64_t id)
+static inline struct tkw__name tkw__name_of(struct tkw_timeout_id id)
 {
-	return (struct tkw__name){ (uint32_t)(id >> 56), (uint32_t)(id >> 24),
-				   (uint32_t)id & 0xffffff };
+	return (struct tkw__name){ (uint32_t)(id.bits >> 56),
+				   (uint32_t)(id.bits >> 24),
+				   (uint32_t)id.bits & 0xffffff };
 }
 
 static inline struct tkw__timeout *tkw__timeout_of(struct tkw_entry *e)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/config.h"
 #include "wheel/engine.h"
 
 _Static_assert(sizeof(void *) != 8 || sizeof(struct tkw_entry) == 32,
@@ -19,74 +20,88 @@ _Static_assert(sizeof(struct tkw_wheel) +
 		       TKW_WHEEL_BYTES,
 	       "the default wheel is promised to fit");
 
+/* What a config asks for. */
+struct plan {
+	bool hashed;
+	uint32_t trails;
+	uint64_t slots; /* in all */
+	uint64_t now;
+	uint64_t bytes; /* may be more than there are addresses */
+};
+
 /* How many slots a config asks for in all; 0 if it is to be refused. */
 static uint64_t slots_of(const struct tkw_wheel_config *cfg)
 {
-	if (cfg == NULL)
-		return TKW__HIER_SLOTS;
-	if (cfg->size != 0 && cfg->size != sizeof(*cfg))
-		return 0;
 	if (cfg->engine == TKW_WHEEL_HIERARCHICAL)
 		return cfg->slots == 0 ? TKW__HIER_SLOTS : 0;
 	if (cfg->engine != TKW_WHEEL_HASHED)
 		return 0;
-	if (cfg->slots == 0 || cfg->slots > TKW_WHEEL_SLOTS_MAX)
+	if (cfg->slots == 0 || cfg->slots > TKW_WHEEL_MAX_SLOTS)
 		return 0;
 	return tkw__round_up_pow2(cfg->slots);
 }
 
-/* How many trails a wheel of a sound config has. */
-static uint32_t trails_of(const struct tkw_wheel_config *cfg)
+/* Return  0, -EINVAL or -ENOMEM, as tkw_wheel_bytes(). */
+static int make_plan(struct plan *p, const struct tkw_wheel_config *from)
 {
-	return cfg && cfg->engine == TKW_WHEEL_HASHED ? 0 : TKW__TRAILS;
+	struct tkw_wheel_config cfg;
+
+	if (tkw__config_read(&cfg, sizeof(cfg), from,
+			     TKW__END_OF(struct tkw_wheel_config, now_tick)))
+		return -EINVAL;
+	p->hashed = cfg.engine == TKW_WHEEL_HASHED;
+	p->trails = p->hashed ? 0 : TKW__TRAILS;
+	p->slots = slots_of(&cfg);
+	p->now = cfg.now_tick;
+	if (p->slots == 0)
+		return -EINVAL;
+	p->bytes = sizeof(struct tkw_wheel) +
+		   p->slots * sizeof(struct tkw_link) +
+		   tkw__bitset_words(p->slots) * sizeof(uint64_t) +
+		   p->trails * sizeof(struct tkw__trail);
+	return p->bytes <= (uint64_t)PTRDIFF_MAX ? 0 : -ENOMEM;
 }
 
 int tkw_wheel_bytes(const struct tkw_wheel_config *cfg, size_t *bytes)
 {
-	uint64_t slots = slots_of(cfg);
-	uint64_t need = sizeof(struct tkw_wheel) +
-			slots * sizeof(struct tkw_link) +
-			tkw__bitset_words(slots) * sizeof(uint64_t) +
-			trails_of(cfg) * sizeof(struct tkw__trail);
-	int err = need <= (uint64_t)PTRDIFF_MAX ? 0 : -ENOMEM;
+	struct plan p;
+	int err;
 
-	if (slots == 0 || bytes == NULL)
+	if (bytes == NULL)
 		return -EINVAL;
+	err = make_plan(&p, cfg);
 	if (err == 0)
-		*bytes = (size_t)need;
+		*bytes = (size_t)p.bytes;
 	return err;
 }
 
 int tkw_wheel_init(struct tkw_wheel **out, void *mem, size_t bytes,
 		   const struct tkw_wheel_config *cfg)
 {
-	uint64_t slots = slots_of(cfg);
-	uint32_t trails = trails_of(cfg);
 	struct tkw_wheel *w = mem;
-	size_t need;
-	int err = tkw_wheel_bytes(cfg, &need);
+	struct plan p;
+	int err = make_plan(&p, cfg);
 
 	if (err != 0)
 		return err;
-	if (out == NULL || mem == NULL || bytes < need ||
+	if (out == NULL || mem == NULL || bytes < p.bytes ||
 	    (uintptr_t)mem % _Alignof(max_align_t) != 0)
 		return -EINVAL;
 	*w = (struct tkw_wheel){
-		.hashed = cfg && cfg->engine == TKW_WHEEL_HASHED,
-		.mask = (uint32_t)(slots - 1),
+		.hashed = p.hashed,
+		.mask = (uint32_t)(p.slots - 1),
 		.lap_min = TKW_TICK_NEVER,
+		.now = p.now,
+		.base = p.now,
+		.floor = p.now,
+		.floor_due = p.now,
 	};
-	if (cfg)
-		w->now = cfg->now;
-	w->base = w->now;
-	w->floor = w->now;
-	w->floor_due = w->now;
-	for (uint64_t i = 0; i < slots; i++)
+	for (uint64_t i = 0; i < p.slots; i++)
 		tkw__links_init(&w->slots[i]);
-	w->trail = (void *)&w->slots[slots];
-	for (uint32_t i = 0; i < trails; i++)
+	w->trail = (void *)&w->slots[p.slots];
+	for (uint32_t i = 0; i < p.trails; i++)
 		w->trail[i] = (struct tkw__trail){ .at = 0 };
-	tkw__bitset_init(&w->used, (void *)&w->trail[trails], slots);
+	tkw__bitset_init(&w->used, (void *)&w->trail[p.trails], p.slots);
 	assert(w->hashed || w->used.levels == TKW__HIER_LEVELS);
 	*out = w;
 	return 0;
@@ -97,7 +112,7 @@ int tkw_wheel_fini(struct tkw_wheel *w)
 	struct tkw_entry *e;
 
 	if (w == NULL)
-		return -EINVAL;
+		return 0;
 	if (w->in_pass)
 		return -EDEADLK;
 	while ((e = tkw_wheel_first(w)) != NULL)
@@ -204,12 +219,12 @@ int tkw_wheel_advance(struct tkw_wheel *w, uint64_t to, uint64_t max_steps,
 	return more;
 }
 
-uint64_t tkw_wheel_now(const struct tkw_wheel *w)
+uint64_t tkw_wheel_now_tick(const struct tkw_wheel *w)
 {
 	return w ? w->now : 0;
 }
 
-uint64_t tkw_wheel_next(const struct tkw_wheel *w)
+uint64_t tkw_wheel_next_tick(const struct tkw_wheel *w)
 {
 	if (w == NULL || w->count == 0)
 		return TKW_TICK_NEVER;
@@ -221,7 +236,7 @@ uint64_t tkw_wheel_count(const struct tkw_wheel *w)
 	return w ? w->count : 0;
 }
 
-uint64_t tkw_wheel_steps(const struct tkw_wheel *w)
+uint64_t tkw_wheel_count_steps(const struct tkw_wheel *w)
 {
 	return w ? w->steps : 0;
 }
@@ -231,7 +246,7 @@ uint64_t tkw_entry_tick(const struct tkw_entry *e)
 	return e ? e->tick : 0;
 }
 
-int tkw_entry_linked(const struct tkw_entry *e)
+int tkw_entry_is_linked(const struct tkw_entry *e)
 {
 	return e && (e->flags & TKW__LINKED);
 }
@@ -248,7 +263,7 @@ struct tkw_entry *tkw_wheel_after(const struct tkw_wheel *w,
 {
 	uint32_t slot;
 
-	if (w == NULL || !tkw_entry_linked(e))
+	if (w == NULL || !tkw_entry_is_linked(e))
 		return NULL;
 	if (e->link.next != &w->slots[e->slot])
 		return tkw__entry_of(e->link.next);
@@ -270,7 +285,7 @@ int tkw_wheel_get_shape(const struct tkw_wheel *w, struct tkw_wheel_shape *s)
 	return 0;
 }
 
-uint64_t tkw_wheel_slots_used(const struct tkw_wheel *w, uint32_t ring)
+uint64_t tkw_wheel_count_slots(const struct tkw_wheel *w, uint32_t ring)
 {
 	struct tkw_wheel_shape s;
 	uint64_t used = 0;

@@ -18,7 +18,7 @@
 
 #include "proc_state.h"
 #include "tickwheel/stats.h"
-#include "tickwheel_epoll.h" /* for TKW_ADAPTER_MOST */
+#include "tickwheel_epoll.h" /* for TKW_ADAPTER_MAX_TASKS */
 
 enum {
 	MANY = 100000,
@@ -34,7 +34,7 @@ enum {
 struct bed_conn {
 	struct bed *bed;
 	void *watch; /* NULL: no connection */
-	uint64_t id;
+	struct tkw_timeout_id id;
 	uint32_t fired;
 	int near, far; /* the ends of the socketpair */
 };
@@ -88,18 +88,19 @@ static void bed_close(struct bed *b)
 	free(b->adapter);
 }
 
-static void count_it(void *arg, const struct tkw_firing *firing)
+static void count_it(const struct tkw_firing *firing, void *ctx)
 {
-	struct bed *b = arg;
+	struct bed *b = ctx;
 
 	(void)firing;
 	b->fired++;
 }
 
-static uint64_t schedule(struct bed *b, tkw_task_fn *fn, int64_t delay_ns)
+static struct tkw_timeout_id schedule(struct bed *b, tkw_task_fn *fn,
+				      int64_t delay_ns)
 {
-	const struct tkw_task task = { .fn = fn, .arg = b };
-	uint64_t id = 0;
+	const struct tkw_task task = { .fn = fn, .ctx = b };
+	struct tkw_timeout_id id = { 0 };
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, delay_ns, &id), 0);
 	return id;
@@ -117,7 +118,7 @@ static uint64_t turns_of(struct bed *b)
 {
 	static struct tkw_stats stats;
 
-	assert_int_equal(tkw_timer_stats(b->t, &stats), 0);
+	assert_int_equal(tkw_timer_get_stats(b->t, &stats), 0);
 	return stats.turns;
 }
 
@@ -151,7 +152,7 @@ void bed_on_readable(struct bed_conn *c)
 
 	assert_true(n > 0);
 	c->bed->packets += (uint32_t)n;
-	if (c->id != 0)
+	if (c->id.bits != 0)
 		assert_int_equal(tkw_timer_reschedule(c->bed->t, c->id, FAR),
 				 0);
 }
@@ -200,7 +201,7 @@ static void test_adapter_fires_what_is_due(void **state)
 	schedule(&b, count_it, 0);
 	schedule(&b, count_it, FAR);
 	run_until_fired(&b, 2);
-	assert_int_equal(tkw_timer_pending(b.t), 1);
+	assert_int_equal(tkw_timer_count(b.t), 1);
 	bed_close(&b);
 }
 
@@ -234,13 +235,13 @@ static void test_adapter_fires_so_many_in_a_round(void **state)
 
 	(void)state;
 	bed_open(&b);
-	for (int i = 0; i < TKW_ADAPTER_MOST + 1; i++)
+	for (int i = 0; i < TKW_ADAPTER_MAX_TASKS + 1; i++)
 		schedule(&b, count_it, 0);
 	ops->round(b.loop, true);
-	assert_int_equal(b.fired, TKW_ADAPTER_MOST);
-	run_until_fired(&b, TKW_ADAPTER_MOST + 1);
+	assert_int_equal(b.fired, TKW_ADAPTER_MAX_TASKS);
+	run_until_fired(&b, TKW_ADAPTER_MAX_TASKS + 1);
 	b.fired = 0;
-	ops->set_most(b.adapter, 100);
+	ops->set_max_tasks(b.adapter, 100);
 	for (int i = 0; i < 250; i++)
 		schedule(&b, count_it, 0);
 	ops->round(b.loop, true);
@@ -380,11 +381,11 @@ static void test_adapter_detach_twice_and_attach_again(void **state)
 	bed_close(&b);
 }
 
-static void detach_it(void *arg, const struct tkw_firing *firing)
+static void detach_it(const struct tkw_firing *firing, void *ctx)
 {
-	struct bed *b = arg;
+	struct bed *b = ctx;
 
-	count_it(arg, firing);
+	count_it(firing, ctx);
 	ops->detach(b->adapter);
 }
 
@@ -395,7 +396,7 @@ static void test_adapter_detach_in_a_task(void **state)
 
 	(void)state;
 	bed_open(&b);
-	ops->set_most(b.adapter, 2);
+	ops->set_max_tasks(b.adapter, 2);
 	schedule(&b, detach_it, 0);
 	schedule(&b, count_it, 0);
 	schedule(&b, count_it, 0);
@@ -408,11 +409,11 @@ static void test_adapter_detach_in_a_task(void **state)
 	bed_close(&b);
 }
 
-static void free_it(void *arg, const struct tkw_firing *firing)
+static void free_it(const struct tkw_firing *firing, void *ctx)
 {
-	struct bed *b = arg;
+	struct bed *b = ctx;
 
-	count_it(arg, firing);
+	count_it(firing, ctx);
 	ops->detach_and_free(b->adapter);
 	b->adapter = NULL;
 }
@@ -431,13 +432,13 @@ static void test_adapter_free_in_a_task(void **state)
 	ops->loop_close(b.loop);
 }
 
-static void stop_in_vain(void *arg, const struct tkw_firing *firing)
+static void stop_in_vain(const struct tkw_firing *firing, void *ctx)
 {
-	struct bed *b = arg;
+	struct bed *b = ctx;
 
-	count_it(arg, firing);
+	count_it(firing, ctx);
 	assert_int_equal(tkw_timer_destroy(b->t), -EDEADLK);
-	assert_int_equal(tkw_loop_run(b->t, 0, NULL), -EDEADLK);
+	assert_int_equal(tkw_timer_turn(b->t, 0, NULL), -EDEADLK);
 }
 
 static void test_adapter_destroy_in_a_task_is_refused(void **state)
@@ -476,11 +477,11 @@ static uint32_t raise_limit(void)
 	return (uint32_t)pairs;
 }
 
-static void on_idle(void *arg, const struct tkw_firing *firing)
+static void on_idle(const struct tkw_firing *firing, void *ctx)
 {
-	struct bed_conn *c = arg;
+	struct bed_conn *c = ctx;
 
-	assert_int_equal(firing->id, c->id);
+	assert_int_equal(firing->id.bits, c->id.bits);
 	c->fired++;
 	c->bed->fired++;
 	if (c->watch)
@@ -494,7 +495,7 @@ static void push_all_back(struct bed *b, const struct bed_conn *conns,
 	uint32_t packets = b->packets;
 
 	for (uint32_t round = 0; round < ROUNDS; round++) {
-		int64_t begin_ns = tkw_timer_now(b->t);
+		int64_t begin_ns = tkw_timer_now_ns(b->t);
 		struct tkw_timeout_info info;
 
 		for (uint32_t i = 0; i < pairs; i++)
@@ -503,7 +504,7 @@ static void push_all_back(struct bed *b, const struct bed_conn *conns,
 		run_until_read(b, packets);
 		for (uint32_t i = 0; i < pairs; i++) {
 			assert_int_equal(
-				tkw_timer_query(b->t, conns[i].id, &info), 0);
+				tkw_timer_get(b->t, conns[i].id, &info), 0);
 			assert_true(info.deadline_ns >= begin_ns + FAR);
 		}
 	}
@@ -525,8 +526,8 @@ static void see_that_it_sleeps(struct bed *b, struct bed_conn *c)
 {
 	uint64_t turns = turns_of(b);
 	uint64_t rounds = 0;
+	struct tkw_timeout_id id;
 	pthread_t thread;
-	uint64_t id;
 
 	id = schedule(b, count_it, 20 * TKW_MSEC);
 	assert_int_equal(tkw_timer_reschedule(b->t, id, FAR), 0);
@@ -555,7 +556,7 @@ static void test_adapter_100000_idle_timeouts(void **state)
 	bed_open(&b);
 	for (uint32_t i = 0; i < MANY; i++) {
 		struct bed_conn *c = &conns[i];
-		const struct tkw_task task = { .fn = on_idle, .arg = c };
+		const struct tkw_task task = { .fn = on_idle, .ctx = c };
 
 		c->bed = &b;
 		if (i < pairs)
@@ -567,7 +568,7 @@ static void test_adapter_100000_idle_timeouts(void **state)
 	assert_int_equal(turns_of(&b), 0);
 	see_that_it_sleeps(&b, &conns[0]);
 	assert_int_equal(b.fired, 0);
-	assert_int_equal(tkw_timer_pending(b.t), MANY);
+	assert_int_equal(tkw_timer_count(b.t), MANY);
 	for (uint32_t i = 0; i < MANY; i++)
 		assert_int_equal(tkw_timer_reschedule(b.t, conns[i].id,
 						      i % 20 * TKW_MSEC),
@@ -576,7 +577,7 @@ static void test_adapter_100000_idle_timeouts(void **state)
 	ops->round(b.loop, false);
 	for (uint32_t i = 0; i < MANY; i++)
 		assert_int_equal(conns[i].fired, 1);
-	assert_int_equal(tkw_timer_pending(b.t), 0);
+	assert_int_equal(tkw_timer_count(b.t), 0);
 	assert_null(tkw_timer_check(b.t));
 	bed_close(&b);
 	free(watches);

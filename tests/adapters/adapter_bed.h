@@ -14,7 +14,7 @@
 /* after those above, as it asks */
 #include <cmocka.h>
 
-#include "tickwheel/loop.h"
+#include "tickwheel/timer.h"
 
 struct bed_conn;
 
@@ -33,7 +33,7 @@ struct adapter_ops {
 	/* Detach, and free() when that is legal. */
 	void (*detach_and_free)(void *adapter);
 	bool detach_after_close; /* is legal, and does nothing */
-	void (*set_most)(void *adapter, int most);
+	void (*set_max_tasks)(void *adapter, int max_tasks);
 	struct tkw_timer *(*timer_of)(const void *adapter);
 
 	/* Call bed_on_readable(c) when an fd is readable. */

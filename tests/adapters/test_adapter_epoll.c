@@ -88,9 +88,9 @@ static void detach_and_free(void *adapter)
 	free(adapter);
 }
 
-static void set_most(void *adapter, int most)
+static void set_max_tasks(void *adapter, int max_tasks)
 {
-	((struct tkw_epoll_adapter *)adapter)->most = most;
+	((struct tkw_epoll_adapter *)adapter)->max_tasks = max_tasks;
 }
 
 static struct tkw_timer *timer_of(const void *adapter)
@@ -124,7 +124,7 @@ static const struct adapter_ops epoll_ops = {
 	.attach = attach,
 	.detach = detach,
 	.detach_and_free = detach_and_free,
-	.set_most = set_most,
+	.set_max_tasks = set_max_tasks,
 	.timer_of = timer_of,
 	.watch_size = sizeof(struct watch),
 	.watch = watch,

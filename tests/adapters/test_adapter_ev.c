@@ -54,9 +54,9 @@ static void detach_and_free(void *adapter)
 	free(adapter);
 }
 
-static void set_most(void *adapter, int most)
+static void set_max_tasks(void *adapter, int max_tasks)
 {
-	((struct tkw_ev_adapter *)adapter)->most = most;
+	((struct tkw_ev_adapter *)adapter)->max_tasks = max_tasks;
 }
 
 static struct tkw_timer *timer_of(const void *adapter)
@@ -97,7 +97,7 @@ static const struct adapter_ops ev_ops = {
 	.attach = attach,
 	.detach = detach,
 	.detach_and_free = detach_and_free,
-	.set_most = set_most,
+	.set_max_tasks = set_max_tasks,
 	.timer_of = timer_of,
 	.watch_size = sizeof(struct watch),
 	.watch = watch,

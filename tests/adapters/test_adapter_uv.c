@@ -67,9 +67,9 @@ static void detach_and_free(void *adapter)
 	tkw_uv_detach(adapter);
 }
 
-static void set_most(void *adapter, int most)
+static void set_max_tasks(void *adapter, int max_tasks)
 {
-	((struct tkw_uv_adapter *)adapter)->most = most;
+	((struct tkw_uv_adapter *)adapter)->max_tasks = max_tasks;
 }
 
 static struct tkw_timer *timer_of(const void *adapter)
@@ -108,7 +108,7 @@ static const struct adapter_ops uv_ops = {
 	.detach = detach,
 	.detach_and_free = detach_and_free,
 	.detach_after_close = true,
-	.set_most = set_most,
+	.set_max_tasks = set_max_tasks,
 	.timer_of = timer_of,
 	.watch_size = sizeof(uv_poll_t),
 	.watch = watch,

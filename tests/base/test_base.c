@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_base.c - the room below the wheel: bits, the bit set, links, version.
+ * test_base.c - the room below the wheel: bits, the bit set, links, configs,
+ * times, version.
  *
  * The bit set is held against a plain array of flags, at sizes on both sides of
  * each of its levels.
@@ -12,7 +13,9 @@
 
 #include "base/bits.h"
 #include "base/bitset.h"
+#include "base/config.h"
 #include "base/links.h"
+#include "base/ns.h"
 #include "tickwheel/version.h"
 
 static void test_bits_lowest_and_highest(void **state)
@@ -243,7 +246,7 @@ static void test_bitset_add_and_drop_twice(void **state)
 
 static void test_bitset_of_the_largest_wheel_fits_its_levels(void **state)
 {
-	uint64_t size = TKW_WHEEL_SLOTS_MAX;
+	uint64_t size = TKW_WHEEL_MAX_SLOTS;
 	unsigned levels = 0;
 
 	(void)state;
@@ -349,6 +352,112 @@ static void test_links_append_and_remove(void **state)
 	assert_ptr_equal(head.prev, &head);
 }
 
+/* A config of three releases: the first had `a`, the second added `b`. */
+struct third {
+	size_t size;
+	uint32_t a;
+	uint32_t b;
+	uint32_t c;
+	uint32_t d; /* else there would be padding here */
+};
+#define FIRST_SIZE TKW__END_OF(struct third, a)
+#define SECOND_SIZE TKW__END_OF(struct third, b)
+
+/* What the library of the second release reads; known ends with b. */
+static int read_second(unsigned char to[SECOND_SIZE], const struct third *from)
+{
+	return tkw__config_read(to, SECOND_SIZE, from, FIRST_SIZE);
+}
+
+static void expect_read(const struct third *from, uint32_t a, uint32_t b)
+{
+	unsigned char bytes[SECOND_SIZE];
+	struct third got = { 0 };
+
+	memset(bytes, 0xa5, sizeof(bytes));
+	assert_int_equal(read_second(bytes, from), 0);
+	memcpy(&got, bytes, sizeof(bytes));
+	assert_int_equal(got.size, from ? from->size : 0);
+	assert_int_equal(got.a, a);
+	assert_int_equal(got.b, b);
+}
+
+static void test_config_of_an_older_and_of_the_same_release(void **state)
+{
+	(void)state;
+	expect_read(NULL, 0, 0);
+	/* 0 stands for the first release. */
+	expect_read(&(struct third){ 0, 1, 2, 3, 4 }, 1, 0);
+	expect_read(&(struct third){ FIRST_SIZE, 1, 2, 3, 4 }, 1, 0);
+	expect_read(&(struct third){ SECOND_SIZE, 1, 2, 3, 4 }, 1, 2);
+}
+
+static void test_config_of_a_newer_release(void **state)
+{
+	static struct {
+		struct third cfg;
+		unsigned char more[TKW__CONFIG_EXCESS];
+	} later;
+	unsigned char to[SECOND_SIZE];
+
+	(void)state;
+	later.cfg = (struct third){ sizeof(struct third), 1, 2, 0, 0 };
+	expect_read(&later.cfg, 1, 2);
+	later.cfg.size = SECOND_SIZE + TKW__CONFIG_EXCESS;
+	expect_read(&later.cfg, 1, 2);
+	later.cfg.size++;
+	assert_int_equal(read_second(to, &later.cfg), -EINVAL);
+	later.cfg.size = SIZE_MAX;
+	assert_int_equal(read_second(to, &later.cfg), -EINVAL);
+	later.cfg.size = sizeof(struct third);
+	later.cfg.c = 3;
+	assert_int_equal(read_second(to, &later.cfg), -EINVAL);
+}
+
+static void test_config_that_is_too_short(void **state)
+{
+	unsigned char to[SECOND_SIZE];
+	size_t size;
+
+	(void)state;
+	for (size = 1; size < FIRST_SIZE; size++)
+		assert_int_equal(
+			read_second(to, &(struct third){ size, 0, 0, 0, 0 }),
+			-EINVAL);
+}
+
+static void test_ns_add_stops_at_the_end_of_time(void **state)
+{
+	(void)state;
+	assert_int_equal(tkw__ns_add(1, 2), 3);
+	assert_int_equal(tkw__ns_add(-5, 2), -3);
+	assert_true(tkw__ns_add(INT64_MIN, INT64_MAX) == -1);
+	assert_true(tkw__ns_add(INT64_MAX - 2, 2) == INT64_MAX);
+	assert_true(tkw__ns_add(INT64_MAX - 2, 3) == INT64_MAX);
+	assert_true(tkw__ns_add(INT64_MAX, 0) == INT64_MAX);
+	assert_true(tkw__ns_add(INT64_MAX, INT64_MAX) == INT64_MAX);
+}
+
+static void test_ns_percent(void **state)
+{
+	(void)state;
+	assert_int_equal(tkw__ns_percent(0, 50), 0);
+	assert_int_equal(tkw__ns_percent(1000, 0), 0);
+	assert_int_equal(tkw__ns_percent(1000, 50), 500);
+	assert_int_equal(tkw__ns_percent(1000, 1000), 10000);
+	assert_int_equal(tkw__ns_percent(999, 10), 99);
+	assert_int_equal(tkw__ns_percent(99, 99), 98);
+	assert_true(tkw__ns_percent(INT64_MAX, 0) == 0);
+	assert_true(tkw__ns_percent(INT64_MAX, 50) == INT64_MAX / 2);
+	assert_true(tkw__ns_percent(INT64_MAX, 100) == INT64_MAX);
+	assert_true(tkw__ns_percent(INT64_MAX, 101) == INT64_MAX);
+	assert_true(tkw__ns_percent(INT64_MAX, 1000) == INT64_MAX);
+	/* The last that fits tenfold, and the first that does not. */
+	assert_true(tkw__ns_percent(INT64_MAX / 10, 1000) ==
+		    INT64_MAX / 10 * 10);
+	assert_true(tkw__ns_percent(INT64_MAX / 10 + 1, 1000) == INT64_MAX);
+}
+
 static void test_version_of_header_and_library_agree(void **state)
 {
 	(void)state;
@@ -370,6 +479,12 @@ int main(void)
 			 BED_ONCE),
 		BED_TEST(test_bitset_of_five_levels, BED_ONCE),
 		BED_TEST(test_links_append_and_remove, BED_ONCE),
+		BED_TEST(test_config_of_an_older_and_of_the_same_release,
+			 BED_ONCE),
+		BED_TEST(test_config_of_a_newer_release, BED_ONCE),
+		BED_TEST(test_config_that_is_too_short, BED_ONCE),
+		BED_TEST(test_ns_add_stops_at_the_end_of_time, BED_ONCE),
+		BED_TEST(test_ns_percent, BED_ONCE),
 		BED_TEST(test_version_of_header_and_library_agree, BED_ONCE),
 	};
 

@@ -25,6 +25,8 @@ kinds()
 	idle ms=200 : wakeups cpu_ms
 	far n=1000 ms=200 : wakeups cpu_ms
 	herd n=200000 : p99 max drain_ms
+	create ops=100 : ns cpu_ns
+	unused n=10 : bytes
 	memory n=1000 : bytes after_kb
 	stop threads=2 rounds=3 : accepted lost
 	END

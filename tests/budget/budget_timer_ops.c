@@ -16,7 +16,7 @@ enum {
 #define TICK_NS (100 * TKW_USEC)
 
 static struct tkw_timer *timer;
-static uint64_t ids[TIMEOUTS];
+static struct tkw_timeout_id ids[TIMEOUTS];
 static int64_t now_ns = TKW_SEC;
 static uint32_t fired;
 
@@ -26,9 +26,9 @@ static int64_t now(void *ctx)
 	return now_ns;
 }
 
-static void count_fired(void *arg, const struct tkw_firing *f)
+static void count_fired(const struct tkw_firing *f, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)f;
 	fired++;
 }
@@ -99,7 +99,7 @@ static int fire(void)
 	int n;
 
 	now_ns += 60 * TKW_SEC;
-	n = tkw_timer_turn(timer, &next_ns);
+	n = tkw_timer_turn(timer, 0, &next_ns);
 	return n != TIMEOUTS || fired != TIMEOUTS;
 }
 
@@ -111,7 +111,7 @@ static int turn(void)
 
 	for (int i = 0; i < TIMEOUTS; i++) {
 		now_ns += TICK_NS;
-		err |= tkw_timer_turn(timer, &next_ns);
+		err |= tkw_timer_turn(timer, 0, &next_ns);
 	}
 	return err | (fired != 0);
 }

@@ -2,21 +2,20 @@
 /* in_c.c - a stranger's program: a timeout that fires, one that does not. */
 #include <stdio.h>
 #include <string.h>
-#include <threads.h>
 #include <tickwheel.h>
 
-static void on_timeout(void *arg, const struct tkw_firing *firing)
+static void on_timeout(const struct tkw_firing *firing, void *ctx)
 {
 	(void)firing;
-	printf("fired: %s\n", (const char *)arg);
+	printf("fired: %s\n", (const char *)ctx);
 }
 
 int main(void)
 {
-	struct tkw_task soon = { .fn = on_timeout, .arg = "soon" };
-	struct tkw_task never = { .fn = on_timeout, .arg = "never" };
+	struct tkw_task soon = { .fn = on_timeout, .ctx = "soon" };
+	struct tkw_task never = { .fn = on_timeout, .ctx = "never" };
+	struct tkw_timeout_id id;
 	struct tkw_timer *t;
-	uint64_t id;
 
 	if (strcmp(tkw_version(), TKW_VERSION) != 0)
 		return 1;
@@ -24,9 +23,8 @@ int main(void)
 		return 1;
 	if (tkw_timer_schedule(t, &never, 60 * TKW_SEC, &id) != 0 ||
 	    tkw_timer_cancel(t, id) != 0 ||
-	    tkw_timer_schedule(t, &soon, TKW_MSEC, NULL) != 0)
+	    tkw_timer_schedule(t, &soon, TKW_MSEC, NULL) != 0 ||
+	    tkw_timer_wait_idle(t, TKW_NEVER_NS) != 0)
 		return 1;
-	while (tkw_timer_pending(t) > 0)
-		thrd_yield();
 	return tkw_timer_destroy(t) != 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_pool.c - the executors of exec.h by themselves: the inline one, and the
- * thread pool, its bounded queue, its end, its threads, and what becomes of it
- * when there is no memory, no thread, or a fork (SPEC 4.8, 6.7).
+ * thread pool, its bounded queue, how one waits for it, its end, its threads,
+ * and what becomes of it when there is no memory, no thread, or a fork (SPEC
+ * 4.8, 6.7).
  */
 #include "timer_bed.h"
 
@@ -273,14 +274,23 @@ static void await_runs(unsigned least)
 	pthread_mutex_unlock(&record->lock);
 }
 
-static unsigned runs_so_far(void)
+static void await_abandons(unsigned least)
 {
-	unsigned runs;
+	pthread_mutex_lock(&record->lock);
+	while (record->abandons < least)
+		pthread_cond_wait(&record->changed, &record->lock);
+	pthread_mutex_unlock(&record->lock);
+}
+
+/* How many were run or abandoned. */
+static unsigned ends_so_far(void)
+{
+	unsigned ends;
 
 	pthread_mutex_lock(&record->lock);
-	runs = record->runs;
+	ends = record->runs + record->abandons;
 	pthread_mutex_unlock(&record->lock);
-	return runs;
+	return ends;
 }
 
 static void wait_at_gate(const struct tkw_job *job)
@@ -304,7 +314,7 @@ static struct tkw_job noted(uint64_t number)
 
 static int submit(const struct tkw_exec *exec, struct tkw_job job)
 {
-	int err = exec->submit(exec->ctx, &job);
+	int err = exec->submit(&job, exec->ctx);
 
 	/* It was copied. */
 	memset(&job, 0xff, sizeof(job));
@@ -330,11 +340,11 @@ static void hold(struct tkw_pool *p, struct gate *g, unsigned threads)
 	}
 }
 
-static struct tkw_pool *pool_of(int threads, int64_t queue)
+static struct tkw_pool *pool_of(int threads, int64_t max_queued)
 {
 	const struct tkw_pool_config cfg = { .size = sizeof(cfg),
 					     .threads = threads,
-					     .queue = queue };
+					     .max_queued = max_queued };
 	struct tkw_pool *p = NULL;
 
 	assert_int_equal(tkw_pool_create(&p, &cfg), 0);
@@ -469,7 +479,7 @@ static void refuse_without_functions(const struct tkw_exec *exec)
 	const struct tkw_job no_abandon = { .run = never };
 	const struct tkw_job neither = { .ctx = NULL };
 
-	assert_int_equal(exec->submit(exec->ctx, NULL), -EINVAL);
+	assert_int_equal(exec->submit(NULL, exec->ctx), -EINVAL);
 	assert_int_equal(submit(exec, no_run), -EINVAL);
 	assert_int_equal(submit(exec, no_abandon), -EINVAL);
 	assert_int_equal(submit(exec, neither), -EINVAL);
@@ -498,9 +508,9 @@ static void test_pool_refuses_bad_input(void **state)
 {
 	const struct tkw_pool_config good = { .size = sizeof(good),
 					      .threads = 1 };
-	const size_t sizes[] = { 1, sizeof(good) - 1, sizeof(good) + 8,
+	const size_t sizes[] = { 1, sizeof(good) - 1, sizeof(good) + (1 << 20),
 				 SIZE_MAX };
-	const int64_t queues[] = { -1, INT64_MIN, (INT64_C(1) << 30) + 1,
+	const int64_t bounds[] = { -1, INT64_MIN, (INT64_C(1) << 30) + 1,
 				   INT64_MAX };
 	const int threads[] = { 0, -1, INT32_MIN, 4097, INT32_MAX };
 	struct tkw_pool_config cfg;
@@ -522,34 +532,72 @@ static void test_pool_refuses_bad_input(void **state)
 		cfg.threads = threads[i];
 		assert_bad(cfg);
 	}
-	for (i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
+	for (i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
 		cfg = good;
-		cfg.queue = queues[i];
+		cfg.max_queued = bounds[i];
 		assert_bad(cfg);
 	}
 }
 
-/* A size of 0 means the fields of the first version. */
+/* Let what is queued be run, and stop. */
+static void run_all_and_stop(struct tkw_pool *p)
+{
+	assert_int_equal(tkw_pool_wait_idle(p, INT64_MAX), 0);
+	assert_int_equal(tkw_pool_stop(p), 0);
+}
+
+/* A size of 0 means the fields of version 0.2. */
 static void test_pool_takes_a_size_of_zero(void **state)
 {
-	const struct tkw_pool_config cfg = { .threads = 2, .queue = 4 };
+	const struct tkw_pool_config cfg = { .threads = 2, .max_queued = 4 };
 	struct tkw_pool *p;
 
 	(void)state;
 	assert_int_equal(tkw_pool_create(&p, &cfg), 0);
 	assert_int_equal(submit_noted(p, 0), 0);
-	assert_int_equal(tkw_pool_stop(p), 0);
+	run_all_and_stop(p);
 	assert_int_equal(each_once(1), 1);
 	assert_int_equal(tkw_pool_destroy(p), 0);
+}
+
+/* A config of a library to come: legal if what is unknown here is zero. */
+static void test_pool_takes_a_config_that_is_newer(void **state)
+{
+	struct {
+		struct tkw_pool_config known;
+		unsigned char beyond[40];
+	} newer;
+	struct tkw_pool *p;
+	size_t i;
+
+	(void)state;
+	watch_system();
+	for (i = 1; i <= sizeof(newer.beyond); i++) {
+		memset(&newer, 0, sizeof(newer));
+		newer.known.size = sizeof(newer.known) + i;
+		newer.known.threads = 1;
+		/* Behind the end that it tells of there may be anything. */
+		memset(newer.beyond + i, 0xff, sizeof(newer.beyond) - i);
+		assert_int_equal(tkw_pool_create(&p, &newer.known), 0);
+		assert_int_equal(tkw_pool_destroy(p), 0);
+		newer.beyond[i - 1] = 1;
+		p = (struct tkw_pool *)&newer;
+		assert_int_equal(tkw_pool_create(&p, &newer.known), -EINVAL);
+		assert_ptr_equal(p, &newer);
+	}
+	assert_int_equal(threads_made, sizeof(newer.beyond));
+	assert_no_memory_left();
 }
 
 static void test_pool_of_nothing(void **state)
 {
 	(void)state;
-	assert_int_equal(tkw_pool_destroy(NULL), -EINVAL);
+	assert_int_equal(tkw_pool_destroy(NULL), 0);
 	assert_int_equal(tkw_pool_stop(NULL), -EINVAL);
+	assert_int_equal(tkw_pool_wait_idle(NULL, 0), -EINVAL);
+	assert_int_equal(tkw_pool_wait_idle(NULL, INT64_MAX), -EINVAL);
 	assert_null(tkw_pool_exec(NULL));
-	assert_true(tkw_pool_queued(NULL) == 0);
+	assert_true(tkw_pool_count(NULL) == 0);
 }
 
 /* Nothing is left of a pool for which the k-th thread was not to be had, and
@@ -561,7 +609,7 @@ static void test_pool_needs_all_its_threads(void **state)
 	};
 	const struct tkw_pool_config cfg = { .size = sizeof(cfg),
 					     .threads = THREADS,
-					     .queue = 3 };
+					     .max_queued = 3 };
 	struct tkw_pool *p;
 	unsigned k;
 
@@ -580,7 +628,7 @@ static void test_pool_needs_all_its_threads(void **state)
 	refuse_thread = THREADS + 1;
 	assert_int_equal(tkw_pool_create(&p, &cfg), 0);
 	assert_int_equal(submit_noted(p, 0), 0);
-	assert_int_equal(tkw_pool_stop(p), 0);
+	run_all_and_stop(p);
 	assert_int_equal(threads_ended, THREADS);
 	assert_int_equal(tkw_pool_destroy(p), 0);
 	assert_no_memory_left();
@@ -590,14 +638,14 @@ static void test_pool_needs_all_its_threads(void **state)
 static void test_pool_without_memory(void **state)
 {
 	/* From the heap, and mapped. */
-	const int64_t queues[] = { 1, 0, 100000 };
+	const int64_t bounds[] = { 1, 0, 100000 };
 	struct tkw_pool_config cfg = { .size = sizeof(cfg), .threads = 2 };
 	struct tkw_pool *p;
 	unsigned i;
 
 	(void)state;
-	for (i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
-		cfg.queue = queues[i];
+	for (i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+		cfg.max_queued = bounds[i];
 		p = (struct tkw_pool *)&cfg;
 		watch_system();
 		refuse_memory = true;
@@ -687,7 +735,7 @@ static void test_pool_refuses_a_job_without_functions(void **state)
 
 	(void)state;
 	refuse_without_functions(tkw_pool_exec(p));
-	assert_true(tkw_pool_queued(p) == 0);
+	assert_true(tkw_pool_count(p) == 0);
 	assert_int_equal(tkw_pool_destroy(p), 0);
 }
 
@@ -700,7 +748,7 @@ static void test_pool_of_one_runs_each_once_in_order(void **state)
 	(void)state;
 	for (i = 0; i < 1000; i++)
 		assert_int_equal(submit_noted(p, i), 0);
-	assert_int_equal(tkw_pool_stop(p), 0);
+	run_all_and_stop(p);
 	assert_int_equal(each_once(1000), 1000);
 	for (i = 0; i < 1000; i++)
 		assert_int_equal(record->order[i], i);
@@ -716,17 +764,17 @@ static void assert_bound(int threads, unsigned queue, int64_t configured)
 
 	hold(p, &g, (unsigned)threads);
 	for (i = 0; i < queue; i++) {
-		assert_true(tkw_pool_queued(p) == i);
+		assert_true(tkw_pool_count(p) == i);
 		assert_int_equal(submit_noted(p, i), 0);
 	}
 	for (i = 0; i < 3; i++)
 		assert_int_equal(submit_noted(p, ROOM - 1), -EAGAIN);
-	assert_true(tkw_pool_queued(p) == queue);
+	assert_true(tkw_pool_count(p) == queue);
 	assert_int_equal(record->runs, before);
 	gate_open(&g);
-	assert_int_equal(tkw_pool_stop(p), 0);
+	run_all_and_stop(p);
 	assert_int_equal(record->runs, before + queue);
-	assert_true(tkw_pool_queued(p) == 0);
+	assert_true(tkw_pool_count(p) == 0);
 	assert_int_equal(tkw_pool_destroy(p), 0);
 }
 
@@ -774,10 +822,10 @@ static void test_pool_has_room_again_when_one_has_run(void **state)
 		if (i == 0)
 			gate_await(&gates[0], 1);
 	}
-	assert_true(tkw_pool_queued(p) == QUEUE);
+	assert_true(tkw_pool_count(p) == QUEUE);
 	for (i = 0; i < JOBS; i++)
 		gate_open(&gates[i]);
-	assert_int_equal(tkw_pool_stop(p), 0);
+	run_all_and_stop(p);
 	assert_int_equal(tkw_pool_destroy(p), 0);
 }
 
@@ -793,7 +841,7 @@ static void test_pool_ring_wraps_around(void **state)
 			await_runs(i - i % 3);
 		assert_int_equal(submit_noted(p, i), 0);
 	}
-	assert_int_equal(tkw_pool_stop(p), 0);
+	run_all_and_stop(p);
 	assert_int_equal(each_once(5000), 5000);
 	for (i = 0; i < 5000; i++)
 		assert_int_equal(record->order[i], i);
@@ -802,6 +850,7 @@ static void test_pool_ring_wraps_around(void **state)
 
 struct parent {
 	struct tkw_pool *pool;
+	struct gate gate;
 	unsigned first;
 	unsigned count;
 	int said[8];
@@ -832,15 +881,218 @@ static void test_pool_job_submits_jobs(void **state)
 	assert_int_equal(parent.said[2], 0);
 	assert_int_equal(parent.said[3], -EAGAIN);
 	assert_int_equal(parent.said[4], -EAGAIN);
-	assert_int_equal(tkw_pool_stop(p), 0);
+	run_all_and_stop(p);
 	assert_int_equal(each_once(3), 3);
+	assert_int_equal(tkw_pool_destroy(p), 0);
+}
+
+/* --- waiting for idle --------------------------------------------------- */
+
+static void test_pool_wait_idle_has_nothing_to_wait_for(void **state)
+{
+	const int64_t timeouts_ns[] = { INT64_MIN, -1, 0, 1, INT64_MAX };
+	struct tkw_pool *p = pool_of(2, 4);
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(timeouts_ns) / sizeof(timeouts_ns[0]); i++)
+		assert_int_equal(tkw_pool_wait_idle(p, timeouts_ns[i]), 0);
+	assert_int_equal(submit_noted(p, 0), 0);
+	run_all_and_stop(p);
+	assert_int_equal(each_once(1), 1);
+	for (i = 0; i < sizeof(timeouts_ns) / sizeof(timeouts_ns[0]); i++)
+		assert_int_equal(tkw_pool_wait_idle(p, timeouts_ns[i]), 0);
+	assert_int_equal(tkw_pool_destroy(p), 0);
+}
+
+static unsigned ends_expected;
+
+/* All that there was has ended by the time at which it comes back. */
+static int wait_for_all(struct tkw_pool *p)
+{
+	int said = tkw_pool_wait_idle(p, INT64_MAX);
+
+	must(ends_so_far() == ends_expected);
+	return said;
+}
+
+/* What is queued, and what runs. */
+static void test_pool_wait_idle_waits_for_the_last_job(void **state)
+{
+	struct tkw_pool *p = pool_of(2, 100);
+	struct caller waiters[3];
+	struct gate g = GATE_INIT;
+	unsigned i;
+
+	(void)state;
+	hold(p, &g, 2);
+	for (i = 0; i < 100; i++)
+		assert_int_equal(submit_noted(p, i), 0);
+	ends_expected = 100;
+	for (i = 0; i < 3; i++)
+		call_and_sleep(&waiters[i], wait_for_all, p);
+	assert_int_equal(ends_so_far(), 0);
+	for (i = 0; i < 3; i++)
+		assert_false(is_back(&waiters[i]));
+	gate_open(&g);
+	for (i = 0; i < 3; i++) {
+		join(waiters[i].thread);
+		assert_int_equal(waiters[i].said, 0);
+	}
+	assert_int_equal(each_once(100), 100);
+	assert_int_equal(tkw_pool_destroy(p), 0);
+}
+
+static void test_pool_wait_idle_waits_for_a_running_job(void **state)
+{
+	struct tkw_pool *p = pool_of(2, 1);
+	struct gate gates[2] = { GATE_INIT, GATE_INIT };
+	struct caller waiter;
+
+	(void)state;
+	hold(p, &gates[0], 1);
+	hold(p, &gates[1], 1);
+	assert_true(tkw_pool_count(p) == 0);
+	ends_expected = 0;
+	call_and_sleep(&waiter, wait_for_all, p);
+	gate_open(&gates[0]);
+	assert_false(is_back(&waiter));
+	assert_int_equal(tkw_pool_wait_idle(p, 0), -ETIMEDOUT);
+	gate_open(&gates[1]);
+	join(waiter.thread);
+	assert_int_equal(waiter.said, 0);
+	assert_int_equal(tkw_pool_destroy(p), 0);
+}
+
+static int64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* Not before its time, and with one job that runs as with one that is queued.
+ */
+static void test_pool_wait_idle_gives_up(void **state)
+{
+	const int64_t timeouts_ns[] = { INT64_MIN, -1, 0, 1, 2000000 };
+	struct tkw_pool *p = pool_of(1, 1);
+	struct gate g = GATE_INIT;
+	int64_t begin_ns;
+	unsigned i;
+
+	(void)state;
+	hold(p, &g, 1);
+	for (i = 0; i < 10; i++) {
+		begin_ns = monotonic_ns();
+		assert_int_equal(tkw_pool_wait_idle(p, timeouts_ns[i % 5]),
+				 -ETIMEDOUT);
+		assert_true(monotonic_ns() - begin_ns >= timeouts_ns[i % 5]);
+		if (i == 4)
+			assert_int_equal(submit_noted(p, 0), 0);
+	}
+	gate_open(&g);
+	run_all_and_stop(p);
+	assert_int_equal(each_once(1), 1);
+	assert_int_equal(tkw_pool_destroy(p), 0);
+}
+
+/* One that submits the next, and so on. */
+struct chain {
+	struct tkw_pool *pool;
+	unsigned left;
+};
+
+static void run_chain(const struct tkw_job *job)
+{
+	struct chain *c = job->ctx;
+
+	c->left--;
+	if (c->left > 0)
+		must(submit(tkw_pool_exec(c->pool), *job) == 0);
+}
+
+/* There is no moment between two of them. */
+static void test_pool_wait_idle_waits_for_what_jobs_submit(void **state)
+{
+	struct tkw_pool *p = pool_of(2, 4);
+	struct chain c = { p, 10000 };
+	const struct tkw_job job = { .run = run_chain,
+				     .abandon = never,
+				     .ctx = &c };
+
+	(void)state;
+	assert_int_equal(submit(tkw_pool_exec(p), job), 0);
+	assert_int_equal(tkw_pool_wait_idle(p, INT64_MAX), 0);
+	assert_int_equal(c.left, 0);
+	assert_int_equal(tkw_pool_destroy(p), 0);
+}
+
+/* A stop that comes between leaves nothing to wait for; when the wait is over,
+ * the stop has abandoned what it had to. */
+static void test_pool_wait_idle_while_it_is_stopped(void **state)
+{
+	struct tkw_pool *p = pool_of(1, 8);
+	struct gate g = GATE_INIT;
+	struct caller waiter;
+	struct caller stopper;
+	unsigned i;
+
+	(void)state;
+	hold(p, &g, 1);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(submit_noted(p, i), 0);
+	ends_expected = 8;
+	call_and_sleep(&waiter, wait_for_all, p);
+	call_and_sleep(&stopper, tkw_pool_stop, p);
+	await_abandons(8);
+	assert_false(is_back(&waiter));
+	gate_open(&g);
+	join(waiter.thread);
+	join(stopper.thread);
+	assert_int_equal(waiter.said, 0);
+	assert_int_equal(stopper.said, 0);
+	assert_int_equal(each_once(8), 0);
+	assert_int_equal(tkw_pool_destroy(p), 0);
+}
+
+static void abandon_at_gate(const struct tkw_job *job)
+{
+	gate_pass(job->ctx);
+}
+
+/* An abandon that goes on is waited for, too. */
+static void test_pool_wait_idle_waits_for_an_abandon(void **state)
+{
+	struct tkw_pool *p = pool_of(1, 1);
+	struct gate held = GATE_INIT;
+	struct gate g = GATE_INIT;
+	const struct tkw_job job = { .run = never,
+				     .abandon = abandon_at_gate,
+				     .ctx = &g };
+	struct caller stopper;
+
+	(void)state;
+	hold(p, &held, 1);
+	assert_int_equal(submit(tkw_pool_exec(p), job), 0);
+	call_and_sleep(&stopper, tkw_pool_stop, p);
+	gate_await(&g, 1);
+	gate_open(&held);
+	assert_true(tkw_pool_count(p) == 0);
+	assert_int_equal(tkw_pool_wait_idle(p, 1000000), -ETIMEDOUT);
+	gate_open(&g);
+	assert_int_equal(tkw_pool_wait_idle(p, INT64_MAX), 0);
+	join(stopper.thread);
+	assert_int_equal(stopper.said, 0);
 	assert_int_equal(tkw_pool_destroy(p), 0);
 }
 
 /* --- stop --------------------------------------------------------------- */
 
-/* In order: what is queued is run, what comes later is refused. */
-static void test_pool_stop_runs_what_is_queued(void **state)
+/* What runs goes on, what is queued is abandoned on the thread that stops, in
+ * order and without waiting for what runs; what comes later is refused. */
+static void test_pool_stop_abandons_what_is_queued(void **state)
 {
 	struct tkw_pool *p = pool_of(2, 100);
 	struct gate g = GATE_INIT;
@@ -848,21 +1100,37 @@ static void test_pool_stop_runs_what_is_queued(void **state)
 	unsigned i;
 
 	(void)state;
+	/* The ring is not at its begin. */
+	for (i = 0; i < 5; i++) {
+		assert_int_equal(submit_noted(p, i), 0);
+		await_runs(i + 1);
+	}
 	hold(p, &g, 2);
-	for (i = 0; i < 100; i++)
+	for (i = 5; i < 105; i++)
 		assert_int_equal(submit_noted(p, i), 0);
 	call_and_sleep(&stopper, tkw_pool_stop, p);
+	await_abandons(100);
 	assert_false(is_back(&stopper));
-	assert_int_equal(runs_so_far(), 0);
+	assert_true(tkw_pool_count(p) == 0);
 	gate_open(&g);
 	join(stopper.thread);
 	assert_int_equal(stopper.said, 0);
-	assert_int_equal(each_once(100), 100);
-	assert_true(tkw_pool_queued(p) == 0);
-	assert_int_equal(submit_noted(p, 100), -ESHUTDOWN);
+	assert_int_equal(each_once(105), 5);
+	assert_true(pthread_equal(record->by, stopper.thread));
+	for (i = 0; i < 105; i++)
+		assert_int_equal(record->order[i], i);
+	assert_int_equal(submit_noted(p, 105), -ESHUTDOWN);
 	assert_int_equal(tkw_pool_stop(p), 1);
 	assert_int_equal(tkw_pool_destroy(p), 0);
-	assert_int_equal(each_once(100), 100);
+	assert_int_equal(each_once(105), 5);
+}
+
+static void submit_behind_gate(const struct tkw_job *job)
+{
+	struct parent *parent = job->ctx;
+
+	gate_pass(&parent->gate);
+	parent->said[0] = submit_noted(parent->pool, 0);
 }
 
 /* While a stop waits, what is new is refused, also from a job; another stop
@@ -870,21 +1138,20 @@ static void test_pool_stop_runs_what_is_queued(void **state)
 static void test_pool_being_stopped_refuses(void **state)
 {
 	struct tkw_pool *p = pool_of(1, 10);
-	struct gate g = GATE_INIT;
-	struct parent parent = { .pool = p, .count = 1 };
-	const struct tkw_job job = { .run = submit_children,
+	struct parent parent = { .pool = p, .gate = GATE_INIT };
+	const struct tkw_job job = { .run = submit_behind_gate,
 				     .abandon = never,
 				     .ctx = &parent };
 	struct caller stopper;
 
 	(void)state;
-	hold(p, &g, 1);
 	assert_int_equal(submit(tkw_pool_exec(p), job), 0);
+	gate_await(&parent.gate, 1);
 	call_and_sleep(&stopper, tkw_pool_stop, p);
 	assert_int_equal(submit_noted(p, 0), -ESHUTDOWN);
 	assert_int_equal(tkw_pool_stop(p), 1);
 	assert_false(is_back(&stopper));
-	gate_open(&g);
+	gate_open(&parent.gate);
 	join(stopper.thread);
 	assert_int_equal(stopper.said, 0);
 	assert_int_equal(parent.said[0], -ESHUTDOWN);
@@ -938,7 +1205,8 @@ static void test_pool_concurrent_stops_have_one_winner(void **state)
 			lost += stoppers[i].said == 1;
 		}
 		assert_int_equal(lost, STOPPERS - 1);
-		assert_int_equal(record->ran[round], 8);
+		assert_int_equal(record->ran[round] + record->abandoned[round],
+				 8);
 		assert_int_equal(tkw_pool_destroy(p), 0);
 	}
 	pthread_barrier_destroy(&begin);
@@ -946,6 +1214,7 @@ static void test_pool_concurrent_stops_have_one_winner(void **state)
 
 struct suicide {
 	struct tkw_pool *pool;
+	int idle_said;
 	int stop_said;
 	int destroy_said;
 	struct gate done;
@@ -955,22 +1224,25 @@ static void stop_and_destroy(const struct tkw_job *job)
 {
 	struct suicide *s = job->ctx;
 
+	s->idle_said = tkw_pool_wait_idle(s->pool, 0);
+	must(tkw_pool_wait_idle(s->pool, INT64_MAX) == s->idle_said);
 	s->stop_said = tkw_pool_stop(s->pool);
 	s->destroy_said = tkw_pool_destroy(s->pool);
 	gate_open(&s->done);
 }
 
-static void stop_another(const struct tkw_job *job)
+static void wait_for_and_stop_another(const struct tkw_job *job)
 {
 	struct suicide *s = job->ctx;
 
+	s->idle_said = tkw_pool_wait_idle(s->pool, INT64_MAX);
 	s->stop_said = tkw_pool_stop(s->pool);
 	gate_open(&s->done);
 }
 
 /* SPEC 6.1 has it for the timer: it would wait for itself, and nothing is
  * changed. The jobs of another pool may. */
-static void test_pool_stop_and_destroy_from_a_job(void **state)
+static void test_pool_job_cannot_wait_for_its_pool(void **state)
 {
 	struct suicide s = { .done = GATE_INIT };
 	struct suicide other = { .done = GATE_INIT };
@@ -984,14 +1256,16 @@ static void test_pool_stop_and_destroy_from_a_job(void **state)
 	s.pool = p;
 	assert_int_equal(submit(tkw_pool_exec(p), job), 0);
 	gate_pass(&s.done);
+	assert_int_equal(s.idle_said, -EDEADLK);
 	assert_int_equal(s.stop_said, -EDEADLK);
 	assert_int_equal(s.destroy_said, -EDEADLK);
 	assert_int_equal(submit_noted(p, 0), 0);
 	other.pool = p;
-	job.run = stop_another;
+	job.run = wait_for_and_stop_another;
 	job.ctx = &other;
 	assert_int_equal(submit(tkw_pool_exec(q), job), 0);
 	gate_pass(&other.done);
+	assert_int_equal(other.idle_said, 0);
 	assert_int_equal(other.stop_said, 0);
 	assert_int_equal(each_once(1), 1);
 	assert_int_equal(tkw_pool_destroy(p), 0);
@@ -1018,11 +1292,8 @@ static void test_pool_destroy_abandons_what_is_queued(void **state)
 	for (i = 5; i < 13; i++)
 		assert_int_equal(submit_noted(p, i), 0);
 	call_and_sleep(&destroyer, tkw_pool_destroy, p);
+	await_abandons(8);
 	assert_false(is_back(&destroyer));
-	pthread_mutex_lock(&record->lock);
-	i = record->abandons;
-	pthread_mutex_unlock(&record->lock);
-	assert_true(i == 0 || i == 8);
 	gate_open(&g);
 	join(destroyer.thread);
 	assert_int_equal(destroyer.said, 0);
@@ -1075,7 +1346,7 @@ static void test_pool_destroy_waits_for_running_jobs(void **state)
 	assert_true(jobs[0].over && jobs[1].over);
 }
 
-/* What the stop has promised to run is run. */
+/* Which waits for a job that runs. */
 static void test_pool_destroy_waits_for_a_stop(void **state)
 {
 	struct tkw_pool *p = pool_of(1, 8);
@@ -1097,7 +1368,8 @@ static void test_pool_destroy_waits_for_a_stop(void **state)
 	join(destroyer.thread);
 	assert_int_equal(stopper.said, 0);
 	assert_int_equal(destroyer.said, 0);
-	assert_int_equal(each_once(8), 8);
+	assert_int_equal(each_once(8), 0);
+	assert_true(pthread_equal(record->by, stopper.thread));
 }
 
 static void submit_in_abandon(const struct tkw_job *job)
@@ -1106,10 +1378,11 @@ static void submit_in_abandon(const struct tkw_job *job)
 
 	parent->said[0] = submit_noted(parent->pool, 0);
 	parent->said[1] = tkw_pool_stop(parent->pool);
+	parent->said[2] = tkw_pool_wait_idle(parent->pool, INT64_MAX);
+	parent->said[3] = tkw_pool_destroy(parent->pool);
 }
 
-/* Calls are legal in an abandon too, and find the pool stopped. */
-static void test_pool_is_stopped_for_an_abandon(void **state)
+static void end_with_an_abandon(int (*end)(struct tkw_pool *p))
 {
 	struct tkw_pool *p = pool_of(1, 2);
 	struct gate g = GATE_INIT;
@@ -1117,17 +1390,29 @@ static void test_pool_is_stopped_for_an_abandon(void **state)
 	const struct tkw_job job = { .run = never,
 				     .abandon = submit_in_abandon,
 				     .ctx = &parent };
-	struct caller destroyer;
+	struct caller ender;
 
-	(void)state;
 	hold(p, &g, 1);
 	assert_int_equal(submit(tkw_pool_exec(p), job), 0);
-	call_and_sleep(&destroyer, tkw_pool_destroy, p);
+	call_and_sleep(&ender, end, p);
 	gate_open(&g);
-	join(destroyer.thread);
+	join(ender.thread);
+	assert_int_equal(ender.said, 0);
 	assert_int_equal(parent.said[0], -ESHUTDOWN);
 	assert_int_equal(parent.said[1], -EDEADLK);
+	assert_int_equal(parent.said[2], -EDEADLK);
+	assert_int_equal(parent.said[3], -EDEADLK);
 	assert_int_equal(each_once(0), 0);
+	if (end == tkw_pool_stop)
+		assert_int_equal(tkw_pool_destroy(p), 0);
+}
+
+/* Calls are legal in an abandon too, and find the pool stopped. */
+static void test_pool_is_stopped_for_an_abandon(void **state)
+{
+	(void)state;
+	end_with_an_abandon(tkw_pool_stop);
+	end_with_an_abandon(tkw_pool_destroy);
 }
 
 /* --- many threads ------------------------------------------------------- */
@@ -1217,13 +1502,13 @@ static void test_pool_many_threads_lose_nothing(void **state)
 
 	(void)state;
 	join_producers(pr);
-	assert_int_equal(tkw_pool_stop(p), 0);
+	run_all_and_stop(p);
 	assert_int_equal(record->abandons, 0);
 	assert_int_equal(settle(pr), PRODUCERS * EACH);
 	assert_int_equal(tkw_pool_destroy(p), 0);
 }
 
-/* SPEC 4.8: a stop between them; what was accepted is run. */
+/* SPEC 4.8: a stop between them; what was accepted is run or abandoned. */
 static void test_pool_stop_against_submit(void **state)
 {
 	struct tkw_pool *p = pool_of(2, 50);
@@ -1232,8 +1517,8 @@ static void test_pool_stop_against_submit(void **state)
 	(void)state;
 	await_runs(500);
 	assert_int_equal(tkw_pool_stop(p), 0);
+	assert_int_equal(tkw_pool_wait_idle(p, 0), 0);
 	join_producers(pr);
-	assert_int_equal(record->abandons, 0);
 	assert_true(settle(pr) >= 500);
 	assert_int_equal(tkw_pool_destroy(p), 0);
 }
@@ -1304,7 +1589,9 @@ static bool ends_well(pid_t child)
 static void expect_inert(struct tkw_pool *p)
 {
 	must(submit_noted(p, ROOM - 1) == -EPERM);
-	must(tkw_pool_queued(p) == 0);
+	must(tkw_pool_count(p) == 0);
+	must(tkw_pool_wait_idle(p, 0) == -EPERM);
+	must(tkw_pool_wait_idle(p, INT64_MAX) == -EPERM);
 	must(tkw_pool_stop(p) == -EPERM);
 	must(tkw_pool_exec(p) != NULL);
 }
@@ -1332,7 +1619,7 @@ static void test_pool_in_a_child_is_inert(void **state)
 	}
 	assert_true(ends_well(child));
 	gate_open(&g);
-	assert_int_equal(tkw_pool_stop(p), 0);
+	run_all_and_stop(p);
 	assert_int_equal(each_once(8), 8);
 	/* And of one that is stopped. */
 	child = fork_child();
@@ -1358,8 +1645,9 @@ static void test_pool_of_a_child_works(void **state)
 		struct tkw_pool *q = pool_of(2, 8);
 
 		must(submit_noted(q, 0) == 0);
-		must(tkw_pool_stop(q) == 0);
+		must(tkw_pool_wait_idle(q, INT64_MAX) == 0);
 		must(record->runs == 1);
+		must(tkw_pool_stop(q) == 0);
 		must(tkw_pool_destroy(q) == 0);
 		must(tkw_pool_destroy(p) == 0);
 		_exit(0);
@@ -1369,93 +1657,6 @@ static void test_pool_of_a_child_works(void **state)
 }
 
 #endif
-
-/* A job that forks. When the child's thread comes out of the pool, what it has
- * of its own is destroyed: that is where the child ends. */
-struct forker {
-	struct tkw_pool *pool;
-	struct gate done;
-	pid_t child;
-	bool destroy; /* in the child, in the job */
-};
-
-static struct forker *forking;
-
-static void fork_in_job(const struct tkw_job *job)
-{
-	struct forker *f = job->ctx;
-	pid_t child = fork_child();
-
-	if (child == 0 && f->destroy)
-		must(tkw_pool_destroy(f->pool) == -EDEADLK);
-	f->child = child;
-	if (child != 0)
-		gate_open(&f->done);
-}
-
-static void end_child(void *unused)
-{
-	(void)unused;
-	if (forking == NULL || forking->child != 0)
-		return;
-	/* What was queued is not run here. */
-	must(record->runs == 0);
-	expect_inert(forking->pool);
-	_exit(0);
-}
-
-static pthread_key_t at_end;
-
-static void fork_and_end_child(const struct tkw_job *job)
-{
-	pthread_setspecific(at_end, job);
-	fork_in_job(job);
-}
-
-static void child_returns_from_job(bool destroy)
-{
-	struct tkw_pool *p = pool_of(1, 8);
-	struct forker f = {
-		.pool = p, .done = GATE_INIT, .child = -1, .destroy = destroy
-	};
-	const struct tkw_job job = { .run = fork_and_end_child,
-				     .abandon = never,
-				     .ctx = &f };
-	struct gate g = GATE_INIT;
-	unsigned i;
-	bool well;
-
-	forking = &f;
-	assert_int_equal(pthread_key_create(&at_end, end_child), 0);
-	hold(p, &g, 1);
-	assert_int_equal(submit(tkw_pool_exec(p), job), 0);
-	for (i = 0; i < 7; i++)
-		assert_int_equal(submit_noted(p, i), 0);
-	gate_open(&g);
-	gate_pass(&f.done);
-	well = ends_well(f.child);
-	assert_int_equal(tkw_pool_stop(p), 0);
-	assert_int_equal(each_once(7), 7);
-	assert_int_equal(tkw_pool_destroy(p), 0);
-	forking = NULL;
-	pthread_key_delete(at_end);
-	assert_true(well);
-}
-
-/* SPEC 6.7: it leaves the pool, and its thread ends. */
-static void test_pool_child_returns_from_a_job(void **state)
-{
-	(void)state;
-	child_returns_from_job(false);
-}
-
-/* SPEC 6.7: it is in a job of this pool in the child too, and returns into
- * the pool. */
-static void test_pool_child_cannot_destroy_in_a_job(void **state)
-{
-	(void)state;
-	child_returns_from_job(true);
-}
 
 /* --- threads that are cancelled ----------------------------------------- */
 
@@ -1512,7 +1713,7 @@ static void begin_doomed(struct doomed *d)
 
 static void create_in_vain(struct doomed *d)
 {
-	const struct tkw_pool_config cfg = { .threads = 3, .queue = 1 };
+	const struct tkw_pool_config cfg = { .threads = 3, .max_queued = 1 };
 
 	d->said = tkw_pool_create(&d->pool, &cfg);
 }
@@ -1567,7 +1768,35 @@ static void test_pool_destroy_is_no_cancellation_point(void **state)
 	each_once(4);
 }
 
+static void wait_idle_doomed(struct doomed *d)
+{
+	d->said = tkw_pool_wait_idle(d->pool, INT64_MAX);
+}
+
+static void test_pool_wait_idle_is_no_cancellation_point(void **state)
+{
+	struct doomed d = { .call = wait_idle_doomed, .pool = pool_of(1, 4) };
+	struct gate g = GATE_INIT;
+
+	(void)state;
+	hold(d.pool, &g, 1);
+	begin_doomed(&d);
+	wait_asleep(d.tid);
+	gate_open(&g);
+	join(d.thread);
+	assert_true(d.came_back);
+	assert_int_equal(d.said, 0);
+	assert_int_equal(tkw_pool_destroy(d.pool), 0);
+}
+
 /* ------------------------------------------------------------------------ */
+
+/* With which comes what the process keeps, and what is not to be counted. */
+static int make_a_first_one(void **state)
+{
+	(void)state;
+	return tkw_pool_destroy(pool_of(1, 1));
+}
 
 #define POOL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
@@ -1578,6 +1807,7 @@ int main(void)
 		POOL_TEST(test_inline_refuses_a_job_without_functions),
 		POOL_TEST(test_pool_refuses_bad_input),
 		POOL_TEST(test_pool_takes_a_size_of_zero),
+		POOL_TEST(test_pool_takes_a_config_that_is_newer),
 		POOL_TEST(test_pool_of_nothing),
 		POOL_TEST(test_pool_needs_all_its_threads),
 		POOL_TEST(test_pool_without_memory),
@@ -1589,10 +1819,17 @@ int main(void)
 		POOL_TEST(test_pool_has_room_again_when_one_has_run),
 		POOL_TEST(test_pool_ring_wraps_around),
 		POOL_TEST(test_pool_job_submits_jobs),
-		POOL_TEST(test_pool_stop_runs_what_is_queued),
+		POOL_TEST(test_pool_wait_idle_has_nothing_to_wait_for),
+		POOL_TEST(test_pool_wait_idle_waits_for_the_last_job),
+		POOL_TEST(test_pool_wait_idle_waits_for_a_running_job),
+		POOL_TEST(test_pool_wait_idle_gives_up),
+		POOL_TEST(test_pool_wait_idle_waits_for_what_jobs_submit),
+		POOL_TEST(test_pool_wait_idle_while_it_is_stopped),
+		POOL_TEST(test_pool_wait_idle_waits_for_an_abandon),
+		POOL_TEST(test_pool_stop_abandons_what_is_queued),
 		POOL_TEST(test_pool_being_stopped_refuses),
 		POOL_TEST(test_pool_concurrent_stops_have_one_winner),
-		POOL_TEST(test_pool_stop_and_destroy_from_a_job),
+		POOL_TEST(test_pool_job_cannot_wait_for_its_pool),
 		POOL_TEST(test_pool_destroy_abandons_what_is_queued),
 		POOL_TEST(test_pool_destroy_waits_for_running_jobs),
 		POOL_TEST(test_pool_destroy_waits_for_a_stop),
@@ -1604,11 +1841,10 @@ int main(void)
 #ifndef UNDER_TSAN
 		POOL_TEST(test_pool_of_a_child_works),
 #endif
-		POOL_TEST(test_pool_child_returns_from_a_job),
-		POOL_TEST(test_pool_child_cannot_destroy_in_a_job),
 		POOL_TEST(test_pool_create_is_no_cancellation_point),
 		POOL_TEST(test_pool_destroy_is_no_cancellation_point),
+		POOL_TEST(test_pool_wait_idle_is_no_cancellation_point),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_a_first_one, NULL);
 }

@@ -28,7 +28,7 @@ enum state {
 	IDLE, /* has no work */
 	READY,
 	LOCKING, /* until *word is 0 */
-	PARKED,  /* until unparked */
+	PARKED,  /* until unparked, or `until` */
 	HANDING, /* until another has taken the lock that it handed on */
 	JOINING, /* until thread `other` has ended */
 	WAITING, /* until the count at word is `least` */
@@ -49,6 +49,7 @@ struct thread {
 	int other;
 	unsigned least;
 	uint64_t taken; /* HANDING: how often the lock had been taken */
+	int64_t until;  /* PARKED: when it gives up; INT64_MAX: never */
 	int uses;       /* of this place, in this run */
 	bool begun;
 	struct tkw__local local;
@@ -260,8 +261,9 @@ static bool can_go_on(const struct thread *t)
 		return *(const unsigned *)t->word >= t->least;
 	case SLEEPING:
 		return *(const int64_t *)t->word <= now_ns;
-	case IDLE:
 	case PARKED:
+		return t->until <= now_ns;
+	case IDLE:
 		break;
 	}
 	return false;
@@ -299,16 +301,22 @@ static void switch_to(int next)
 	setcontext(&threads[next].first);
 }
 
+/* When a thread goes on by itself; INT64_MAX: never. */
+static int64_t wakes_at(const struct thread *t)
+{
+	if (t->state == SLEEPING)
+		return *(const int64_t *)t->word;
+	return t->state == PARKED ? t->until : INT64_MAX;
+}
+
 /* Let time jump to the next alarm. */
 static void pass_time(void)
 {
 	int64_t least = INT64_MAX;
 
 	for (int i = 0; i < THREADS; i++) {
-		const int64_t *at = threads[i].word;
-
-		if (threads[i].state == SLEEPING && *at < least)
-			least = *at;
+		if (wakes_at(&threads[i]) < least)
+			least = wakes_at(&threads[i]);
 	}
 	if (least == INT64_MAX)
 		fail("nobody can go on, and no alarm is set");
@@ -403,6 +411,8 @@ int explore_spawn(const char *name, void *(*run)(void *arg), void *arg)
 {
 	int i = 0;
 
+	/* What came before is seen by the new thread. */
+	flush_in_time(EXPLORE_SPOT("is about to make a thread", ""));
 	while (i < THREADS && threads[i].state != IDLE)
 		i++;
 	if (i == THREADS)
@@ -560,7 +570,8 @@ bool explore_fence_all(struct explore_spot s)
 	return true;
 }
 
-void explore_park(struct explore_spot s, const uint32_t *a, uint32_t value)
+static void park_until(struct explore_spot s, const uint32_t *a, uint32_t value,
+		       int64_t until)
 {
 	explore_point(s);
 	flush();
@@ -568,8 +579,20 @@ void explore_park(struct explore_spot s, const uint32_t *a, uint32_t value)
 	explore_trace_value(a, *a);
 	if (*a != value || choose_besides(2, 2) == 1)
 		return;
+	threads[current].until = until;
 	block(PARKED, a);
 	note((struct explore_spot){ "is unparked", s.object, s.file, s.line });
+}
+
+void explore_park(struct explore_spot s, const uint32_t *a, uint32_t value)
+{
+	park_until(s, a, value, INT64_MAX);
+}
+
+void explore_park_for(struct explore_spot s, const uint32_t *a, uint32_t value,
+		      int64_t ns)
+{
+	park_until(s, a, value, now_ns + ns);
 }
 
 void explore_unpark(struct explore_spot s, const uint32_t *a, bool all)

@@ -105,6 +105,9 @@ bool explore_cas64(struct explore_spot s, uint64_t *a, uint64_t *was,
 bool explore_fence_all(struct explore_spot s);
 
 void explore_park(struct explore_spot s, const uint32_t *a, uint32_t value);
+/* The same, but not for longer than this. */
+void explore_park_for(struct explore_spot s, const uint32_t *a, uint32_t value,
+		      int64_t ns);
 void explore_unpark(struct explore_spot s, const uint32_t *a, bool all);
 
 /* The lock as a primitive: who holds it, 0 for nobody. */

@@ -47,7 +47,8 @@ struct tkw__a64 {
 
 #define tkw__park(a, value)                                                    \
 	explore_park(EXPLORE_SPOT("park at", #a), &(a)->v, value)
-#define tkw__park_for(a, value, ns) ((void)(ns), tkw__park(a, value))
+#define tkw__park_for(a, value, ns)                                            \
+	explore_park_for(EXPLORE_SPOT("park at", #a), &(a)->v, value, ns)
 #define tkw__unpark_one(a)                                                     \
 	explore_unpark(EXPLORE_SPOT("unpark one at", #a), &(a)->v, false)
 #define tkw__unpark_all(a)                                                     \

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* explore_os.c - stands in for the clock, the threads, the memory and the
- * symbols of src/os, in the world of the explorer. */
+/* explore_os.c - stands in for what of src/os asks the system, in the world of
+ * the explorer: clock, alarms, threads, memory and the like. */
 #include <stdio.h>
 
 #include "explore.h"
+#include "os/alarm.h"
 #include "os/clock.h"
+#include "os/cpus.h"
+#include "os/fork.h"
 #include "os/memory.h"
+#include "os/random.h"
 #include "os/symbol.h"
 #include "os/thread.h"
 
@@ -33,8 +37,7 @@ int64_t tkw__clock_coarse(void)
 
 int tkw__alarm_init(struct tkw__alarm *a, bool boottime)
 {
-	(void)boottime;
-	a->fd = 0;
+	*a = (struct tkw__alarm){ .boottime = boottime };
 	while (alarms[a->fd].used)
 		a->fd++;
 	alarms[a->fd].used = true;
@@ -47,12 +50,23 @@ void tkw__alarm_fini(struct tkw__alarm *a)
 	alarms[a->fd].used = false;
 }
 
-void tkw__alarm_set(struct tkw__alarm *a, int64_t ns, bool relative)
+int tkw__alarm_set(struct tkw__alarm *a, int64_t ns, bool relative)
 {
 	explore_point(EXPLORE_SPOT("set the alarm", ""));
 	/* Never is never, from wherever it is counted. */
 	alarms[a->fd].at =
 		relative && ns != INT64_MAX ? explore_now() + ns : ns;
+	return 0;
+}
+
+int tkw__alarm_prepare(struct tkw__alarm *a, int64_t ns, bool relative)
+{
+	return tkw__alarm_set(a, ns, relative);
+}
+
+void tkw__alarm_end(struct tkw__alarm *a)
+{
+	(void)tkw__alarm_set(a, 0, true);
 }
 
 void tkw__alarm_wait(struct tkw__alarm *a)
@@ -66,6 +80,15 @@ void tkw__alarm_wait(struct tkw__alarm *a)
 void explore_poll(int fd)
 {
 	explore_wait_until(EXPLORE_SPOT("poll the alarm", ""), &alarms[fd].at);
+}
+
+void tkw__alarm_leave(struct tkw__alarm *a)
+{
+	(void)a;
+}
+
+void tkw__thread_load_unwinder(void)
+{
 }
 
 int tkw__thread_create(void *(*run)(void *arg), void *arg, void **handle)
@@ -114,16 +137,24 @@ uint32_t tkw__cpus(void)
 	return 2;
 }
 
-int tkw__forks_watch(void)
+/* One process, which never forks. */
+static struct tkw__process process = { .epoch = { 1 } };
+struct tkw__process_at tkw__process_at = { &process };
+
+int tkw__epoch_get(uint32_t *epoch)
 {
+	*epoch = 1;
 	return 0;
 }
-
-uint32_t tkw__forks;
 
 uint64_t tkw__random(void)
 {
 	return 1;
+}
+
+uint64_t tkw__memory_of_machine(void)
+{
+	return UINT64_MAX;
 }
 
 void tkw__memory_use_all(void *mem, size_t bytes)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tickwheel/loop.h"
+#include "tickwheel/timer.h"
 
 struct run run;
 
@@ -18,9 +18,9 @@ static int64_t latest_ns(unsigned tag, int64_t deadline_ns)
 	return tick * TKW_MSEC + run.tag[tag].slack_ns + run.stall_ns;
 }
 
-static void on_fire(void *arg, const struct tkw_firing *f)
+static void on_fire(const struct tkw_firing *f, void *ctx)
 {
-	unsigned tag = (unsigned)(uintptr_t)arg;
+	unsigned tag = (unsigned)(uintptr_t)ctx;
 
 	explore_tell("task begins, tag", tag);
 	explore_check(run.running++ == 0 || run.side_by_side);
@@ -38,9 +38,9 @@ static void on_fire(void *arg, const struct tkw_firing *f)
 	run.running--;
 }
 
-static void on_cancel(void *arg)
+static void on_cancel(void *ctx)
 {
-	unsigned tag = (unsigned)(uintptr_t)arg;
+	unsigned tag = (unsigned)(uintptr_t)ctx;
 
 	explore_tell("on-cancel begins, tag", tag);
 	run.tag[tag].ending++;
@@ -53,18 +53,19 @@ static void on_cancel(void *arg)
 
 static void on_visit(const struct tkw_timeout_info *info, void *ctx)
 {
-	unsigned tag = (unsigned)(uintptr_t)info->task.arg;
+	unsigned tag = (unsigned)(uintptr_t)info->task.ctx;
 
 	(void)ctx;
 	explore_tell("visitor, tag", tag);
-	explore_check(info->id == run.tag[tag].id || run.unlimited_runs);
+	explore_check(info->id.bits == run.tag[tag].id.bits ||
+		      run.unlimited_runs);
 	explore_check(info->state == TKW_TIMEOUT_PENDING);
 	run.tag[tag].handed++;
 	explore_yield();
 }
 
-static int make_thread(void *ctx, void *(*thread)(void *arg), void *arg,
-		       void **handle)
+static int make_thread(void *(*thread)(void *arg), void *arg, void **handle,
+		       void *ctx)
 {
 	(void)ctx;
 	explore_yield();
@@ -77,7 +78,7 @@ static int make_thread(void *ctx, void *(*thread)(void *arg), void *arg,
 	return 0;
 }
 
-static void join_thread(void *ctx, void *handle)
+static void join_thread(void *handle, void *ctx)
 {
 	(void)ctx;
 	explore_join((int)(intptr_t)handle);
@@ -90,6 +91,13 @@ static int64_t show_time(void *ctx)
 	return explore_now();
 }
 
+/* One line for a slow task that runs, and another when it has ended. */
+static void note_line(const char *line, void *ctx)
+{
+	(void)ctx;
+	run.told += strstr(line, "has been running") != NULL;
+}
+
 /* --- open ---------------------------------------------------------------- */
 
 static void open_with(struct tkw_timer_config cfg, int64_t (*now)(void *ctx))
@@ -98,6 +106,7 @@ static void open_with(struct tkw_timer_config cfg, int64_t (*now)(void *ctx))
 		.now = now,
 		.thread_create = make_thread,
 		.thread_join = join_thread,
+		.log = note_line,
 	};
 
 	memset(&run, 0, sizeof(run));
@@ -146,6 +155,17 @@ void open_exec(const struct tkw_exec *exec, int refusal)
 	open_with(cfg, NULL);
 }
 
+void open_watched(int64_t slow_task_ns)
+{
+	struct tkw_timer_config cfg = {
+		.shards = 1,
+		.slow_task_ns = slow_task_ns,
+		.watchdog = 1,
+	};
+
+	open_with(cfg, NULL);
+}
+
 void open_own_clock(void)
 {
 	open_with((struct tkw_timer_config){ .shards = 1 }, show_time);
@@ -157,7 +177,7 @@ static struct tkw_task task_of(unsigned tag)
 {
 	return (struct tkw_task){
 		.fn = on_fire,
-		.arg = (void *)(uintptr_t)tag,
+		.ctx = (void *)(uintptr_t)tag,
 		.on_cancel = on_cancel,
 		.slack_ns = run.tag[tag].slack_ns,
 	};
@@ -250,20 +270,17 @@ int stop(void)
 	return err;
 }
 
-int turn(void)
+int turn_of(int max_tasks)
 {
-	int err = tkw_timer_turn(run.t, NULL);
+	int err = tkw_timer_turn(run.t, max_tasks, NULL);
 
 	explore_tell("turn returns", err);
 	return err;
 }
 
-int loop_run(int most)
+int turn(void)
 {
-	int err = tkw_loop_run(run.t, most, NULL);
-
-	explore_tell("run returns", err);
-	return err;
+	return turn_of(0);
 }
 
 /* --- threads ------------------------------------------------------------- */
@@ -343,7 +360,7 @@ void check_balance(void)
 {
 	struct tkw_ledger l;
 
-	explore_check(tkw_timer_ledger(run.t, &l) == 0);
+	explore_check(tkw_timer_get_ledger(run.t, &l) == 0);
 	explore_check(l.accepted == l.fired + l.cancelled + l.dropped +
 					    l.handed_over + l.pending);
 	explore_check(tkw_timer_check(run.t) == NULL);
@@ -362,7 +379,7 @@ void check_ledger(void)
 		handed += run.tag[i].handed;
 		ended += run.tag[i].ended;
 	}
-	explore_check(tkw_timer_ledger(run.t, &l) == 0);
+	explore_check(tkw_timer_get_ledger(run.t, &l) == 0);
 	explore_check(l.accepted == accepted);
 	explore_check(l.fired == fired);
 	explore_check(l.cancelled == cancelled);
@@ -392,7 +409,7 @@ void close_timer(void)
 	stop();
 	explore_check(tkw_timer_is_stopped(run.t) == 1);
 	fired = run.fired;
-	explore_check(tkw_timer_pending(run.t) == 0);
+	explore_check(tkw_timer_count(run.t) == 0);
 	check_balance();
 	check_ledger();
 	explore_check(tkw_timer_destroy(run.t) == 0);
@@ -423,11 +440,13 @@ const struct explore_scenario explore_scenarios[] = {
 
 	{ "channel_remove", "remove of a channel against its two actions",
 	  channel_remove_against_actions },
+	{ "channel_inside", "two kinds, and each removes and frees the channel",
+	  channel_remove_inside_actions },
 	{ "channel_next", "remove of the channel that is looked at next",
 	  channel_remove_of_the_next },
 	{ "channel_empty", "the last one out and another in against a step",
 	  channel_empty_against_step },
-	{ "channel_destroy", "stop, add and destroy against a step",
+	{ "channel_destroy", "shutdown, add and destroy against a step",
 	  channel_destroy_against_step },
 
 	{ "schedule_fire", "schedules against the fire",
@@ -459,10 +478,21 @@ const struct explore_scenario explore_scenarios[] = {
 	{ "next_schedule", "manual: next against turn and schedule",
 	  next_against_schedule },
 
-	{ "loop_wake", "loop: a new earliest against the end of a run",
+	{ "bell_ring", "a bell: two who wait against two who ring",
+	  bell_against_rings },
+	{ "bell_ring_one", "a bell: two takers against rings for one",
+	  bell_against_rings_for_one },
+	{ "bell_time", "a bell: waits with a bound against a ring",
+	  bell_against_time },
+	{ "rundown_enter", "a rundown: two who enter against the close",
+	  rundown_against_enters },
+	{ "rundown_leave", "a rundown: two who leave against close and free",
+	  rundown_against_leaves },
+
+	{ "loop_wake", "loop: a new earliest against the end of a turn",
 	  earliest_against_poll },
-	{ "loop_bound", "loop: bounded runs against cancel, schedule and stop",
-	  bounded_runs_against_all },
+	{ "loop_bound", "loop: bounded turns against cancel, schedule and stop",
+	  bounded_turns_against_all },
 
 	{ "sleep_earliest", "a new earliest against the worker's sleep",
 	  earliest_against_sleep },
@@ -483,6 +513,9 @@ const struct explore_scenario explore_scenarios[] = {
 	{ "cancel_earliest", "cancel of the earliest against the sleep",
 	  cancel_of_the_earliest },
 
+	{ "watchdog_sleep", "two tasks begin against the watchdog's sleep",
+	  watchdog_against_tasks },
+
 	{ "exec_cancel", "cancel against a thread of the pool",
 	  cancel_against_dequeue },
 	{ "exec_reschedule", "reschedule against a thread of the pool",
@@ -495,10 +528,24 @@ const struct explore_scenario explore_scenarios[] = {
 	  drop_against_stop },
 	{ "exec_abandon_stop", "abandon against stop and cancel",
 	  abandon_against_stop },
+	{ "exec_retry_stop", "abandon of what is offered again against stop",
+	  abandon_for_a_retry_against_stop },
 	{ "exec_outlives", "a job is run while its timer is destroyed",
 	  job_outlives_its_timer },
 	{ "pool_stop", "two submits against stop and destroy of a pool",
 	  submit_against_pool_stop },
+
+	{ "pool_idle", "wait_idle against submits and the stop of a pool",
+	  wait_idle_of_a_pool },
+
+	{ "idle_chain", "wait_idle against tasks that schedule the next",
+	  idle_against_a_chain },
+	{ "idle_schedule", "wait_idle against schedules into either shard",
+	  idle_against_schedules },
+	{ "idle_cancel", "wait_idle against cancels", idle_against_cancel },
+	{ "idle_stop", "wait_idle against stop", idle_against_stop },
+	{ "idle_time", "wait_idle with a bound against the last fire",
+	  idle_against_time },
 
 	{ "lease_release", "release against a batch of leases on a pool",
 	  release_against_renew },
@@ -506,18 +553,25 @@ const struct explore_scenario explore_scenarios[] = {
 	  lost_against_renewal_and_release },
 	{ "lease_stop", "stop of the timer against release and add of leases",
 	  timer_stop_against_release_and_add },
+	{ "lease_shutdown", "two shutdowns against a batch of leases on a pool",
+	  shutdown_against_renew },
 
-	{ "repeat_destroy", "destroy against stop and start, and a round",
-	  repeat_against_destroy },
-	{ "repeat_start", "two stops and starts against a round",
+	{ "repeat_shutdown", "shutdown against pause and start, and a round",
+	  repeat_against_shutdown },
+	{ "repeat_start", "two pauses and starts against a round",
 	  repeat_against_starts },
 	{ "repeat_restart", "two restarts with an adjust against a round",
 	  repeat_against_restart },
 	{ "repeat_drop", "two restarts against an executor that drops",
 	  repeat_against_drop },
-	{ "repeat_once", "run_once_now against a round and stop",
-	  repeat_against_run_once },
-	{ "repeat_free", "free against a round", repeat_against_free },
+	{ "repeat_start_now", "two starts with a round at once against a round",
+	  repeat_against_start_now },
+	{ "repeat_run_now", "run_now against a round and pause",
+	  repeat_against_run_now },
+	{ "repeat_destroy", "destroy, which waits, against a round",
+	  repeat_against_destroy },
+	{ "repeat_free", "restart and destroy against a round",
+	  repeat_against_free },
 
 	{ "request_timeout", "two answers against the timeout of a request",
 	  complete_against_timeout },
@@ -525,15 +579,23 @@ const struct explore_scenario explore_scenarios[] = {
 	  complete_against_reuse },
 	{ "request_wait", "wait against an answer and the timeout",
 	  wait_against_complete },
-	{ "request_stop", "stop of a set against begin and answer",
-	  stop_of_a_set },
-	{ "request_timer_stop", "stop of the timer against begin and answer",
+	{ "request_shutdown", "shutdown of a set against add and answer",
+	  shutdown_of_a_set },
+	{ "request_timer_stop", "stop of the timer against add and answer",
 	  timer_stop_against_complete },
 	{ "request_destroy", "destroy of a set against timeouts and a pool",
 	  destroy_of_a_set },
+	{ "request_destroy_timeouts", "destroy of a set against its callbacks",
+	  destroy_against_timeouts },
 
-	{ "retry_cancel", "cancel and stop of retries against a try",
-	  retry_against_cancel_and_stop },
+	{ "retry_cancel", "cancel and shutdown of retries against a try",
+	  retry_against_cancel },
+	{ "retry_timeout", "two answers against the timeout of a try",
+	  retry_done_against_timeout },
+	{ "retry_done", "an answer against cancel and timeout of a try",
+	  retry_done_against_cancel },
+	{ "retry_return", "an answer against the return of its try",
+	  retry_done_against_return },
 
 	{ "stop_schedule", "stop against two schedules",
 	  schedule_against_stop },

@@ -3,7 +3,7 @@
  * scenario_timer.h - what the scenarios of the timer share: a timer, calls that
  * keep a book of what came of each timeout, and the check of that book.
  *
- * Each timeout has a tag, a small number, which is its arg. A task checks, when
+ * Each timeout has a tag, a small number, which is its ctx. A task checks, when
  * it begins, that it is the only one, that it has not run before, that its
  * deadline is the one asked for, and that it is neither early nor later than
  * its tick and its slack make it: time stands still while anybody can go on.
@@ -21,7 +21,7 @@ enum {
 struct run {
 	struct tkw_timer *t;
 	struct {
-		uint64_t id;
+		struct tkw_timeout_id id;
 		int64_t deadline_ns;
 		int64_t asked_ns; /* a reschedule under way */
 		int64_t slack_ns;
@@ -38,6 +38,7 @@ struct run {
 	unsigned order[TAGS]; /* the tags, as they fired */
 	unsigned threads;     /* that were made for the timer */
 	unsigned no_threads;  /* so many are refused first */
+	unsigned told;        /* by the watchdog, of running tasks */
 	int64_t stall_ns;     /* how long tasks may hold up others */
 	bool unlimited_runs;  /* a tag may fire more than once */
 	bool side_by_side;    /* tasks may run at the same time */
@@ -56,6 +57,9 @@ void open_loop(int shards);
 /* With a hook for the clock, which shows the same time. */
 void open_own_clock(void);
 
+/* With a watchdog: a task may take this long, and run.told counts. */
+void open_watched(int64_t slow_task_ns);
+
 /* With an executor of one shard, and what is done if that refuses. */
 void open_exec(const struct tkw_exec *exec, int refusal);
 
@@ -70,7 +74,7 @@ int cancel_wait(unsigned tag);
 int reschedule(unsigned tag, int64_t delay_ns);
 int stop(void);
 int turn(void);
-int loop_run(int most);
+int turn_of(int max_tasks);
 
 /* Threads that make one call, arg being the tag; what it returns must be one
  * of what can be. */
@@ -112,6 +116,7 @@ void stale_cancel_of_a_block_given_back(void);
 void cancels_at_the_limit(void);
 
 void channel_remove_against_actions(void);
+void channel_remove_inside_actions(void);
 void channel_remove_of_the_next(void);
 void channel_empty_against_step(void);
 void channel_destroy_against_step(void);
@@ -134,8 +139,14 @@ void turn_against_turn(void);
 void turn_against_rearm(void);
 void next_against_schedule(void);
 
+void bell_against_rings(void);
+void bell_against_rings_for_one(void);
+void bell_against_time(void);
+void rundown_against_enters(void);
+void rundown_against_leaves(void);
+
 void earliest_against_poll(void);
-void bounded_runs_against_all(void);
+void bounded_turns_against_all(void);
 
 void earliest_against_sleep(void);
 void two_earliest_at_once(void);
@@ -147,34 +158,52 @@ void slack_and_extension_against_expiry(void);
 void catch_up_of_an_idle_wheel(void);
 void cancel_of_the_earliest(void);
 
+void watchdog_against_tasks(void);
+
 void cancel_against_dequeue(void);
 void reschedule_against_dequeue(void);
 void cancel_wait_against_pool_stop(void);
 void refusal_against_stop(void);
 void drop_against_stop(void);
 void abandon_against_stop(void);
+void abandon_for_a_retry_against_stop(void);
 void job_outlives_its_timer(void);
 void submit_against_pool_stop(void);
+
+void wait_idle_of_a_pool(void);
+
+void idle_against_a_chain(void);
+void idle_against_schedules(void);
+void idle_against_cancel(void);
+void idle_against_stop(void);
+void idle_against_time(void);
 
 void release_against_renew(void);
 void lost_against_renewal_and_release(void);
 void timer_stop_against_release_and_add(void);
+void shutdown_against_renew(void);
 
-void repeat_against_destroy(void);
+void repeat_against_shutdown(void);
 void repeat_against_starts(void);
 void repeat_against_restart(void);
 void repeat_against_drop(void);
-void repeat_against_run_once(void);
+void repeat_against_start_now(void);
+void repeat_against_run_now(void);
+void repeat_against_destroy(void);
 void repeat_against_free(void);
 
 void complete_against_timeout(void);
 void complete_against_reuse(void);
 void wait_against_complete(void);
-void stop_of_a_set(void);
+void shutdown_of_a_set(void);
 void timer_stop_against_complete(void);
 void destroy_of_a_set(void);
+void destroy_against_timeouts(void);
 
-void retry_against_cancel_and_stop(void);
+void retry_against_cancel(void);
+void retry_done_against_timeout(void);
+void retry_done_against_cancel(void);
+void retry_done_against_return(void);
 
 void schedule_against_stop(void);
 void stop_wakes_the_worker(void);

@@ -129,10 +129,11 @@ void cancel_wait_against_other_ends(void)
 }
 
 enum {
-	USES = 18 /* of a place that has 15 generations */
+	USES = 18,            /* of a place that has 15 generations */
+	FIRST_GENERATIONS = 7 /* one of these is the first of a block */
 };
 
-static uint64_t old_ids[USES];
+static struct tkw_timeout_id old_ids[USES];
 
 static void *cancel_old_ids(void *arg)
 {
@@ -161,7 +162,7 @@ void stale_cancel_of_a_worn_place(void)
 		explore_check(add(2, 3600 * TKW_SEC) == 0);
 		old_ids[i] = run.tag[2].id;
 		for (int k = 0; k < i; k++)
-			explore_check(old_ids[k] != old_ids[i]);
+			explore_check(old_ids[k].bits != old_ids[i].bits);
 		explore_check(cancel(2) == 0);
 	}
 	a = explore_spawn("use", add_cancel_add, NULL);
@@ -195,6 +196,11 @@ void stale_cancel_of_a_block_given_back(void)
 	int a, b, c;
 
 	open_timer(1);
+	/* Of two empty blocks that is kept which was used more. */
+	for (int i = 0; i < FIRST_GENERATIONS; i++) {
+		explore_check(add(0, 3600 * TKW_SEC) == 0);
+		explore_check(cancel(0) == 0);
+	}
 	for (unsigned i = 0; i < 5; i++)
 		explore_check(add(i, 3600 * TKW_SEC) == 0);
 	for (unsigned i = 0; i < 4; i++)

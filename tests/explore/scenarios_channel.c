@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_channel.c - sets of channels: what is removed, stopped, destroyed
+/* scenarios_channel.c - sets of channels: what is removed, shut down, destroyed
  * while a step looks at it. */
 #include <errno.h>
 #include <string.h>
@@ -19,10 +19,17 @@ static struct {
 	unsigned calls[CHANNELS];
 	bool removed[CHANNELS];
 	bool destroyed;
+	bool first_goes; /* the action of the first one removes it */
 } seen;
 
+static void free_channel(unsigned i)
+{
+	seen.removed[i] = true;
+	explore_free(channels[i], sizeof(*channels[i]));
+}
+
 /* An action that uses its channel until it returns. */
-static int act(void *ctx, struct tkw_channel *ch)
+static int act(struct tkw_channel *ch, void *ctx)
 {
 	unsigned i = 0;
 
@@ -32,10 +39,15 @@ static int act(void *ctx, struct tkw_channel *ch)
 	explore_check(channels[i] == ch);
 	explore_check(!seen.removed[i] && !seen.destroyed);
 	explore_tell("action begins", i);
-	seen.running[i]++;
+	/* One at a time for a channel, whatever its kind. */
+	explore_check(seen.running[i]++ == 0);
 	seen.calls[i]++;
 	explore_yield();
 	tkw_channel_mark_write(ch, 1);
+	if (i == 0 && seen.first_goes) {
+		explore_check(tkw_channels_remove(set, ch) == 0);
+		free_channel(0);
+	}
 	seen.running[i]--;
 	explore_tell("action ends", i);
 	return 0;
@@ -70,12 +82,6 @@ static int add_channel(unsigned i)
 	return err;
 }
 
-static void free_channel(unsigned i)
-{
-	seen.removed[i] = true;
-	explore_free(channels[i], sizeof(*channels[i]));
-}
-
 static void remove_channel(unsigned i)
 {
 	int err = tkw_channels_remove(set, channels[i]);
@@ -100,7 +106,7 @@ static void destroy_set(void)
 	seen.destroyed = true;
 	for (unsigned i = 0; i < CHANNELS; i++)
 		explore_check(seen.running[i] == 0);
-	explore_check(tkw_timer_pending(run.t) == 0);
+	explore_check(tkw_timer_count(run.t) == 0);
 }
 
 static void end_timer(void)
@@ -109,21 +115,48 @@ static void end_timer(void)
 	explore_check(tkw_timer_destroy(run.t) == 0);
 }
 
-/* SPEC 8.2: actions of two kinds may run for the channel; when remove returns
- * it is free. */
-void channel_remove_against_actions(void)
+/* A pool on which kinds run side by side, and a set of so many kinds. */
+static struct tkw_pool *open_on_pool(int kinds)
 {
-	const struct tkw_pool_config cfg = { .threads = 2, .queue = 2 };
+	const struct tkw_pool_config cfg = { .threads = 2, .max_queued = 2 };
 	struct tkw_pool *pool;
-	int a;
 
 	explore_check(tkw_pool_create(&pool, &cfg) == 0);
 	open_exec(tkw_pool_exec(pool), TKW_REFUSED_INLINE);
-	open_set(2);
+	open_set(kinds);
+	return pool;
+}
+
+/* SPEC 8.2: actions of two kinds are to come for the channel; when remove
+ * returns it is free. */
+void channel_remove_against_actions(void)
+{
+	struct tkw_pool *pool = open_on_pool(2);
+	int a;
+
 	explore_check(add_channel(0) == 0);
 	a = spawn("remove", thread_remove, 0);
 	explore_join(a);
-	explore_check(tkw_timer_pending(run.t) == 0);
+	explore_check(tkw_timer_count(run.t) == 0);
+	destroy_set();
+	end_timer();
+	explore_check(tkw_pool_destroy(pool) == 0);
+}
+
+/* SPEC 8.2: whichever kind comes first removes the channel, inside its action,
+ * and frees it; the other one leaves it out, and goes on with the next. */
+void channel_remove_inside_actions(void)
+{
+	struct tkw_pool *pool = open_on_pool(2);
+
+	seen.first_goes = true;
+	explore_check(add_channel(0) == 0);
+	explore_check(add_channel(1) == 0);
+	explore_await(&seen.calls[0], 1);
+	explore_await(&seen.calls[1], 2);
+	remove_channel(1);
+	explore_check(seen.calls[0] == 1);
+	explore_check(tkw_timer_count(run.t) == 0);
 	destroy_set();
 	end_timer();
 	explore_check(tkw_pool_destroy(pool) == 0);
@@ -169,18 +202,18 @@ void channel_empty_against_step(void)
 	a = explore_spawn("remove and add", remove_and_add, NULL);
 	explore_join(a);
 	explore_sleep_until(EXPLORE_START_NS + PERIOD_NS * 5 / 2);
-	explore_check(tkw_timer_pending(run.t) == 1);
+	explore_check(tkw_timer_count(run.t) == 1);
 	explore_check(seen.calls[1] >= 1 && seen.calls[1] <= 2);
 	remove_channel(1);
-	explore_check(tkw_timer_pending(run.t) == 0);
+	explore_check(tkw_timer_count(run.t) == 0);
 	destroy_set();
 	end_timer();
 }
 
-static void *thread_stop_set(void *unused)
+static void *shut_set_down(void *unused)
 {
 	explore_sleep_until(EXPLORE_START_NS + PERIOD_NS);
-	explore_check(tkw_channels_stop(set) == 0);
+	explore_check(tkw_channels_shutdown(set) == 0);
 	return unused;
 }
 
@@ -192,7 +225,7 @@ void channel_destroy_against_step(void)
 	open_timer(1);
 	open_set(1);
 	explore_check(add_channel(0) == 0);
-	a = explore_spawn("stop", thread_stop_set, NULL);
+	a = explore_spawn("shutdown", shut_set_down, NULL);
 	explore_sleep_until(EXPLORE_START_NS + PERIOD_NS);
 	err = add_channel(1);
 	explore_check(err == 0 || err == -ESHUTDOWN);

@@ -152,9 +152,9 @@ static void *read_ledger(void *arg)
 {
 	struct tkw_ledger one, two;
 
-	explore_check(tkw_timer_ledger(run.t, &one) == 0);
+	explore_check(tkw_timer_get_ledger(run.t, &one) == 0);
 	check_balance();
-	explore_check(tkw_timer_ledger(run.t, &two) == 0);
+	explore_check(tkw_timer_get_ledger(run.t, &two) == 0);
 	explore_check(one.accepted == one.fired + one.cancelled +
 					      one.handed_over + one.pending);
 	explore_check(one.accepted <= two.accepted && one.fired <= two.fired);
@@ -192,14 +192,14 @@ static void *query_twice(void *arg)
 	bool was_running = false;
 
 	for (int i = 0; i < 2; i++) {
-		int err = tkw_timer_query(run.t, run.tag[0].id, &info);
+		int err = tkw_timer_get(run.t, run.tag[0].id, &info);
 
 		explore_tell("query returns", err == 0 ? info.state : err);
 		explore_check(err == 0 || err == -ENOENT);
 		if (err != 0)
 			continue;
-		explore_check(info.id == run.tag[0].id);
-		explore_check(info.task.arg == NULL);
+		explore_check(info.id.bits == run.tag[0].id.bits);
+		explore_check(info.task.ctx == NULL);
 		explore_check(info.deadline_ns == run.tag[0].deadline_ns ||
 			      info.deadline_ns == run.tag[0].asked_ns);
 		explore_check(!was_running ||

@@ -12,11 +12,11 @@ enum {
 
 /* What has become of each lease. */
 static struct {
-	struct tkw_leases *k;
+	struct tkw_leases *set;
 	struct tkw_pool *pool;
 	int64_t renew_until_ns; /* renew does not return before */
 	struct {
-		uint64_t id;
+		struct tkw_lease_id id;
 		unsigned renewing; /* it is in a renew now */
 		unsigned renewed;
 		unsigned released; /* releases that returned 0 */
@@ -28,10 +28,10 @@ static struct {
 
 static unsigned tag_of(const struct tkw_lease *l)
 {
-	return (unsigned)(uintptr_t)l->arg;
+	return (unsigned)(uintptr_t)l->data;
 }
 
-static void on_renew(void *ctx, struct tkw_lease *leases, size_t count)
+static void on_renew(struct tkw_lease *leases, size_t count, void *ctx)
 {
 	(void)ctx;
 	explore_tell("renew begins", (int64_t)count);
@@ -50,26 +50,30 @@ static void on_renew(void *ctx, struct tkw_lease *leases, size_t count)
 	}
 }
 
-static void on_lost(void *ctx, const struct tkw_lease *lease, int why,
-		    int renewing)
+static void on_lost(const struct tkw_lease_end *end, void *ctx)
 {
-	unsigned tag = tag_of(lease);
+	unsigned tag = (unsigned)(uintptr_t)end->data;
 
 	(void)ctx;
 	explore_tell("lost, tag", tag);
+	explore_check(end->id.bits == keep.tag[tag].id.bits);
 	explore_check(keep.tag[tag].losing++ == 0);
 	explore_check(keep.tag[tag].released == 0);
-	explore_check(why == -ESHUTDOWN || explore_now() < lease->expires_ns);
-	explore_check(renewing || keep.tag[tag].renewing == 0);
+	explore_check(end->status == -ESHUTDOWN ||
+		      explore_now() < end->expires_ns);
+	explore_check(end->renewing || keep.tag[tag].renewing == 0);
 	explore_yield();
 	explore_check(!keep.tag[tag].gone);
+	/* What is not being renewed never will be. */
+	keep.tag[tag].gone = !end->renewing;
 	keep.tag[tag].lost++;
 }
 
 /* Leases of 10 ms, which are lost after 9. */
-static void open_keeper(int64_t renew_after_ns, bool with_pool)
+static void open_leases(int64_t renew_after_ns, bool with_pool)
 {
-	const struct tkw_pool_config threads = { .threads = 1, .queue = 4 };
+	const struct tkw_pool_config threads = { .threads = 1,
+						 .max_queued = 4 };
 	struct tkw_leases_config cfg = {
 		.lease_ns = 10 * TKW_MSEC,
 		.renew_after_ns = renew_after_ns,
@@ -85,13 +89,13 @@ static void open_keeper(int64_t renew_after_ns, bool with_pool)
 		explore_check(tkw_pool_create(&keep.pool, &threads) == 0);
 		cfg.exec = tkw_pool_exec(keep.pool);
 	}
-	explore_check(tkw_leases_create(&keep.k, &cfg) == 0);
+	explore_check(tkw_leases_create(&keep.set, &cfg) == 0);
 }
 
 static int keep_lease(unsigned tag)
 {
-	int err = tkw_leases_add(keep.k, (void *)(uintptr_t)tag, explore_now(),
-				 &keep.tag[tag].id);
+	int err = tkw_leases_add(keep.set, (void *)(uintptr_t)tag,
+				 explore_now(), &keep.tag[tag].id);
 
 	explore_tell("add returns", err);
 	return err;
@@ -99,7 +103,7 @@ static int keep_lease(unsigned tag)
 
 static void release(unsigned tag)
 {
-	int err = tkw_leases_release(keep.k, keep.tag[tag].id);
+	int err = tkw_leases_release(keep.set, keep.tag[tag].id);
 
 	explore_tell("release returns", err);
 	explore_check(err == 0 || err == -ENOENT);
@@ -116,10 +120,12 @@ static void *thread_release(void *tag)
 	return NULL;
 }
 
-static void close_keeper(void)
+static void close_leases(void)
 {
-	explore_check(tkw_leases_count(keep.k) == 0);
-	explore_check(tkw_leases_destroy(keep.k) == 0);
+	explore_check(tkw_leases_count(keep.set) == 0);
+	explore_check(tkw_leases_destroy(keep.set) == 0);
+	for (unsigned i = 0; i < LEASES; i++)
+		explore_check(keep.tag[i].renewing == 0);
 	check_balance();
 	explore_check(tkw_timer_destroy(run.t) == 0);
 	if (keep.pool)
@@ -138,14 +144,14 @@ void release_against_renew(void)
 {
 	int a;
 
-	open_keeper(3 * TKW_MSEC, true);
+	open_leases(3 * TKW_MSEC, true);
 	explore_check(keep_lease(0) == 0);
 	explore_check(keep_lease(1) == 0);
 	a = spawn("release a", release_when_due, 0);
 	explore_await(&keep.tag[1].renewed, 1);
 	release(1);
 	explore_join(a);
-	close_keeper();
+	close_leases();
 }
 
 static void *release_when_lost(void *tag)
@@ -160,12 +166,12 @@ void lost_against_renewal_and_release(void)
 {
 	int a;
 
-	open_keeper(8 * TKW_MSEC, true);
+	open_leases(8 * TKW_MSEC, true);
 	keep.renew_until_ns = EXPLORE_START_NS + 9 * TKW_MSEC;
 	explore_check(keep_lease(0) == 0);
 	a = spawn("release", release_when_lost, 0);
 	explore_join(a);
-	close_keeper();
+	close_leases();
 }
 
 static void *stop_timer(void *unused)
@@ -182,7 +188,7 @@ void timer_stop_against_release_and_add(void)
 	int a, b;
 	int err;
 
-	open_keeper(3 * TKW_MSEC, false);
+	open_leases(3 * TKW_MSEC, false);
 	explore_check(keep_lease(0) == 0);
 	a = explore_spawn("stop", stop_timer, NULL);
 	b = spawn("release", thread_release, 0);
@@ -193,5 +199,31 @@ void timer_stop_against_release_and_add(void)
 	explore_join(b);
 	explore_check(keep.tag[1].lost == added);
 	explore_check(keep_lease(1) == -ESHUTDOWN);
-	close_keeper();
+	close_leases();
+}
+
+static void *shut_down_when_due(void *unused)
+{
+	explore_sleep_until(EXPLORE_START_NS + 3 * TKW_MSEC);
+	explore_check(tkw_leases_shutdown(keep.set) == 0);
+	explore_tell("shutdown returns", 0);
+	return unused;
+}
+
+/* SPEC 8.4: shut down while a batch is renewed, and two are at it: each lease
+ * is told once, none is renewed that was told before, and destroy waits for the
+ * batch. */
+void shutdown_against_renew(void)
+{
+	int a;
+
+	open_leases(3 * TKW_MSEC, true);
+	explore_check(keep_lease(0) == 0);
+	explore_check(keep_lease(1) == 0);
+	a = explore_spawn("shutdown", shut_down_when_due, NULL);
+	shut_down_when_due(NULL);
+	explore_join(a);
+	explore_check(keep.tag[0].lost == 1 && keep.tag[1].lost == 1);
+	explore_check(keep_lease(0) == -ESHUTDOWN);
+	close_leases();
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_loop.c - a timer in an event loop: polls, and runs of a few. */
+/* scenarios_loop.c - a timer in an event loop: polls, and turns of a few. */
 #include <errno.h>
 
 #include "scenario_timer.h"
-#include "tickwheel/loop.h"
+#include "tickwheel/timer.h"
 
-/* SPEC 4.2, 9.1: what comes while a run ends makes the fd readable in time.
+/* SPEC 4.2, 9.1: what comes while a turn ends makes the fd readable in time.
  * That it is not late is checked by each task. */
 void earliest_against_poll(void)
 {
@@ -16,9 +16,9 @@ void earliest_against_poll(void)
 	a = spawn("soon", thread_add_soon, 1);
 	b = spawn("now", thread_add_now, 2);
 	while (run.tag[1].fired + run.tag[2].fired < 2) {
-		explore_check(loop_run(0) >= 0);
+		explore_check(turn_of(0) >= 0);
 		if (run.tag[1].fired + run.tag[2].fired < 2)
-			explore_poll(tkw_loop_fd(run.t));
+			explore_poll(tkw_timer_fd(run.t));
 	}
 	explore_join(a);
 	explore_join(b);
@@ -26,9 +26,9 @@ void earliest_against_poll(void)
 	close_timer();
 }
 
-/* SPEC 3.3, 4.4, 9.1: what a run leaves comes next, in order, and what comes
+/* SPEC 3.3, 4.4, 9.1: what a turn leaves comes next, in order, and what comes
  * meanwhile after it; a stop hands over the rest. */
-void bounded_runs_against_all(void)
+void bounded_turns_against_all(void)
 {
 	int least = 0;
 	int a, b, c;
@@ -42,13 +42,13 @@ void bounded_runs_against_all(void)
 	a = spawn("cancel", thread_cancel, 1);
 	b = spawn("add", thread_try_add_now, 3);
 	for (int i = 0; i < 4; i++) {
-		int fired = loop_run(1);
+		int fired = turn_of(1);
 
 		explore_check(fired == 0 || fired == 1);
 		least += fired;
 	}
 	c = explore_spawn("stop", thread_stop, NULL);
-	least += loop_run(1) == 1;
+	least += turn_of(1) == 1;
 	explore_check(run.fired == (unsigned)least);
 	explore_check(run.tag[0].fired == 1 && run.tag[2].fired == 1);
 	for (unsigned i = 1; i < run.fired; i++)
@@ -56,6 +56,6 @@ void bounded_runs_against_all(void)
 	explore_join(a);
 	explore_join(b);
 	explore_join(c);
-	explore_check(loop_run(1) == -ESHUTDOWN);
+	explore_check(turn_of(1) == -ESHUTDOWN);
 	close_timer();
 }

@@ -102,7 +102,7 @@ static void *add_and_ask(void *arg)
 	int64_t next_ns;
 
 	explore_check(add(1, TKW_MSEC) == 0);
-	explore_check(tkw_timer_next(run.t, &next_ns) == 0);
+	explore_check(tkw_timer_next_turn(run.t, &next_ns) == 0);
 	explore_tell("next is", next_ns);
 	explore_check(next_ns <= run.tag[1].deadline_ns);
 	return arg;
@@ -114,10 +114,10 @@ static void *add_now_and_ask(void *arg)
 	int64_t next_ns;
 
 	explore_check(add(2, 0) == 0);
-	explore_check(tkw_timer_next(run.t, &next_ns) == 0);
+	explore_check(tkw_timer_next_turn(run.t, &next_ns) == 0);
 	explore_tell("next is", next_ns);
 	/* If it is pending now, it was so before. */
-	if (tkw_timer_query(run.t, run.tag[2].id, &info) == 0 &&
+	if (tkw_timer_get(run.t, run.tag[2].id, &info) == 0 &&
 	    info.state == TKW_TIMEOUT_PENDING)
 		explore_check(next_ns <= explore_now());
 	return arg;

@@ -3,8 +3,8 @@
  * scenarios_repeat.c - a repeat every millisecond, its first round against what
  * two threads call when it is due.
  *
- * In each of them rounds and adjusts come one at a time, and none after
- * on_destroy, which comes once.
+ * In each of them rounds and adjusts come one at a time, and none after on_end,
+ * which comes once.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,70 +16,77 @@
 
 static struct {
 	struct tkw_repeat *r;
-	unsigned busy; /* rounds and adjusts that run */
+	unsigned busy; /* rounds, adjusts and on_ends that run */
 	unsigned rounds;
 	unsigned broken;
-	unsigned destroyed;
+	unsigned ends;
 	unsigned offered;      /* to the executor */
 	bool over;             /* no round may begin any more */
 	int64_t not_before_ns; /* nor before this */
 } rep;
 
-static void on_round(void *arg, struct tkw_repeat *r)
+static void on_round(struct tkw_repeat *r, void *ctx)
 {
-	(void)arg;
 	(void)r;
+	(void)ctx;
 	explore_tell("round begins", rep.rounds);
 	explore_check(rep.busy++ == 0);
-	explore_check(rep.destroyed == 0);
+	explore_check(rep.ends == 0);
 	explore_check(!rep.over);
 	explore_check(explore_now() >= rep.not_before_ns);
 	rep.rounds++;
 	explore_yield();
-	explore_check(rep.destroyed == 0);
+	explore_check(rep.ends == 0);
 	rep.busy--;
 	explore_tell("round ends", rep.rounds);
 }
 
-static int64_t on_adjust(void *arg, int64_t interval_ns)
+static int64_t on_adjust(struct tkw_repeat *r, int64_t interval_ns, void *ctx)
 {
-	(void)arg;
+	(void)r;
+	(void)ctx;
 	explore_tell("adjust begins", interval_ns);
 	explore_check(rep.busy++ == 0);
-	explore_check(rep.destroyed == 0);
+	explore_check(rep.ends == 0);
 	explore_yield();
 	rep.busy--;
 	return interval_ns;
 }
 
-static void on_broken(void *arg, int err)
+static void on_broken(struct tkw_repeat *r, int err, void *ctx)
 {
-	(void)arg;
+	(void)r;
+	(void)ctx;
 	explore_tell("on_broken", err);
 	explore_check(err == -ECANCELED);
-	explore_check(rep.destroyed == 0);
+	explore_check(rep.ends == 0);
 	explore_check(rep.broken++ == 0);
 	explore_yield();
 }
 
-static void on_destroy(void *arg)
+static void on_end(struct tkw_repeat *r, void *ctx)
 {
-	(void)arg;
-	explore_tell("on_destroy", rep.destroyed);
-	explore_check(rep.busy == 0);
-	explore_check(rep.destroyed++ == 0);
+	(void)r;
+	(void)ctx;
+	explore_tell("on_end begins", rep.ends);
+	explore_check(rep.busy++ == 0);
+	explore_check(rep.ends == 0);
 	explore_yield();
+	rep.busy--;
+	rep.ends++;
+	explore_tell("on_end ends", rep.ends);
 }
 
 /* A repeat on the timer, which is started. */
-static void start_repeat(int64_t (*adjust)(void *arg, int64_t interval_ns))
+static void start_repeat(int64_t (*adjust)(struct tkw_repeat *r,
+					   int64_t interval_ns, void *ctx))
 {
 	struct tkw_repeat_config cfg = {
 		.interval_ns = TKW_MSEC,
 		.fn = on_round,
 		.adjust = adjust,
 		.on_broken = on_broken,
-		.on_destroy = on_destroy,
+		.on_end = on_end,
 	};
 
 	memset(&rep, 0, sizeof(rep));
@@ -88,7 +95,8 @@ static void start_repeat(int64_t (*adjust)(void *arg, int64_t interval_ns))
 	explore_check(tkw_repeat_start(rep.r) == 0);
 }
 
-static void open_repeat(int64_t (*adjust)(void *arg, int64_t interval_ns))
+static void open_repeat(int64_t (*adjust)(struct tkw_repeat *r,
+					  int64_t interval_ns, void *ctx))
 {
 	open_timer(1);
 	start_repeat(adjust);
@@ -100,18 +108,18 @@ static void let_it_end(void)
 	explore_sleep_until(explore_now() + TKW_MSEC / 2);
 }
 
-/* It is destroyed by now: that was told, and there is no chain. */
+/* It is destroyed by now: its end was told, and there is no chain. */
 static void close_repeat_timer(void)
 {
 	let_it_end();
 	explore_check(rep.busy == 0);
-	explore_check(rep.destroyed == 1);
-	explore_check(tkw_timer_pending(run.t) == 0);
+	explore_check(rep.ends == 1);
+	explore_check(tkw_timer_count(run.t) == 0);
 	check_balance();
 	rep.over = true;
 	explore_check(tkw_timer_stop(run.t, NULL, NULL) == 0);
 	explore_check(tkw_timer_destroy(run.t) == 0);
-	explore_check(rep.destroyed == 1);
+	explore_check(rep.ends == 1);
 }
 
 /* "running" or "invoking" */
@@ -119,65 +127,65 @@ static bool is(const char *flag)
 {
 	char text[64];
 
-	explore_check(tkw_repeat_describe(rep.r, text, sizeof(text)) > 0);
+	explore_check(tkw_repeat_print(rep.r, text, sizeof(text)) > 0);
 	return strstr(text, flag) != NULL;
 }
 
-/* --- destroy ------------------------------------------------------------- */
+/* --- shutdown ------------------------------------------------------------ */
 
-static void *destroy_it(void *unused)
+static void *shut_it_down(void *unused)
 {
 	explore_sleep_until(DUE_NS);
-	explore_check(tkw_repeat_destroy(rep.r) == 0);
+	explore_check(tkw_repeat_shutdown(rep.r) == 0);
 	return unused;
 }
 
-static void *stop_and_start(void *unused)
+static void *pause_and_start(void *unused)
 {
 	int err;
 
 	explore_sleep_until(DUE_NS);
-	err = tkw_repeat_stop(rep.r);
-	explore_check(err == 0 || err == 1 || err == -ESHUTDOWN);
+	err = tkw_repeat_pause(rep.r);
+	explore_check(err == 0 || err == -ESHUTDOWN);
 	err = tkw_repeat_start(rep.r);
-	explore_check(err == 0 || err == 1 || err == -ESHUTDOWN);
+	explore_check(err == 0 || err == -ESHUTDOWN);
 	return unused;
 }
 
-/* SPEC 7.5: on_destroy once, after the round that may be running. */
-void repeat_against_destroy(void)
+/* SPEC 7.5: on_end once, after the round that may be running. */
+void repeat_against_shutdown(void)
 {
 	int a, b;
 
 	open_repeat(NULL);
-	a = explore_spawn("destroy", destroy_it, NULL);
-	b = explore_spawn("stop start", stop_and_start, NULL);
+	a = explore_spawn("shutdown", shut_it_down, NULL);
+	b = explore_spawn("pause start", pause_and_start, NULL);
 	explore_join(a);
 	explore_join(b);
-	explore_await(&rep.destroyed, 1);
-	explore_check(tkw_repeat_destroy(rep.r) == 1);
-	explore_check(tkw_repeat_free(rep.r) == 0);
+	explore_await(&rep.ends, 1);
+	explore_check(tkw_repeat_shutdown(rep.r) == 0);
+	explore_check(tkw_repeat_destroy(rep.r) == 0);
 	close_repeat_timer();
 }
 
 /* --- one chain ----------------------------------------------------------- */
 
-/* SPEC 7.3, 7.4: stopped and started by two while a round runs: one chain goes
+/* SPEC 7.3, 7.4: paused and started by two while a round runs: one chain goes
  * on after it. */
 void repeat_against_starts(void)
 {
 	int a, b;
 
 	open_repeat(NULL);
-	a = explore_spawn("stop start a", stop_and_start, NULL);
-	b = explore_spawn("stop start b", stop_and_start, NULL);
+	a = explore_spawn("pause start a", pause_and_start, NULL);
+	b = explore_spawn("pause start b", pause_and_start, NULL);
 	explore_join(a);
 	explore_join(b);
 	let_it_end();
 	explore_check(rep.busy == 0);
 	/* One of them was the last to start. */
-	explore_check(tkw_timer_pending(run.t) == 1);
-	explore_check(tkw_repeat_free(rep.r) == 0);
+	explore_check(tkw_timer_count(run.t) == 1);
+	explore_check(tkw_repeat_destroy(rep.r) == 0);
 	close_repeat_timer();
 }
 
@@ -204,14 +212,14 @@ void repeat_against_restart(void)
 	explore_join(b);
 	let_it_end();
 	explore_check(rep.busy == 0);
-	explore_check(tkw_timer_pending(run.t) == 1);
-	explore_check(tkw_repeat_free(rep.r) == 0);
+	explore_check(tkw_timer_count(run.t) == 1);
+	explore_check(tkw_repeat_destroy(rep.r) == 0);
 	close_repeat_timer();
 }
 
 /* --- a round is dropped -------------------------------------------------- */
 
-static int refuse_first(void *ctx, const struct tkw_job *job)
+static int refuse_first(const struct tkw_job *job, void *ctx)
 {
 	(void)ctx;
 	explore_yield();
@@ -236,72 +244,127 @@ void repeat_against_drop(void)
 	explore_join(b);
 	let_it_end();
 	explore_check(is("running"));
-	explore_check(tkw_timer_pending(run.t) == 1);
-	explore_check(tkw_repeat_free(rep.r) == 0);
+	explore_check(tkw_timer_count(run.t) == 1);
+	explore_check(tkw_repeat_destroy(rep.r) == 0);
 	close_repeat_timer();
 }
 
-/* --- run_once_now -------------------------------------------------------- */
+/* --- a round at once ----------------------------------------------------- */
 
-static void *run_it_once(void *unused)
+/* A round begins after this was called, before time goes on. */
+static void *start_it_now(void *at_least)
+{
+	unsigned *rounds = at_least;
+
+	explore_sleep_until(DUE_NS);
+	*rounds = rep.rounds + 1;
+	explore_check(tkw_repeat_start_now(rep.r) == 0);
+	return NULL;
+}
+
+/* SPEC 7.2, 7.4: started with a round at once while the pending one is due,
+ * runs or asks for the next delay: one comes, in one chain. */
+void repeat_against_start_now(void)
+{
+	unsigned least[2];
+	int a, b;
+
+	open_repeat(on_adjust);
+	a = explore_spawn("start now a", start_it_now, &least[0]);
+	b = explore_spawn("start now b", start_it_now, &least[1]);
+	explore_join(a);
+	explore_join(b);
+	let_it_end();
+	explore_check(rep.busy == 0);
+	explore_check(rep.rounds >= least[0] && rep.rounds >= least[1]);
+	explore_check(tkw_timer_count(run.t) == 1);
+	explore_check(tkw_repeat_destroy(rep.r) == 0);
+	close_repeat_timer();
+}
+
+/* --- run_now ------------------------------------------------------------- */
+
+static void *run_it_now(void *unused)
 {
 	unsigned before = rep.rounds;
 	int err;
 
 	explore_sleep_until(DUE_NS);
-	err = tkw_repeat_run_once_now(rep.r);
-	explore_check(err == 0 || err == 1);
-	explore_check(err == 1 || rep.rounds > before);
+	err = tkw_repeat_run_now(rep.r);
+	explore_check(err == 0 || err == -EBUSY || err == -ENOENT);
+	explore_check(err != 0 || rep.rounds > before);
 	return unused;
 }
 
 /* No round after it, but for one that runs. */
-static void *stop_it(void *unused)
+static void *pause_it(void *unused)
 {
 	explore_sleep_until(DUE_NS);
-	explore_check(tkw_repeat_stop(rep.r) == 0);
+	explore_check(tkw_repeat_pause(rep.r) == 0);
 	if (!is("invoking"))
 		rep.over = true;
 	return unused;
 }
 
 /* SPEC 7.3: the pending round is made now, or by its firing, or not at all. */
-void repeat_against_run_once(void)
+void repeat_against_run_now(void)
 {
 	int a, b;
 
 	open_repeat(NULL);
-	a = explore_spawn("run once", run_it_once, NULL);
-	b = explore_spawn("stop", stop_it, NULL);
+	a = explore_spawn("run now", run_it_now, NULL);
+	b = explore_spawn("pause", pause_it, NULL);
 	explore_join(a);
 	explore_join(b);
 	let_it_end();
-	explore_check(tkw_timer_pending(run.t) == 0);
-	/* By its firing, and then, before the stop, the next one now. */
+	explore_check(tkw_timer_count(run.t) == 0);
+	/* By its firing, and then, before the pause, the next one now. */
 	explore_check(rep.rounds <= 2);
-	explore_check(tkw_repeat_free(rep.r) == 0);
+	explore_check(tkw_repeat_destroy(rep.r) == 0);
 	close_repeat_timer();
 }
 
-/* --- free ---------------------------------------------------------------- */
+/* --- destroy ------------------------------------------------------------- */
 
-static void *free_it(void *unused)
+/* Nothing of it is called when that has returned. */
+static void *destroy_it(void *unused)
 {
 	explore_sleep_until(DUE_NS);
-	explore_check(tkw_repeat_free(rep.r) == 0);
+	explore_check(tkw_repeat_destroy(rep.r) == 0);
+	explore_check(rep.busy == 0 && rep.ends == 1);
+	rep.over = true;
 	return unused;
 }
 
-/* SPEC 7.5: freed while the round begins, runs or ends: the memory goes when
- * all have left. */
+/* SPEC 7.5: destroyed while the round begins, runs, asks for the next delay or
+ * ends: that waits for it, and for on_end. */
+void repeat_against_destroy(void)
+{
+	int a;
+
+	open_repeat(on_adjust);
+	a = explore_spawn("destroy", destroy_it, NULL);
+	explore_join(a);
+	explore_check(rep.rounds <= 1);
+	close_repeat_timer();
+}
+
+static void *restart_and_destroy(void *unused)
+{
+	explore_sleep_until(DUE_NS);
+	explore_check(tkw_repeat_restart(rep.r) == 0);
+	return destroy_it(unused);
+}
+
+/* SPEC 7.5: a firing that has begun comes to a repeat that is destroyed: the
+ * memory goes when that has left, too. */
 void repeat_against_free(void)
 {
 	int a;
 
 	open_repeat(NULL);
-	a = explore_spawn("free", free_it, NULL);
+	a = explore_spawn("restart destroy", restart_and_destroy, NULL);
 	explore_join(a);
-	explore_await(&rep.destroyed, 1);
 	explore_check(rep.rounds <= 1);
 	close_repeat_timer();
 }

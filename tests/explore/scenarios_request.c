@@ -16,8 +16,9 @@ enum {
  * request for which it is, and the number of who gave it. */
 static struct {
 	struct tkw_requests *set;
+	bool destroyed;
 	struct {
-		uint64_t id;
+		struct tkw_request_id id;
 		unsigned begun;
 		unsigned ends;
 		unsigned answers; /* that were taken */
@@ -30,7 +31,7 @@ static void note_end(unsigned n, const struct tkw_request_end *end)
 {
 	explore_tell("request ends", n);
 	explore_check(book.of[n].ends++ == 0);
-	explore_check(end->id == book.of[n].id);
+	explore_check(end->id.bits == book.of[n].id.bits);
 	explore_check((end->status == 0) == (end->response != NULL));
 	/* Not the answer to another request. */
 	if (end->status == 0)
@@ -39,10 +40,12 @@ static void note_end(unsigned n, const struct tkw_request_end *end)
 	book.of[n].response = (uintptr_t)end->response;
 }
 
-static void on_end(void *arg, const struct tkw_request_end *end)
+static void on_end(const struct tkw_request_end *end, void *ctx)
 {
-	note_end((unsigned)(uintptr_t)arg, end);
+	explore_check(!book.destroyed);
+	note_end((unsigned)(uintptr_t)ctx, end);
 	explore_yield();
+	explore_check(!book.destroyed);
 }
 
 static void open_set(const struct tkw_exec *exec)
@@ -57,17 +60,17 @@ static void open_set(const struct tkw_exec *exec)
 
 static int ask(unsigned n, tkw_request_fn *fn, int64_t timeout_ns)
 {
-	int err = tkw_requests_begin(book.set, fn, (void *)(uintptr_t)n,
-				     timeout_ns, &book.of[n].id);
+	int err = tkw_requests_add(book.set, fn, (void *)(uintptr_t)n,
+				   timeout_ns, &book.of[n].id);
 
-	explore_tell("begin returns", err);
+	explore_tell("add returns", err);
 	explore_check(err == 0 || err == -ESHUTDOWN);
 	book.of[n].begun += err == 0;
 	return err;
 }
 
 /* who: 1 ... 15. */
-static void answer(unsigned n, uint64_t id, unsigned who)
+static void answer(unsigned n, struct tkw_request_id id, unsigned who)
 {
 	uintptr_t response = 16 * (n + 1) + who;
 	int err = tkw_requests_complete(book.set, id, (void *)response);
@@ -96,9 +99,10 @@ static void check_ends(void)
 static void close_set(void)
 {
 	explore_check(tkw_requests_destroy(book.set) == 0);
+	book.destroyed = true;
 	check_ends();
 	/* No timeout is left behind. */
-	explore_check(tkw_timer_pending(run.t) == 0);
+	explore_check(tkw_timer_count(run.t) == 0);
 	check_balance();
 	explore_check(tkw_timer_destroy(run.t) == 0);
 }
@@ -160,7 +164,7 @@ void wait_against_complete(void)
 	b = explore_spawn("answer", answer_first, (void *)1);
 	explore_join(a);
 	explore_join(b);
-	explore_check(tkw_requests_pending(book.set) == 0);
+	explore_check(tkw_requests_count(book.set) == 0);
 	close_set();
 }
 
@@ -170,27 +174,27 @@ static void *ask_second(void *unused)
 	return unused;
 }
 
-static void *stop_set(void *unused)
+static void *shut_set_down(void *unused)
 {
-	explore_check(tkw_requests_stop(book.set) == 0);
+	explore_check(tkw_requests_shutdown(book.set) == 0);
 	return unused;
 }
 
-/* SPEC 8.3: refused, or ended by the stop, or before it. */
-void stop_of_a_set(void)
+/* SPEC 8.3: refused, or ended by the shutdown, or before it. */
+void shutdown_of_a_set(void)
 {
 	int a, b, c;
 
 	open_set(NULL);
 	ask(0, on_end, HOUR_NS);
-	a = explore_spawn("stop", stop_set, NULL);
-	b = explore_spawn("begin", ask_second, NULL);
+	a = explore_spawn("shutdown", shut_set_down, NULL);
+	b = explore_spawn("add", ask_second, NULL);
 	c = explore_spawn("answer", answer_first, (void *)1);
 	explore_join(a);
 	explore_join(b);
 	explore_join(c);
 	check_ends();
-	explore_check(tkw_requests_pending(book.set) == 0);
+	explore_check(tkw_requests_count(book.set) == 0);
 	close_set();
 }
 
@@ -201,7 +205,7 @@ static void *stop_timer(void *unused)
 }
 
 /* SPEC 8.3: a timer that is stopped ends the requests; one that has just been
- * begun too. */
+ * added too. */
 void timer_stop_against_complete(void)
 {
 	int a, b, c;
@@ -209,7 +213,7 @@ void timer_stop_against_complete(void)
 	open_set(NULL);
 	ask(0, on_end, HOUR_NS);
 	a = explore_spawn("stop", stop_timer, NULL);
-	b = explore_spawn("begin", ask_second, NULL);
+	b = explore_spawn("add", ask_second, NULL);
 	c = explore_spawn("answer", answer_first, (void *)1);
 	explore_join(a);
 	explore_join(b);
@@ -224,7 +228,7 @@ void timer_stop_against_complete(void)
  * looks at it. */
 void destroy_of_a_set(void)
 {
-	const struct tkw_pool_config cfg = { .threads = 1, .queue = 1 };
+	const struct tkw_pool_config cfg = { .threads = 1, .max_queued = 1 };
 	struct tkw_pool *pool;
 
 	explore_check(tkw_pool_create(&pool, &cfg) == 0);
@@ -233,4 +237,15 @@ void destroy_of_a_set(void)
 	ask(1, on_end, 0);
 	close_set();
 	explore_check(tkw_pool_destroy(pool) == 0);
+}
+
+/* SPEC 8.3: when destroy returns no callback runs that the worker makes, and
+ * none is to come. */
+void destroy_against_timeouts(void)
+{
+	open_set(NULL);
+	ask(0, on_end, 0);
+	ask(1, on_end, TKW_MSEC);
+	explore_sleep_until(EXPLORE_START_NS + TKW_MSEC);
+	close_set();
 }

@@ -1,77 +1,198 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_retry.c - a task that succeeds at its first try, against a cancel
- * and a stop of its group. */
+/* scenarios_retry.c - tasks of one or two tries, against what ends them. */
 #include <errno.h>
 #include <string.h>
 
 #include "scenario_timer.h"
 #include "tickwheel/retry.h"
 
+/* When the answer of the first try is too late. */
+#define LATE_NS (EXPLORE_START_NS + TKW_MSEC)
+
 static struct {
-	struct tkw_retries *g;
-	uint64_t id;
+	struct tkw_retries *rs;
+	struct tkw_retry_id id;
+	unsigned first_result; /* of the first try; the second one succeeds */
 	unsigned tries;
+	unsigned begun;
 	unsigned ends;
-	int how;
-	bool over; /* no try may begin any more */
-} group;
+	int status;
+	bool over;             /* no try may begin any more */
+	int64_t not_before_ns; /* nor the second one before this */
+	unsigned failures;     /* of the first one, that were taken */
+	int answered;          /* what calls have returned */
+	int cancelled;
+} set;
 
-static int try_it(void *arg, int64_t number)
+static int try_it(const struct tkw_try *attempt, void *ctx)
 {
-	(void)arg;
-	explore_tell("try", number);
-	explore_check(!group.over);
-	explore_check(group.tries++ == 0);
+	(void)ctx;
+	explore_tell("try begins", attempt->number);
+	explore_check(!set.over);
+	explore_check(attempt->number == ++set.begun);
+	explore_check(set.begun <= 2 && set.tries == set.begun - 1);
+	explore_check(set.begun == 1 || explore_now() >= set.not_before_ns);
 	explore_yield();
-	explore_check(group.ends == 0);
-	return 0;
+	explore_check(set.ends == 0);
+	set.tries++;
+	explore_tell("try ends", attempt->number);
+	return set.tries == 1 ? (int)set.first_result : 0;
 }
 
-static void note_end(void *arg, int how)
+static void note_end(const struct tkw_retry_end *end, void *ctx)
 {
-	(void)arg;
-	explore_tell("end", how);
-	explore_check(group.ends++ == 0);
-	group.how = how;
+	(void)ctx;
+	explore_tell("end", end->status);
+	explore_check(set.ends++ == 0);
+	explore_check(end->tries == set.tries && set.tries == set.begun);
+	set.status = end->status;
 	explore_yield();
 }
+
+/* A set, and a task whose first try is due, and returns this. */
+static void open_set(unsigned first_result)
+{
+	const struct tkw_retry task = { .fn = try_it, .on_end = note_end };
+	struct tkw_retries_config cfg = { .delay_ns = TKW_MSEC,
+					  .try_timeout_ns = TKW_MSEC,
+					  .max_tasks = 2 };
+
+	memset(&set, 0, sizeof(set));
+	set.first_result = first_result;
+	open_timer(1);
+	cfg.timer = run.t;
+	explore_check(tkw_retries_create(&set.rs, &cfg) == 0);
+	explore_check(tkw_retries_add(set.rs, &task, 0, &set.id) == 0);
+}
+
+/* All has ended: once, and how. */
+static void close_set(void)
+{
+	explore_check(tkw_retries_destroy(set.rs) == 0);
+	explore_check(set.ends == 1);
+	explore_check(tkw_timer_count(run.t) == 0);
+	check_balance();
+	explore_check(tkw_timer_destroy(run.t) == 0);
+}
+
+/* --- cancel and shutdown ------------------------------------------------- */
 
 static void *cancel_task(void *unused)
 {
-	int ret = tkw_retries_cancel(group.g, group.id);
+	int ret = tkw_retries_cancel(set.rs, set.id);
 
 	explore_check(ret == 0 || ret == 1 || ret == -ENOENT);
 	if (ret == 0) {
-		explore_check(group.tries == 0);
-		group.over = true;
+		explore_check(set.begun == 0);
+		set.over = true;
 	}
 	return unused;
 }
 
-static void *stop_group(void *unused)
+static void *shut_down_set(void *unused)
 {
-	explore_check(tkw_retries_stop(group.g) == 0);
+	explore_check(tkw_retries_shutdown(set.rs) == 0);
 	return unused;
 }
 
 /* SPEC 8.1: it ends once, and is not tried after a cancel that said so. */
-void retry_against_cancel_and_stop(void)
+void retry_against_cancel(void)
 {
-	const struct tkw_retry task = { .fn = try_it, .on_end = note_end };
-	struct tkw_retries_config cfg = { .max_tasks = 2 };
 	int a, b;
 
-	memset(&group, 0, sizeof(group));
-	open_timer(1);
-	cfg.timer = run.t;
-	explore_check(tkw_retries_create(&group.g, &cfg) == 0);
-	explore_check(tkw_retries_add(group.g, &task, 0, &group.id) == 0);
+	open_set(0);
 	a = explore_spawn("cancel", cancel_task, NULL);
-	b = explore_spawn("stop", stop_group, NULL);
+	b = explore_spawn("shutdown", shut_down_set, NULL);
 	explore_join(a);
 	explore_join(b);
-	explore_check(tkw_retries_destroy(group.g) == 0);
-	explore_check(group.ends == 1);
-	explore_check((group.how == 0) == (group.tries == 1));
-	explore_check(tkw_timer_destroy(run.t) == 0);
+	close_set();
+	explore_check((set.status == 0) == (set.tries == 1));
+}
+
+/* --- answers ------------------------------------------------------------- */
+
+/* It has failed, in the moment in which that is too late. */
+static void *answer_failure(void *unused)
+{
+	int err;
+
+	explore_sleep_until(LATE_NS);
+	err = tkw_retries_done(set.rs, set.id, 1, -EIO);
+	explore_check(err == 0 || err == -ENOENT);
+	set.failures += err == 0;
+	return unused;
+}
+
+/* SPEC 8.1: two answers and the timeout of the first try: it fails once, and
+ * the second one comes when the delay is over. */
+void retry_done_against_timeout(void)
+{
+	int a, b;
+
+	open_set(TKW_TRY_LATER);
+	set.not_before_ns = LATE_NS + TKW_MSEC;
+	a = explore_spawn("answer a", answer_failure, NULL);
+	b = explore_spawn("answer b", answer_failure, NULL);
+	explore_join(a);
+	explore_join(b);
+	explore_check(set.failures <= 1);
+	explore_await(&set.ends, 1);
+	explore_check(set.tries == 2 && set.status == 0);
+	close_set();
+}
+
+static void *cancel_awaited(void *unused)
+{
+	explore_sleep_until(LATE_NS);
+	explore_check(tkw_retries_cancel(set.rs, set.id) == 0);
+	set.over = true;
+	return unused;
+}
+
+/* SPEC 8.1: a failure is answered while the task is cancelled, in the moment of
+ * its timeout: it is cancelled. */
+void retry_done_against_cancel(void)
+{
+	int a, b;
+
+	open_set(TKW_TRY_LATER);
+	a = explore_spawn("answer", answer_failure, NULL);
+	b = explore_spawn("cancel", cancel_awaited, NULL);
+	explore_join(a);
+	explore_join(b);
+	close_set();
+	explore_check(set.tries == 1 && set.status == -ECANCELED);
+}
+
+static void *answer_success(void *unused)
+{
+	explore_await(&set.begun, 1);
+	set.answered = tkw_retries_done(set.rs, set.id, 1, 0);
+	explore_check(set.answered == 0 || set.answered == -ENOENT);
+	return unused;
+}
+
+static void *cancel_begun(void *unused)
+{
+	explore_await(&set.begun, 1);
+	set.cancelled = tkw_retries_cancel(set.rs, set.id);
+	explore_check(set.cancelled >= -ENOENT && set.cancelled <= 1);
+	return unused;
+}
+
+/* SPEC 8.1: a success is answered, and the task cancelled, while the try runs
+ * or has returned: who was told 0 is right. */
+void retry_done_against_return(void)
+{
+	int a, b;
+
+	open_set(TKW_TRY_LATER);
+	a = explore_spawn("answer", answer_success, NULL);
+	b = explore_spawn("cancel", cancel_begun, NULL);
+	explore_join(a);
+	explore_join(b);
+	close_set();
+	explore_check(set.status == (set.answered == 0 ? 0 : -ECANCELED));
+	explore_check(set.answered == 0 || set.cancelled >= 0);
+	explore_check(set.cancelled != 0 || set.status == -ECANCELED);
 }

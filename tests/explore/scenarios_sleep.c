@@ -224,3 +224,47 @@ void cancel_of_the_earliest(void)
 	explore_check(run.fired == 2 && run.tag[0].cancelled == 1);
 	close_timer();
 }
+
+/* The watchdog's first nap is over now, and it falls asleep for good if it sees
+ * no task. */
+#define NAP_OVER_NS (EXPLORE_START_NS + TKW_MSEC / 2 + 1)
+
+static void *add_when_the_nap_is_over(void *tag)
+{
+	explore_sleep_until(NAP_OVER_NS);
+	explore_check(add((unsigned)(uintptr_t)tag, 0) == 0);
+	return NULL;
+}
+
+/* The first is over at once; the second takes too long, and that is told while
+ * it runs, and not before. */
+static void take_too_long(unsigned tag)
+{
+	unsigned told = run.told;
+
+	if (tag == 0)
+		return;
+	explore_sleep_until(explore_now() + TKW_MSEC);
+	explore_check(run.told == told);
+	explore_sleep_until(explore_now() + TKW_MSEC);
+	explore_check(run.told == told + 1);
+}
+
+/* SPEC 10.2: the watchdog does not sleep on while a task runs. */
+void watchdog_against_tasks(void)
+{
+	int a, b;
+
+	open_watched(TKW_MSEC);
+	run.stall_ns = 2 * TKW_MSEC;
+	run.in_task = take_too_long;
+	explore_check(tkw_timer_start(run.t) == 0);
+	a = spawn("quick", add_when_the_nap_is_over, 0);
+	b = spawn("slow", add_when_the_nap_is_over, 1);
+	await_fired(0, 1);
+	await_fired(1, 1);
+	explore_join(a);
+	explore_join(b);
+	explore_check(run.told == 1);
+	close_timer();
+}

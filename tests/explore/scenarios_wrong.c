@@ -373,6 +373,48 @@ static void asleep(void)
 	explore_check(explore_now() == EXPLORE_START_NS + 2000000000);
 }
 
+static void *wait_a_second_at_most(void *arg)
+{
+	tkw__park_for(&toy.x, 0, 1000000000);
+	/* Woken by the other one, by the time, or for no reason. */
+	explore_check(explore_now() <= EXPLORE_START_NS + 1000000000);
+	return arg;
+}
+
+static void *wait_for_nobody(void *arg)
+{
+	int64_t end = EXPLORE_START_NS + 1000000000;
+
+	while (explore_now() < end)
+		tkw__park_for(&toy.y, 0, end - explore_now());
+	explore_check(explore_now() == end);
+	return arg;
+}
+
+/* A park with a bound ends, and not later. */
+static void timed_out(void)
+{
+	begin();
+	run_two(wait_a_second_at_most, wait_for_nobody);
+	begin();
+	run_two(wait_a_second_at_most, set_and_wake);
+}
+
+static void *look_and_wait_elsewhere(void *arg)
+{
+	if (TKW__LOAD(&toy.x, SEQ_CST) == 0)
+		tkw__park_for(&toy.y, 0, 1000000000);
+	explore_check(explore_now() == EXPLORE_START_NS);
+	return arg;
+}
+
+/* What is missed is made up for by the time, and found out by that. */
+static void late_wake_up(void)
+{
+	begin();
+	run_two(look_and_wait_elsewhere, set_and_wake_elsewhere);
+}
+
 const struct explore_scenario explore_scenarios[] = {
 	{ "lost_count", "wrong: load and store", lost_count },
 	{ "two_by_two", "right: 10 orders", two_by_two },
@@ -395,6 +437,8 @@ const struct explore_scenario explore_scenarios[] = {
 	{ "endless", "wrong: never ends", endless },
 	{ "killed", "wrong: abort()", killed },
 	{ "asleep", "right", asleep },
+	{ "timed_out", "right: a park with a bound", timed_out },
+	{ "late_wake_up", "wrong: woken by the time alone", late_wake_up },
 };
 const size_t explore_scenario_count =
 	sizeof(explore_scenarios) / sizeof(explore_scenarios[0]);

@@ -60,6 +60,7 @@ finds lost_count 'toy.x.v == 2'
 finds lost_count 'toy.x.v == 2' --sequential
 finds kept_back 'toy.saw_x == 1'
 finds lost_wake_up 'nobody can go on'
+finds late_wake_up 'explore_now() == EXPLORE_START_NS'
 finds spurious_wake_up 'toy.x'
 finds deadlock 'nobody can go on'
 finds not_the_holder 'does not hold it'
@@ -75,6 +76,7 @@ passes not_kept_back
 passes published
 passes wake_up
 passes asleep
+passes timed_out
 
 "$program" two_by_two | grep -Eq '^two_by_two .* 10 +[0-9.]+$' ||
 	complain 'two_by_two: not 10 orders'

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tickwheel/stats.h"
+
 int fault_manual = TKW_DRIVE_MANUAL;
 int fault_thread = TKW_DRIVE_THREAD;
 
@@ -63,7 +65,7 @@ struct tkw_ledger fault_ledger(struct tkw_timer *t)
 	if (broken)
 		fault_fail(__FILE__, __LINE__, broken);
 	memset(&l, 0xff, sizeof(l));
-	must(tkw_timer_ledger(t, &l) == 0);
+	must(tkw_timer_get_ledger(t, &l) == 0);
 	must(l.accepted ==
 	     l.fired + l.cancelled + l.dropped + l.handed_over + l.pending);
 	return l;
@@ -197,7 +199,7 @@ void fault_memory_forget(struct fault_memory *m, size_t bytes)
 	must(atomic_fetch_sub(&m->live, 1) >= 1);
 }
 
-static void *hook_alloc(void *ctx, size_t bytes, size_t align)
+static void *hook_alloc(size_t bytes, size_t align, void *ctx)
 {
 	struct fault_memory *m = ctx;
 	void *mem = NULL;
@@ -214,7 +216,7 @@ static void *hook_alloc(void *ctx, size_t bytes, size_t align)
 	return mem;
 }
 
-static void hook_free(void *ctx, void *mem, size_t bytes)
+static void hook_free(void *mem, size_t bytes, void *ctx)
 {
 	must(mem != NULL);
 	fault_memory_forget(ctx, bytes);
@@ -243,7 +245,7 @@ int64_t fault_monotonic_ns(void)
 static void sleep_until(struct fault_pump *p, int64_t next_ns)
 {
 	struct timespec nap = { 0, 100000 };
-	const int64_t left_ns = next_ns - tkw_timer_now(p->t);
+	const int64_t left_ns = next_ns - tkw_timer_now_ns(p->t);
 
 	if (left_ns <= 0)
 		return;
@@ -259,7 +261,7 @@ static void *run_turns(void *arg)
 	int ran;
 
 	while (!atomic_load(&p->over)) {
-		ran = tkw_timer_turn(p->t, &next_ns);
+		ran = tkw_timer_turn(p->t, 0, &next_ns);
 		if (ran == -ESHUTDOWN)
 			break;
 		must(ran >= 0);
@@ -350,4 +352,86 @@ int fault_child(const char *name, const char *extra, char *out, size_t size)
 	free(args[2]);
 	free(args[3]);
 	return status;
+}
+
+int fault_wait(pid_t child)
+{
+	int status;
+
+	while (waitpid(child, &status, 0) < 0)
+		must(errno == EINTR);
+	return status;
+}
+
+void fault_reap(pid_t child)
+{
+	must(fault_wait(child) == 0);
+}
+
+static void inert_task(const struct tkw_firing *f, void *ctx)
+{
+	(void)f;
+	(void)ctx;
+	fault_fail(__FILE__, __LINE__, "a parent's timer runs no task here");
+}
+
+/* The calls that name no timeout, or make one. */
+static void expect_inert_timer(struct tkw_timer *t)
+{
+	const struct tkw_task task = { .fn = inert_task };
+	const struct tkw_batch_item item = { .task = task };
+	static struct tkw_stats stats;
+	struct tkw_ledger l = { .accepted = 7 };
+	struct tkw_timeout_id id = { 7 };
+	char text[8] = "as is";
+
+	must(tkw_timer_start(t) == -EPERM);
+	must(tkw_timer_schedule(t, &task, 0, &id) == -EPERM);
+	must(tkw_timer_schedule_at(t, &task, 0, &id) == -EPERM);
+	must(tkw_timer_schedule_batch(t, &item, 1, &id) == -EPERM);
+	must(tkw_timer_schedule_batch_at(t, &item, 1, &id) == -EPERM);
+	must(tkw_timer_get_ledger(t, &l) == -EPERM);
+	must(tkw_timer_get_stats(t, &stats) == -EPERM);
+	must(tkw_timer_print(t, text, sizeof(text)) == -EPERM);
+	must(tkw_timer_stop(t, NULL, NULL) == -EPERM);
+	must(tkw_timer_check(t) != NULL);
+	must(tkw_timer_count(t) == 0);
+	must(id.bits == 7 && l.accepted == 7 && strcmp(text, "as is") == 0);
+	/* These have no way to refuse, but they may not hang. */
+	(void)tkw_timer_is_stopped(t);
+	(void)tkw_timer_now_ns(t);
+	(void)tkw_timer_tick_ns(t);
+}
+
+/* The calls that not every drive has. */
+static void expect_inert_drive(struct tkw_timer *t)
+{
+	int64_t next_ns = 7;
+	int turn = tkw_timer_turn(t, 0, &next_ns);
+	int wait_idle = tkw_timer_wait_idle(t, TKW_NEVER_NS);
+	int fd = tkw_timer_fd(t);
+
+	must(turn == -EPERM || turn == -EINVAL);           /* it has a thread */
+	must(wait_idle == -EPERM || wait_idle == -EINVAL); /* it has none */
+	must(fd == -EPERM || fd == -EINVAL);
+	must(tkw_timer_next_turn(t, &next_ns) == -EPERM);
+	must(next_ns == 7);
+}
+
+void fault_expect_inert(struct tkw_timer *t, struct tkw_timeout_id id)
+{
+	struct tkw_timeout_info info = { .id = { 7 } };
+	char text[8] = "as is";
+	int result = 7;
+
+	expect_inert_timer(t);
+	expect_inert_drive(t);
+	must(tkw_timer_cancel(t, id) == -EPERM);
+	must(tkw_timer_cancel_batch(t, &id, 1, &result) == -EPERM);
+	must(tkw_timer_cancel_wait(t, id) == -EPERM);
+	must(tkw_timer_reschedule(t, id, 0) == -EPERM);
+	must(tkw_timer_reschedule_at(t, id, 0) == -EPERM);
+	must(tkw_timer_get(t, id, &info) == -EPERM);
+	must(tkw_timer_print_timeout(t, id, text, sizeof(text)) == -EPERM);
+	must(info.id.bits == 7 && result == 7 && strcmp(text, "as is") == 0);
 }

@@ -154,4 +154,13 @@ int64_t fault_monotonic_ns(void);
  */
 int fault_child(const char *name, const char *extra, char *out, size_t size);
 
+/* Wait for a child of fork(). Return  its status, as of waitpid(). */
+int fault_wait(pid_t child);
+/* The same, and it must say that all went well. */
+void fault_reap(pid_t child);
+
+/* In a child of fork(): each call on a timer of the parent's is refused, and
+ * none waits for a lock. */
+void fault_expect_inert(struct tkw_timer *t, struct tkw_timeout_id id);
+
 #endif /* TKW_TESTS_FAULT_BED_H */

@@ -14,16 +14,16 @@ static atomic_ulong early_fired;
 static int early_result = 1;
 static bool in_main;
 
-static void count_early(void *arg, const struct tkw_firing *f)
+static void count_early(const struct tkw_firing *f, void *ctx)
 {
 	(void)f;
-	atomic_fetch_add((atomic_ulong *)arg, 1);
+	atomic_fetch_add((atomic_ulong *)ctx, 1);
 }
 
 __attribute__((constructor)) static void use_early(void)
 {
-	const struct tkw_task task = { .fn = count_early, .arg = &early_fired };
-	uint64_t id;
+	const struct tkw_task task = { .fn = count_early, .ctx = &early_fired };
+	struct tkw_timeout_id id;
 
 	early_result = tkw_timer_create(&early, NULL);
 	if (early_result == 0)
@@ -40,7 +40,7 @@ __attribute__((constructor)) static void use_early(void)
 
 __attribute__((destructor)) static void use_late(void)
 {
-	const struct tkw_task task = { .fn = count_early, .arg = &early_fired };
+	const struct tkw_task task = { .fn = count_early, .ctx = &early_fired };
 
 	if (!in_main)
 		return;
@@ -55,7 +55,7 @@ __attribute__((destructor)) static void use_late(void)
 /* Fault 33 */
 static void fault_33_a_constructor_uses_a_timer(void **state)
 {
-	const struct tkw_task task = { .fn = count_early, .arg = &early_fired };
+	const struct tkw_task task = { .fn = count_early, .ctx = &early_fired };
 
 	(void)state;
 	assert_int_equal(early_result, 0);
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(fault_33_static_objects_use_a_timer),
 #endif
 	};
-	const struct tkw_task task = { .fn = count_early, .arg = &early_fired };
+	const struct tkw_task task = { .fn = count_early, .ctx = &early_fired };
 
 	in_main = true;
 	if (argc > 2 && strcmp(argv[1], "--child") == 0)

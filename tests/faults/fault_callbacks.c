@@ -25,13 +25,13 @@ struct loop {
 	unsigned runs;
 };
 
-static void loop_again(void *arg, const struct tkw_firing *f)
+static void loop_again(const struct tkw_firing *f, void *ctx)
 {
-	const struct tkw_task again = { .fn = loop_again, .arg = arg };
-	struct loop *l = arg;
+	const struct tkw_task again = { .fn = loop_again, .ctx = ctx };
+	struct loop *l = ctx;
 
 	if (l->clock_ticks)
-		bed_set_clock(l->b, tkw_timer_now(f->timer) + TKW_MSEC);
+		bed_set_clock(l->b, tkw_timer_now_ns(f->timer) + TKW_MSEC);
 	l->late_ns[l->runs++] = f->late_ns;
 	if (l->runs == LOOPS)
 		return;
@@ -47,7 +47,7 @@ static void loop_again(void *arg, const struct tkw_firing *f)
 static void fault_06_each_round_of_a_loop_is_a_turn(struct timer_bed *b)
 {
 	struct loop l = { .b = b, .at_ns = BED_START_NS, .clock_ticks = true };
-	const struct tkw_task task = { .fn = loop_again, .arg = &l };
+	const struct tkw_task task = { .fn = loop_again, .ctx = &l };
 	unsigned i;
 
 	bed_schedule(b, 1, 7 * TKW_MSEC);
@@ -78,22 +78,22 @@ static void fault_06_a_turn_ends_while_the_clock_stands(void **state)
 			l.delay_ns = delays[i];
 		else
 			l.at_ns = 1;
-		task.arg = &l;
+		task.ctx = &l;
 		assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
 		for (n = 0; n < LOOPS; n++)
-			assert_int_equal(tkw_timer_turn(b->t, NULL), 1);
-		assert_int_equal(tkw_timer_turn(b->t, NULL), 0);
+			assert_int_equal(tkw_timer_turn(b->t, 0, NULL), 1);
+		assert_int_equal(tkw_timer_turn(b->t, 0, NULL), 0);
 		assert_int_equal(l.runs, LOOPS);
 	}
 }
 
 /* A task that schedules itself twice, down to a depth: 2^depth in all. */
-static void split(void *arg, const struct tkw_firing *f)
+static void split(const struct tkw_firing *f, void *ctx)
 {
 	const struct tkw_task half = { .fn = split,
-				       .arg = (void *)((uintptr_t)arg - 1) };
+				       .ctx = (void *)((uintptr_t)ctx - 1) };
 
-	if (arg == NULL)
+	if (ctx == NULL)
 		return;
 	must(tkw_timer_schedule(f->timer, &half, 0, NULL) == 0);
 	must(tkw_timer_schedule(f->timer, &half, 0, NULL) == 0);
@@ -102,14 +102,14 @@ static void split(void *arg, const struct tkw_firing *f)
 /* SPEC 4.6, fault 6 */
 static void fault_06_what_a_turn_schedules_is_for_the_next(void **state)
 {
-	const struct tkw_task task = { .fn = split, .arg = (void *)10 };
+	const struct tkw_task task = { .fn = split, .ctx = (void *)10 };
 	struct timer_bed *b = *state;
 	int n;
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
 	for (n = 1; n <= 1024; n *= 2)
-		assert_int_equal(tkw_timer_turn(b->t, NULL), n);
-	assert_int_equal(tkw_timer_turn(b->t, NULL), 0);
+		assert_int_equal(tkw_timer_turn(b->t, 0, NULL), n);
+	assert_int_equal(tkw_timer_turn(b->t, 0, NULL), 0);
 }
 
 /* --- 7, 8, 9: what a task may not, and may ----------------------------- */
@@ -117,7 +117,7 @@ static void fault_06_what_a_turn_schedules_is_for_the_next(void **state)
 /* What a task has been told. */
 struct answers {
 	struct timer_bed *b;
-	uint64_t peers[8];
+	struct tkw_timeout_id peers[8];
 	unsigned peer_count;
 	bool wait; /* cancel the peers by cancel_wait */
 	int cancel;
@@ -126,29 +126,30 @@ struct answers {
 	int reschedule_at;
 	int stop;
 	int destroy;
+	int wait_idle;
 	int turn;
 	int state;
 	unsigned runs;
 	unsigned cancels; /* calls of on_cancel */
 };
 
-static void ask_about_itself(void *arg, const struct tkw_firing *f)
+static void ask_about_itself(const struct tkw_firing *f, void *ctx)
 {
 	struct tkw_timeout_info info = { .state = 0 };
-	struct answers *a = arg;
+	struct answers *a = ctx;
 
 	a->runs++;
 	a->cancel = tkw_timer_cancel(f->timer, f->id);
 	a->cancel_wait = tkw_timer_cancel_wait(f->timer, f->id);
 	a->reschedule = tkw_timer_reschedule(f->timer, f->id, 0);
 	a->reschedule_at = tkw_timer_reschedule_at(f->timer, f->id, 0);
-	must(tkw_timer_query(f->timer, f->id, &info) == 0);
+	must(tkw_timer_get(f->timer, f->id, &info) == 0);
 	a->state = info.state;
 }
 
-static void count_cancel(void *arg)
+static void count_cancel(void *ctx)
 {
-	((struct answers *)arg)->cancels++;
+	((struct answers *)ctx)->cancels++;
 }
 
 /* SPEC 4.6, 5.2, fault 7 */
@@ -156,9 +157,9 @@ static void fault_07_a_task_cannot_cancel_itself(struct timer_bed *b)
 {
 	struct answers a = { .b = b };
 	const struct tkw_task task = { .fn = ask_about_itself,
-				       .arg = &a,
+				       .ctx = &a,
 				       .on_cancel = count_cancel };
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, &id), 0);
 	bed_pass(b, 5 * TKW_MSEC);
@@ -175,9 +176,9 @@ static void fault_07_a_task_cannot_cancel_itself(struct timer_bed *b)
 }
 BED_TEST(fault_07_a_task_cannot_cancel_itself)
 
-static void cancel_peers(void *arg, const struct tkw_firing *f)
+static void cancel_peers(const struct tkw_firing *f, void *ctx)
 {
-	struct answers *a = arg;
+	struct answers *a = ctx;
 	unsigned i;
 
 	a->runs++;
@@ -205,7 +206,7 @@ static void expect_peers_cancelled(struct timer_bed *b, unsigned n)
 static void cancel_those_behind(struct timer_bed *b, bool wait)
 {
 	struct answers a = { .b = b, .wait = wait };
-	const struct tkw_task task = { .fn = cancel_peers, .arg = &a };
+	const struct tkw_task task = { .fn = cancel_peers, .ctx = &a };
 	int64_t at_ms;
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
@@ -236,7 +237,7 @@ BED_TEST(fault_08_a_peer_is_cancelled_by_cancel_wait)
 struct submission {
 	struct timer_bed *b;
 	uint64_t tag;
-	uint64_t id;
+	struct tkw_timeout_id id;
 };
 
 static void *submit_one(void *arg)
@@ -252,7 +253,7 @@ static void fault_08_peers_of_other_shards_are_cancelled(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 8 };
 	struct answers a = { .b = b };
-	const struct tkw_task task = { .fn = cancel_peers, .arg = &a };
+	const struct tkw_task task = { .fn = cancel_peers, .ctx = &a };
 	struct submission s = { .b = b };
 	pthread_t thread;
 
@@ -270,9 +271,9 @@ static void fault_08_peers_of_other_shards_are_cancelled(struct timer_bed *b)
 BED_TEST(fault_08_peers_of_other_shards_are_cancelled)
 
 /* A peer that was rescheduled into the due turn's past is still pending. */
-static void reschedule_peers(void *arg, const struct tkw_firing *f)
+static void reschedule_peers(const struct tkw_firing *f, void *ctx)
 {
-	struct answers *a = arg;
+	struct answers *a = ctx;
 	unsigned i;
 
 	a->runs++;
@@ -284,7 +285,7 @@ static void reschedule_peers(void *arg, const struct tkw_firing *f)
 static void fault_08_a_peer_due_in_the_same_turn_is_put_off(struct timer_bed *b)
 {
 	struct answers a = { .b = b };
-	const struct tkw_task task = { .fn = reschedule_peers, .arg = &a };
+	const struct tkw_task task = { .fn = reschedule_peers, .ctx = &a };
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
 	a.peers[a.peer_count++] = bed_schedule(b, 1, TKW_MSEC);
@@ -305,18 +306,19 @@ static void try_to_end_the_timer(struct answers *a)
 	a->runs++;
 	a->stop = tkw_timer_stop(t, NULL, NULL);
 	a->destroy = tkw_timer_destroy(t);
+	a->wait_idle = tkw_timer_wait_idle(t, TKW_NEVER_NS);
 	a->turn = bed_turn(a->b, NULL);
 }
 
-static void end_from_task(void *arg, const struct tkw_firing *f)
+static void end_from_task(const struct tkw_firing *f, void *ctx)
 {
 	(void)f;
-	try_to_end_the_timer(arg);
+	try_to_end_the_timer(ctx);
 }
 
-static void end_from_on_cancel(void *arg)
+static void end_from_on_cancel(void *ctx)
 {
-	try_to_end_the_timer(arg);
+	try_to_end_the_timer(ctx);
 }
 
 static void expect_end_refused(const struct answers *a)
@@ -324,17 +326,20 @@ static void expect_end_refused(const struct answers *a)
 	assert_int_equal(a->runs, 1);
 	assert_int_equal(a->stop, -EDEADLK);
 	assert_int_equal(a->destroy, -EDEADLK);
-	if (bed_by_hand(a->b))
+	if (bed_by_hand(a->b)) {
 		assert_true(a->turn == -EDEADLK || a->turn == -ESHUTDOWN);
-	else
-		assert_true(a->turn < 0);
+		assert_int_equal(a->wait_idle, -EINVAL);
+	} else {
+		assert_int_equal(a->turn, -EINVAL);
+		assert_int_equal(a->wait_idle, -EDEADLK);
+	}
 }
 
 /* SPEC 6.1, 6.6, fault 9 */
 static void fault_09_a_task_cannot_end_its_timer(struct timer_bed *b)
 {
 	struct answers a = { .b = b };
-	const struct tkw_task task = { .fn = end_from_task, .arg = &a };
+	const struct tkw_task task = { .fn = end_from_task, .ctx = &a };
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
 	bed_schedule(b, 1, 0);
@@ -349,9 +354,9 @@ static void fault_09_a_task_cannot_end_its_timer(struct timer_bed *b)
 }
 BED_TEST(fault_09_a_task_cannot_end_its_timer)
 
-static void never_runs(void *arg, const struct tkw_firing *f)
+static void never_runs(const struct tkw_firing *f, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)f;
 	fault_fail(__FILE__, __LINE__, "a cancelled task does not run");
 }
@@ -361,9 +366,9 @@ static void fault_09_an_on_cancel_cannot_end_its_timer(struct timer_bed *b)
 {
 	struct answers a = { .b = b };
 	const struct tkw_task task = { .fn = never_runs,
-				       .arg = &a,
+				       .ctx = &a,
 				       .on_cancel = end_from_on_cancel };
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_SEC, &id), 0);
 	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
@@ -415,15 +420,15 @@ struct waiter {
 /* A task that runs until all its waiters are seen to wait, or not to. */
 struct held {
 	struct tkw_timer *t;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	struct fault_gate running;
 	struct waiter waiters[WAITERS];
 	bool too_early; /* one came back before the task did */
 };
 
-static void hold(void *arg, const struct tkw_firing *f)
+static void hold(const struct tkw_firing *f, void *ctx)
 {
-	struct held *h = arg;
+	struct held *h = ctx;
 	struct waiter *w;
 
 	(void)f;
@@ -479,7 +484,7 @@ static void held_pass(struct held *h, struct timer_bed *b, void *(*run)(void *))
 static void fault_10_cancel_wait_waits_for_a_running_task(struct timer_bed *b)
 {
 	struct held h;
-	const struct tkw_task task = { .fn = hold, .arg = &h };
+	const struct tkw_task task = { .fn = hold, .ctx = &h };
 
 	held_init(&h, b->t);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, &h.id), 0);
@@ -499,23 +504,23 @@ static void *turn_once(void *arg)
 /* Tasks of one timer, of which one runs while the other would wait for it. */
 struct pair {
 	struct tkw_timer *t;
-	uint64_t running;
+	struct tkw_timeout_id running;
 	struct fault_gate begun;
 	struct fault_gate end;
 };
 
-static void run_until_told(void *arg, const struct tkw_firing *f)
+static void run_until_told(const struct tkw_firing *f, void *ctx)
 {
-	struct pair *p = arg;
+	struct pair *p = ctx;
 
 	(void)f;
 	fault_gate_open(&p->begun);
 	fault_gate_wait(&p->end);
 }
 
-static void wait_for_the_running_one(void *arg)
+static void wait_for_the_running_one(void *ctx)
 {
-	struct pair *p = arg;
+	struct pair *p = ctx;
 
 	must(tkw_timer_cancel_wait(p->t, p->running) == -EDEADLK);
 	must(tkw_timer_cancel(p->t, p->running) == -EBUSY);
@@ -526,12 +531,12 @@ static void wait_for_the_running_one(void *arg)
 static void fault_10_an_on_cancel_does_not_wait(struct timer_bed *b)
 {
 	struct pair p = { .t = b->t };
-	const struct tkw_task runs = { .fn = run_until_told, .arg = &p };
+	const struct tkw_task runs = { .fn = run_until_told, .ctx = &p };
 	const struct tkw_task ends = { .fn = never_runs,
-				       .arg = &p,
+				       .ctx = &p,
 				       .on_cancel = wait_for_the_running_one };
 	pthread_t driver;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	fault_gate_init(&p.begun);
 	fault_gate_init(&p.end);
@@ -552,9 +557,9 @@ struct mortal {
 	uint64_t sound;
 };
 
-static void use_mortal(void *arg, const struct tkw_firing *f)
+static void use_mortal(const struct tkw_firing *f, void *ctx)
 {
-	struct mortal *m = arg;
+	struct mortal *m = ctx;
 
 	(void)f;
 	must(m->sound == 0x5053);
@@ -573,7 +578,7 @@ static void fault_10_after_cancel_wait_the_argument_is_free(void **state)
 	struct fault_pump p;
 	struct mortal *m;
 	unsigned round;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int ret;
 
 	fault_pump_open(&p, fault_drive(state), &cfg);
@@ -582,7 +587,7 @@ static void fault_10_after_cancel_wait_the_argument_is_free(void **state)
 		must(m != NULL);
 		m->fired = &fired;
 		m->sound = 0x5053;
-		task.arg = m;
+		task.ctx = m;
 		must(tkw_timer_schedule(p.t, &task,
 					(int64_t)fault_below(&seed, 80000),
 					&id) == 0);
@@ -603,16 +608,16 @@ static void fault_10_after_cancel_wait_the_argument_is_free(void **state)
 struct periodic {
 	struct tkw_timer *t;
 	pthread_mutex_t lock;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	atomic_ulong runs;
 	bool over;
 	atomic_bool dead; /* cancel_wait has returned */
 };
 
-static void run_and_rearm(void *arg, const struct tkw_firing *f)
+static void run_and_rearm(const struct tkw_firing *f, void *ctx)
 {
-	const struct tkw_task again = { .fn = run_and_rearm, .arg = arg };
-	struct periodic *p = arg;
+	const struct tkw_task again = { .fn = run_and_rearm, .ctx = ctx };
+	struct periodic *p = ctx;
 
 	must(!atomic_load(&p->dead));
 	atomic_fetch_add(&p->runs, 1);
@@ -624,7 +629,7 @@ static void run_and_rearm(void *arg, const struct tkw_firing *f)
 
 static int end_periodic(struct periodic *p)
 {
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int ret;
 
 	pthread_mutex_lock(&p->lock);
@@ -657,7 +662,7 @@ static void fault_11_no_run_after_a_periodic_task_was_cancelled(void **state)
 	for (i = 0; i < ROUNDS; i++) {
 		rounds[i].t = p.t;
 		pthread_mutex_init(&rounds[i].lock, NULL);
-		task.arg = &rounds[i];
+		task.ctx = &rounds[i];
 		pthread_mutex_lock(&rounds[i].lock);
 		must(tkw_timer_schedule(p.t, &task, 0, &rounds[i].id) == 0);
 		pthread_mutex_unlock(&rounds[i].lock);
@@ -684,13 +689,13 @@ struct last_run {
 	atomic_bool over;
 };
 
-static void hold_and_rearm(void *arg, const struct tkw_firing *f)
+static void hold_and_rearm(const struct tkw_firing *f, void *ctx)
 {
-	const struct tkw_task again = { .fn = hold_and_rearm, .arg = arg };
-	struct last_run *r = arg;
+	const struct tkw_task again = { .fn = hold_and_rearm, .ctx = ctx };
+	struct last_run *r = ctx;
 
 	r->runs++;
-	hold(&r->held, f);
+	hold(f, &r->held);
 	if (!atomic_load(&r->over))
 		must(tkw_timer_schedule(f->timer, &again, 0, NULL) == 0);
 }
@@ -709,7 +714,7 @@ static void
 fault_11_the_round_that_was_waited_for_is_the_last(struct timer_bed *b)
 {
 	struct last_run r = { .runs = 0 };
-	const struct tkw_task task = { .fn = hold_and_rearm, .arg = &r };
+	const struct tkw_task task = { .fn = hold_and_rearm, .ctx = &r };
 
 	held_init(&r.held, b->t);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, &r.held.id), 0);
@@ -730,9 +735,9 @@ static void at_exit(void)
 	printf("destroy=%d", tkw_timer_destroy(exiting));
 }
 
-static void exit_from_task(void *arg, const struct tkw_firing *f)
+static void exit_from_task(const struct tkw_firing *f, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)f;
 	printf("task ");
 	exit(7);
@@ -750,7 +755,7 @@ static int child_exits(int drive)
 	for (i = 0; i < 10; i++)
 		must(tkw_timer_schedule(exiting, &task, TKW_MSEC, NULL) == 0);
 	while (drive == TKW_DRIVE_MANUAL)
-		must(tkw_timer_turn(exiting, NULL) >= 0);
+		must(tkw_timer_turn(exiting, 0, NULL) >= 0);
 	for (;;)
 		pause();
 }

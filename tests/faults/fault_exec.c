@@ -8,17 +8,17 @@
 
 #include <inttypes.h>
 
-static void count(void *arg, const struct tkw_firing *f)
+static void count(const struct tkw_firing *f, void *ctx)
 {
 	(void)f;
-	atomic_fetch_add((atomic_ulong *)arg, 1);
+	atomic_fetch_add((atomic_ulong *)ctx, 1);
 }
 
-static struct tkw_pool *pool_of(int threads, int64_t queue)
+static struct tkw_pool *pool_of(int threads, int64_t max_queued)
 {
 	const struct tkw_pool_config cfg = { .size = sizeof(cfg),
 					     .threads = threads,
-					     .queue = queue };
+					     .max_queued = max_queued };
 	struct tkw_pool *p;
 
 	must(tkw_pool_create(&p, &cfg) == 0);
@@ -27,7 +27,7 @@ static struct tkw_pool *pool_of(int threads, int64_t queue)
 
 static void await_queued(struct tkw_pool *pool, uint64_t least)
 {
-	while (tkw_pool_queued(pool) < least)
+	while (tkw_pool_count(pool) < least)
 		fault_give_way();
 }
 
@@ -38,9 +38,9 @@ struct block {
 	atomic_ulong over;
 };
 
-static void block_fired(void *arg, const struct tkw_firing *f)
+static void block_fired(const struct tkw_firing *f, void *ctx)
 {
-	struct block *b = arg;
+	struct block *b = ctx;
 
 	(void)f;
 	atomic_fetch_add(&b->begun, 1);
@@ -52,7 +52,7 @@ static void block_fired(void *arg, const struct tkw_firing *f)
 static void block_threads(struct tkw_timer *t, struct block *b,
 			  unsigned long threads)
 {
-	const struct tkw_task task = { .fn = block_fired, .arg = b };
+	const struct tkw_task task = { .fn = block_fired, .ctx = b };
 	unsigned long i;
 
 	for (i = 0; i < threads; i++)
@@ -73,7 +73,7 @@ static void fault_05_blocking_tasks_in_the_pool_lose_nothing(void **state)
 	const struct tkw_timer_config cfg = { .exec = tkw_pool_exec(pool) };
 	struct block b = { .gate = FAULT_GATE_INIT };
 	atomic_ulong fired = 0;
-	const struct tkw_task task = { .fn = count, .arg = &fired };
+	const struct tkw_task task = { .fn = count, .ctx = &fired };
 	struct tkw_ledger l;
 	struct fault_pump p;
 	long i;
@@ -106,7 +106,7 @@ static void fault_05_all_threads_of_the_pool_block(void **state)
 	const struct tkw_timer_config cfg = { .exec = tkw_pool_exec(pool) };
 	struct block b = { .gate = FAULT_GATE_INIT };
 	atomic_ulong fired = 0;
-	const struct tkw_task task = { .fn = count, .arg = &fired };
+	const struct tkw_task task = { .fn = count, .ctx = &fired };
 	struct fault_pump p;
 	int i;
 
@@ -124,7 +124,7 @@ static void fault_05_all_threads_of_the_pool_block(void **state)
 	must(tkw_pool_destroy(pool) == 0);
 }
 
-static int refuse(void *ctx, const struct tkw_job *job)
+static int refuse(const struct tkw_job *job, void *ctx)
 {
 	(void)ctx;
 	(void)job;
@@ -132,11 +132,11 @@ static int refuse(void *ctx, const struct tkw_job *job)
 }
 
 /* It takes five seconds of the virtual clock. */
-static void block_for_seconds(void *arg, const struct tkw_firing *f)
+static void block_for_seconds(const struct tkw_firing *f, void *ctx)
 {
-	struct timer_bed *b = arg;
+	struct timer_bed *b = ctx;
 
-	bed_set_clock(b, tkw_timer_now(f->timer) + 5 * TKW_SEC);
+	bed_set_clock(b, tkw_timer_now_ns(f->timer) + 5 * TKW_SEC);
 }
 
 /* SPEC 10.2, 4.8, fault 5: what the executor refuses runs on the worker, which
@@ -146,7 +146,7 @@ static void fault_05_refused_and_slow_on_the_worker(struct timer_bed *b)
 	const struct tkw_exec exec = { .submit = refuse };
 	const struct tkw_timer_config cfg = { .exec = &exec,
 					      .slow_task_ns = TKW_SEC };
-	const struct tkw_task task = { .fn = block_for_seconds, .arg = b };
+	const struct tkw_task task = { .fn = block_for_seconds, .ctx = b };
 	uint64_t i;
 
 	bed_reopen(b, &cfg);
@@ -179,24 +179,24 @@ struct full {
 	struct fault_pump pump;
 	atomic_ulong fired;
 	atomic_ulong ended;
-	uint64_t ids[MANY];
+	struct tkw_timeout_id ids[MANY];
 };
 
-static void full_ended(void *arg)
+static void full_ended(void *ctx)
 {
-	atomic_fetch_add(&((struct full *)arg)->ended, 1);
+	atomic_fetch_add(&((struct full *)ctx)->ended, 1);
 }
 
-static void full_fired(void *arg, const struct tkw_firing *f)
+static void full_fired(const struct tkw_firing *f, void *ctx)
 {
-	must(tkw_timer_now(f->timer) >= f->deadline_ns);
-	atomic_fetch_add(&((struct full *)arg)->fired, 1);
+	must(tkw_timer_now_ns(f->timer) >= f->deadline_ns);
+	atomic_fetch_add(&((struct full *)ctx)->fired, 1);
 }
 
 static void full_open(struct full *f, void **state, int refusal)
 {
 	const struct tkw_task task = { .fn = full_fired,
-				       .arg = f,
+				       .ctx = f,
 				       .on_cancel = full_ended };
 	struct tkw_timer_config cfg = { .refusal = refusal };
 	int i;
@@ -284,7 +284,7 @@ static void fault_39_full_and_drop(void **state)
 static void dead_open(struct full *f, void **state, int refusal)
 {
 	const struct tkw_task task = { .fn = full_fired,
-				       .arg = f,
+				       .ctx = f,
 				       .on_cancel = full_ended };
 	struct tkw_timer_config cfg = { .refusal = refusal };
 	int i;
@@ -354,7 +354,7 @@ struct moody {
 	atomic_ulong abandoned;
 };
 
-static int submit_moody(void *ctx, const struct tkw_job *job)
+static int submit_moody(const struct tkw_job *job, void *ctx)
 {
 	struct moody *m = ctx;
 	uint64_t call = atomic_fetch_add(&m->calls, 1);
@@ -370,7 +370,7 @@ static int submit_moody(void *ctx, const struct tkw_job *job)
 		return 0;
 	}
 	if (err == 0)
-		err = m->pool->submit(m->pool->ctx, job);
+		err = m->pool->submit(job, m->pool->ctx);
 	if (err != 0)
 		atomic_fetch_add(&m->refused, 1);
 	return err;
@@ -378,7 +378,7 @@ static int submit_moody(void *ctx, const struct tkw_job *job)
 
 /* What has become of one timeout. */
 struct fate {
-	atomic_ullong id;
+	_Atomic struct tkw_timeout_id id;
 	atomic_uint fired;
 	atomic_uint visited;
 	atomic_uint cancelled; /* by a cancel that said so */
@@ -402,19 +402,19 @@ struct submitter {
 
 static struct storm storm;
 
-static void fate_fired(void *arg, const struct tkw_firing *f)
+static void fate_fired(const struct tkw_firing *f, void *ctx)
 {
-	struct fate *fate = arg;
+	struct fate *fate = ctx;
 
-	must(tkw_timer_now(f->timer) >= f->deadline_ns);
+	must(tkw_timer_now_ns(f->timer) >= f->deadline_ns);
 	must(atomic_fetch_add(&fate->fired, 1) == 0);
 	must(atomic_load(&fate->ended) == 0);
 	atomic_fetch_add(&storm.done, 1);
 }
 
-static void fate_ended(void *arg)
+static void fate_ended(void *ctx)
 {
-	struct fate *fate = arg;
+	struct fate *fate = ctx;
 
 	must(atomic_fetch_add(&fate->ended, 1) == 0);
 	must(atomic_load(&fate->fired) == 0);
@@ -423,7 +423,7 @@ static void fate_ended(void *arg)
 
 static void fate_visited(const struct tkw_timeout_info *info, void *ctx)
 {
-	struct fate *fate = info->task.arg;
+	struct fate *fate = info->task.ctx;
 
 	(void)ctx;
 	must(info->state == TKW_TIMEOUT_PENDING);
@@ -435,7 +435,7 @@ static void fate_visited(const struct tkw_timeout_info *info, void *ctx)
 static void disturb(struct storm *s, uint64_t *seed)
 {
 	struct fate *fate = &s->fates[fault_below(seed, ALL)];
-	uint64_t id = atomic_load(&fate->id);
+	struct tkw_timeout_id id = atomic_load(&fate->id);
 	int64_t delay = (int64_t)fault_below(seed, 300) * TKW_USEC;
 	int ret;
 
@@ -463,12 +463,12 @@ static void *submit_in_storm(void *arg)
 	struct submitter *sub = arg;
 	struct tkw_task task = { .fn = fate_fired, .on_cancel = fate_ended };
 	int64_t delay;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int ret = 0;
 	int i;
 
 	for (i = 0; i < EACH && ret == 0; i++) {
-		task.arg = &sub->fates[i];
+		task.ctx = &sub->fates[i];
 		delay = (int64_t)fault_below(&sub->seed, 300) * TKW_USEC;
 		ret = tkw_timer_schedule(sub->s->t, &task, delay, &id);
 		must(ret == 0 || ret == -ESHUTDOWN);

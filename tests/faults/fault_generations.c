@@ -17,7 +17,7 @@ enum {
 struct history {
 	struct timer_bed *b;
 	struct fault_memory m;
-	uint64_t given[ROUNDS]; /* all ids, in order */
+	struct tkw_timeout_id given[ROUNDS]; /* all ids, in order */
 	bool live[ROUNDS];
 	size_t count;
 	size_t pending[OUTSTANDING]; /* indices into given */
@@ -79,7 +79,7 @@ static void expect_stale(struct history *h, size_t i)
 
 	must(tkw_timer_cancel(h->b->t, h->given[i]) == -ENOENT);
 	must(tkw_timer_reschedule(h->b->t, h->given[i], 0) == -ENOENT);
-	must(tkw_timer_query(h->b->t, h->given[i], &info) == -ENOENT);
+	must(tkw_timer_get(h->b->t, h->given[i], &info) == -ENOENT);
 }
 
 /* Every id of the last n is good if it is live, and only then. */
@@ -91,7 +91,7 @@ static void expect_true_history(struct history *h, size_t n)
 
 	for (i = h->count > n ? h->count - n : 0; i < h->count; i++) {
 		if (h->live[i])
-			must(tkw_timer_query(h->b->t, h->given[i], &info) == 0);
+			must(tkw_timer_get(h->b->t, h->given[i], &info) == 0);
 		else
 			expect_stale(h, i);
 	}
@@ -100,8 +100,8 @@ static void expect_true_history(struct history *h, size_t n)
 
 static int by_id(const void *a, const void *b)
 {
-	const uint64_t x = *(const uint64_t *)a;
-	const uint64_t y = *(const uint64_t *)b;
+	const uint64_t x = ((const struct tkw_timeout_id *)a)->bits;
+	const uint64_t y = ((const struct tkw_timeout_id *)b)->bits;
 
 	return (x > y) - (x < y);
 }
@@ -112,7 +112,7 @@ static void expect_no_id_twice(struct history *h)
 
 	qsort(h->given, h->count, sizeof(h->given[0]), by_id);
 	for (i = 1; i < h->count; i++)
-		assert_true(h->given[i] != h->given[i - 1]);
+		assert_true(h->given[i].bits != h->given[i - 1].bits);
 }
 
 /* The wheel, a block or two, and a directory of the numbers that are worn. */

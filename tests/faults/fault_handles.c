@@ -14,31 +14,31 @@ enum {
 
 static int by_id(const void *a, const void *b)
 {
-	const uint64_t x = *(const uint64_t *)a;
-	const uint64_t y = *(const uint64_t *)b;
+	const uint64_t x = ((const struct tkw_timeout_id *)a)->bits;
+	const uint64_t y = ((const struct tkw_timeout_id *)b)->bits;
 
 	return (x > y) - (x < y);
 }
 
-static void ignore(void *arg, const struct tkw_firing *f)
+static void ignore(const struct tkw_firing *f, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)f;
 }
 
 /* Each call that takes an id says that there is none. */
-static void expect_no_such(struct tkw_timer *t, uint64_t id)
+static void expect_no_such(struct tkw_timer *t, struct tkw_timeout_id id)
 {
-	struct tkw_timeout_info info = { .id = 7 };
+	struct tkw_timeout_info info = { .id = { 7 } };
 	char text[8] = "as is";
 
 	must(tkw_timer_cancel(t, id) == -ENOENT);
 	must(tkw_timer_cancel_wait(t, id) == -ENOENT);
 	must(tkw_timer_reschedule(t, id, 0) == -ENOENT);
 	must(tkw_timer_reschedule_at(t, id, 0) == -ENOENT);
-	must(tkw_timer_query(t, id, &info) == -ENOENT);
-	must(info.id == 7);
-	must(tkw_timer_print(t, id, text, sizeof(text)) == -ENOENT);
+	must(tkw_timer_get(t, id, &info) == -ENOENT);
+	must(info.id.bits == 7);
+	must(tkw_timer_print_timeout(t, id, text, sizeof(text)) == -ENOENT);
 	must(strcmp(text, "as is") == 0);
 }
 
@@ -47,7 +47,7 @@ static void expect_no_such(struct tkw_timer *t, uint64_t id)
 /* A timer with live timeouts in each of its shards, and no turn to come. */
 struct crowd {
 	struct tkw_timer *t;
-	uint64_t ids[LIVE];
+	struct tkw_timeout_id ids[LIVE];
 	size_t count;
 };
 
@@ -91,7 +91,7 @@ static void crowd_close(struct crowd *c)
 	assert_int_equal(l.accepted, LIVE);
 	assert_int_equal(l.pending, LIVE);
 	for (i = 0; i < LIVE; i++) {
-		assert_int_equal(tkw_timer_query(c->t, c->ids[i], &info), 0);
+		assert_int_equal(tkw_timer_get(c->t, c->ids[i], &info), 0);
 		assert_true(info.left_ns > TKW_SEC);
 		assert_int_equal(tkw_timer_cancel(c->t, c->ids[i]), 0);
 		expect_no_such(c->t, c->ids[i]);
@@ -99,7 +99,7 @@ static void crowd_close(struct crowd *c)
 	assert_int_equal(tkw_timer_destroy(c->t), 0);
 }
 
-static bool crowd_has(const struct crowd *c, uint64_t id)
+static bool crowd_has(const struct crowd *c, struct tkw_timeout_id id)
 {
 	return bsearch(&id, c->ids, LIVE, sizeof(id), by_id) != NULL;
 }
@@ -120,7 +120,7 @@ static void fault_21_made_up_ids_are_refused(void **state)
 
 	crowd_open(&c, fault_drive(state));
 	for (i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
-		expect_no_such(c.t, ids[i]);
+		expect_no_such(c.t, BED_ID(ids[i]));
 	crowd_close(&c);
 }
 
@@ -129,12 +129,12 @@ static void fault_21_random_ids_end_nobody(void **state)
 {
 	uint64_t seed = fault_seed();
 	struct crowd c;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int i;
 
 	crowd_open(&c, fault_drive(state));
 	for (i = 0; i < RANDOM_IDS; i++) {
-		id = fault_random(&seed);
+		id.bits = fault_random(&seed);
 		if (crowd_has(&c, id))
 			continue;
 		if (i % 8 == 0)
@@ -150,16 +150,16 @@ static void fault_21_ids_that_are_nearly_right_end_nobody(void **state)
 {
 	uint64_t seed = fault_seed();
 	struct crowd c;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int i;
 
 	crowd_open(&c, fault_drive(state));
 	for (i = 0; i < RANDOM_IDS; i++) {
 		id = c.ids[fault_below(&seed, LIVE)];
 		if (i % 2 == 0)
-			id ^= UINT64_C(1) << fault_below(&seed, 64);
+			id.bits ^= UINT64_C(1) << fault_below(&seed, 64);
 		else
-			id += fault_below(&seed, 1 << 16) - (1 << 15);
+			id.bits += fault_below(&seed, 1 << 16) - (1 << 15);
 		if (!crowd_has(&c, id))
 			must(tkw_timer_cancel(c.t, id) == -ENOENT);
 	}
@@ -179,16 +179,18 @@ static void fault_21_unused_memory_names_nobody(void **state)
 	const uint64_t generation = FAULT_FILL * UINT64_C(0x10101);
 	struct fault_memory m;
 	struct tkw_timer *t;
+	struct tkw_timeout_id id;
 	uint64_t index;
-	uint64_t id;
 
 	fault_memory_hooks(&m, &hooks);
 	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
 	assert_int_equal(tkw_timer_schedule(t, &task, 3600 * TKW_SEC, &id), 0);
 	for (index = 0; index < 100000; index++) {
-		if ((index << 24 | generation) != id)
-			must(tkw_timer_cancel(t, index << 24 | generation) ==
-			     -ENOENT);
+		const struct tkw_timeout_id other = { index << 24 |
+						      generation };
+
+		if (other.bits != id.bits)
+			must(tkw_timer_cancel(t, other) == -ENOENT);
 	}
 	assert_int_equal(fault_ledger(t).pending, 1);
 	assert_int_equal(tkw_timer_destroy(t), 0);
@@ -218,8 +220,8 @@ static void fault_21_ids_of_another_timer_do_not_crash(void **state)
 /* SPEC 3.5, 5.2, fault 21 */
 static void fault_21_stale_ids_are_refused(struct timer_bed *b)
 {
-	uint64_t fired = bed_schedule(b, 1, TKW_MSEC);
-	uint64_t cancelled = bed_schedule(b, 2, TKW_SEC);
+	struct tkw_timeout_id fired = bed_schedule(b, 1, TKW_MSEC);
+	struct tkw_timeout_id cancelled = bed_schedule(b, 2, TKW_SEC);
 	int i;
 
 	assert_int_equal(tkw_timer_cancel(b->t, cancelled), 0);
@@ -242,8 +244,8 @@ BED_TEST(fault_21_stale_ids_are_refused)
 /* SPEC 5.2, fault 22 */
 static void fault_22_the_second_cancel_finds_nothing(struct timer_bed *b)
 {
-	uint64_t id = bed_schedule(b, 1, TKW_SEC);
-	uint64_t other;
+	struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
+	struct tkw_timeout_id other;
 	int i;
 
 	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
@@ -270,14 +272,14 @@ struct duel {
 	struct tkw_timer *t;
 	pthread_barrier_t begin;
 	pthread_barrier_t end;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	atomic_uint won;
 	atomic_uint calls; /* of on_cancel */
 };
 
-static void count_call(void *arg)
+static void count_call(void *ctx)
 {
-	atomic_fetch_add(&((struct duel *)arg)->calls, 1);
+	atomic_fetch_add(&((struct duel *)ctx)->calls, 1);
 }
 
 static void *cancel_each(void *arg)
@@ -305,7 +307,7 @@ static void fault_22_of_many_cancels_at_once_one_wins(void **state)
 {
 	struct duel d = { .won = 0 };
 	const struct tkw_task task = { .fn = ignore,
-				       .arg = &d,
+				       .ctx = &d,
 				       .on_cancel = count_call };
 	pthread_t threads[CANCELLERS];
 	struct fault_pump p;
@@ -353,7 +355,7 @@ enum kind {
 /* What became of one timeout. */
 struct racer {
 	struct race *race;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	atomic_uint ran;
 	atomic_uint cancelled; /* on_cancel was called */
 	atomic_bool tried;
@@ -377,9 +379,9 @@ static enum kind kind_of(const struct racer *r)
 	return k < RACED ? (enum kind)k : RACED;
 }
 
-static void race_fired(void *arg, const struct tkw_firing *f)
+static void race_fired(const struct tkw_firing *f, void *ctx)
 {
-	struct racer *r = arg;
+	struct racer *r = ctx;
 
 	(void)f;
 	must(atomic_fetch_add(&r->ran, 1) == 0);
@@ -389,9 +391,9 @@ static void race_fired(void *arg, const struct tkw_firing *f)
 	atomic_fetch_add(&r->race->ended, 1);
 }
 
-static void race_cancelled(void *arg)
+static void race_cancelled(void *ctx)
 {
-	struct racer *r = arg;
+	struct racer *r = ctx;
 
 	must(atomic_fetch_add(&r->cancelled, 1) == 0);
 	atomic_fetch_add(&r->race->ended, 1);
@@ -449,7 +451,7 @@ static void prepare(struct racer *r)
 	while (kind_of(r) == HELD && !atomic_load(&r->ran))
 		sched_yield();
 	while (kind_of(r) == OVER &&
-	       tkw_timer_query(r->race->t, r->id, &info) == 0)
+	       tkw_timer_get(r->race->t, r->id, &info) == 0)
 		sched_yield();
 }
 
@@ -463,7 +465,7 @@ static void schedule_racers(struct race *race)
 	for (i = 0; i < RACERS; i++) {
 		r = &race->racers[i];
 		r->race = race;
-		task.arg = r;
+		task.ctx = r;
 		must(tkw_timer_schedule(race->t, &task, delay_of(r), &r->id) ==
 		     0);
 		prepare(r);

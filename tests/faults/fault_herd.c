@@ -83,7 +83,7 @@ static unsigned long not_in_wheel(struct tkw_timer *t)
 	const char *line;
 	char text[4096];
 
-	must(tkw_timer_dump(t, text, sizeof(text)) > 0);
+	must(tkw_timer_print(t, text, sizeof(text)) > 0);
 	line = strstr(text, "shard 0:");
 	must(line != NULL);
 	pending = number_after(&line, "shard 0: ");
@@ -108,12 +108,12 @@ static void pass_mark(struct herd *h)
 /* The argument is the place in fired_times, which says nothing of the herd. */
 static struct herd *only;
 
-static void stampede(void *arg, const struct tkw_firing *f)
+static void stampede(const struct tkw_firing *f, void *ctx)
 {
 	struct herd *h = only;
 	unsigned long number;
 
-	must(atomic_fetch_add((atomic_uchar *)arg, 1) == 0);
+	must(atomic_fetch_add((atomic_uchar *)ctx, 1) == 0);
 	number = atomic_fetch_add(&h->fired, 1) + 1;
 	if (number == 1 && h->inner.submit == NULL)
 		atomic_store(&h->not_in_wheel, not_in_wheel(f->timer));
@@ -121,9 +121,9 @@ static void stampede(void *arg, const struct tkw_firing *f)
 		pass_mark(h);
 }
 
-static void ignore(void *arg, const struct tkw_firing *f)
+static void ignore(const struct tkw_firing *f, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)f;
 }
 
@@ -148,7 +148,7 @@ static void *go_about_business(void *arg)
 {
 	struct herd *h = arg;
 	const struct tkw_task task = { .fn = ignore };
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	do {
 		must(tkw_timer_schedule(h->pump.t, &task, FAR_NS, &id) == 0);
@@ -159,14 +159,14 @@ static void *go_about_business(void *arg)
 
 /* To the pool, with a look at the timer when the first ones come: one is that
  * of let_loose(). */
-static int submit_through(void *ctx, const struct tkw_job *job)
+static int submit_through(const struct tkw_job *job, void *ctx)
 {
 	struct herd *h = ctx;
 	int err;
 
 	if (atomic_fetch_add(&h->submitted, 1) < 2)
 		atomic_store(&h->not_in_wheel, not_in_wheel(h->pump.t));
-	err = h->inner.submit(h->inner.ctx, job);
+	err = h->inner.submit(job, h->inner.ctx);
 	if (err != 0)
 		fault_gate_open(&h->refused);
 	return err;
@@ -176,19 +176,19 @@ static int submit_through(void *ctx, const struct tkw_job *job)
 
 static void gather(struct herd *h, int64_t deadline_ns)
 {
-	static struct tkw_batch_item items[TKW_BATCH_MAX];
+	static struct tkw_batch_item items[TKW_MAX_BATCH];
 	unsigned long done = 0;
 	size_t n;
 	size_t i;
 
 	while (done < h->count) {
-		n = TKW_BATCH_MAX;
+		n = TKW_MAX_BATCH;
 		if (n > h->count - done)
 			n = h->count - done;
 		for (i = 0; i < n; i++)
 			items[i] = (struct tkw_batch_item){
 				.task = { .fn = stampede,
-					  .arg = &h->fired_times[done + i] },
+					  .ctx = &h->fired_times[done + i] },
 				.when_ns = deadline_ns,
 			};
 		must(tkw_timer_schedule_batch_at(h->pump.t, items, n, NULL) ==
@@ -197,17 +197,17 @@ static void gather(struct herd *h, int64_t deadline_ns)
 	}
 }
 
-static void open_gate(void *arg, const struct tkw_firing *f)
+static void open_gate(const struct tkw_firing *f, void *ctx)
 {
 	(void)f;
-	fault_gate_open(arg);
+	fault_gate_open(ctx);
 }
 
 /* The hour comes; a thread has to be told, by one that is due before all. */
 static void let_loose(struct herd *h, int64_t deadline_ns)
 {
-	const struct tkw_task task = { .fn = open_gate, .arg = &h->told };
-	int64_t missing_ns = deadline_ns - tkw_timer_now(h->pump.t);
+	const struct tkw_task task = { .fn = open_gate, .ctx = &h->told };
+	int64_t missing_ns = deadline_ns - tkw_timer_now_ns(h->pump.t);
 
 	if (missing_ns > 0)
 		atomic_fetch_add(&h->jump_ns, missing_ns);
@@ -243,7 +243,7 @@ static void hold_pool(struct herd *h)
 	int i;
 
 	for (i = 0; i < POOL_THREADS; i++)
-		must(h->inner.submit(h->inner.ctx, &job) == 0);
+		must(h->inner.submit(&job, h->inner.ctx) == 0);
 }
 
 static void open_herd(struct herd *h, void **state, unsigned long count,
@@ -314,9 +314,10 @@ static void run_herd(void **state, unsigned long count,
 
 	open_herd(&h, state, count, cfg);
 	at_first = h.memory.live_bytes;
-	deadline_ns = (tkw_timer_now(h.pump.t) + FAR_NS) / TKW_MSEC * TKW_MSEC;
+	deadline_ns =
+		(tkw_timer_now_ns(h.pump.t) + FAR_NS) / TKW_MSEC * TKW_MSEC;
 	gather(&h, deadline_ns);
-	must(tkw_timer_pending(h.pump.t) == count);
+	must(tkw_timer_count(h.pump.t) == count);
 	fault_spawn(&other, go_about_business, &h);
 	let_loose(&h, deadline_ns);
 	await_the_end(&h);
@@ -324,7 +325,7 @@ static void run_herd(void **state, unsigned long count,
 	/* Of the last task the end may be missing: a stop waits for it. */
 	assert_int_equal(tkw_timer_stop(h.pump.t, NULL, NULL), 0);
 	fault_pump_halt(&h.pump);
-	must(tkw_timer_stats(h.pump.t, &st) == 0);
+	must(tkw_timer_get_stats(h.pump.t, &st) == 0);
 	print_message("%lu fired, %lu pairs meanwhile, in stride at %lu of "
 		      "%lu marks; %lu MiB at most, %lu KiB left; %llu turns, "
 		      "refused %llu times\n",
@@ -367,7 +368,7 @@ static void run_with_pool(void **state, unsigned long count, int refusal)
 {
 	const struct tkw_pool_config pc = { .size = sizeof(pc),
 					    .threads = POOL_THREADS,
-					    .queue = POOL_QUEUE };
+					    .max_queued = POOL_QUEUE };
 	struct tkw_timer_config cfg = { .tick_ns = TKW_MSEC,
 					.refusal = refusal };
 	struct tkw_pool *p;

@@ -17,21 +17,21 @@
 
 static const char *shared_library = "";
 
-static void ignore(void *arg, const struct tkw_firing *f)
+static void ignore(const struct tkw_firing *f, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)f;
 }
 
-static void count(void *arg, const struct tkw_firing *f)
+static void count(const struct tkw_firing *f, void *ctx)
 {
 	(void)f;
-	atomic_fetch_add((atomic_ulong *)arg, 1);
+	atomic_fetch_add((atomic_ulong *)ctx, 1);
 }
 
-static void count_cancel(void *arg)
+static void count_cancel(void *ctx)
 {
-	atomic_fetch_add((atomic_ulong *)arg, 1);
+	atomic_fetch_add((atomic_ulong *)ctx, 1);
 }
 
 /* --- 25: stop against schedule ----------------------------------------- */
@@ -64,15 +64,15 @@ struct submitter {
 	struct fate *fates;
 };
 
-static void fate_fired(void *arg, const struct tkw_firing *f)
+static void fate_fired(const struct tkw_firing *f, void *ctx)
 {
 	(void)f;
-	atomic_fetch_add(&((struct fate *)arg)->fired, 1);
+	atomic_fetch_add(&((struct fate *)ctx)->fired, 1);
 }
 
-static void fate_ended(void *arg)
+static void fate_ended(void *ctx)
 {
-	struct fate *f = arg;
+	struct fate *f = ctx;
 
 	/* The visitor comes first. */
 	must(atomic_load(&f->visited) == 1);
@@ -81,7 +81,7 @@ static void fate_ended(void *arg)
 
 static void fate_visited(const struct tkw_timeout_info *info, void *ctx)
 {
-	struct fate *f = info->task.arg;
+	struct fate *f = info->task.ctx;
 	struct closing *c = ctx;
 
 	must(info->task.fn == fate_fired);
@@ -98,7 +98,7 @@ static void *submit_until_refused(void *arg)
 	size_t i;
 
 	for (i = 0; i < BATCH && ret == 0; i++) {
-		task.arg = &s->fates[i];
+		task.ctx = &s->fates[i];
 		ret = tkw_timer_schedule(s->c->t, &task,
 					 (int64_t)(i % 100) * TKW_USEC * 10,
 					 NULL);
@@ -193,7 +193,7 @@ enum {
 struct melee {
 	struct tkw_timer *t;
 	pthread_barrier_t begin;
-	uint64_t ids[PENDING];
+	struct tkw_timeout_id ids[PENDING];
 	atomic_ulong ended; /* calls of on_cancel */
 	atomic_uint stops_won;
 	atomic_uint cancels_won;
@@ -253,7 +253,7 @@ static void fight(struct melee *m, int drive, bool started)
 		ROLES = sizeof(roles) / sizeof(roles[0])
 	};
 	const struct tkw_task task = { .fn = ignore,
-				       .arg = &m->ended,
+				       .ctx = &m->ended,
 				       .on_cancel = count_cancel };
 	pthread_t threads[ROLES];
 	struct tkw_ledger l;
@@ -314,7 +314,7 @@ static void fault_27_destroy_ends_what_is_pending(void **state)
 					      .hooks = &hooks };
 	atomic_ulong ended = 0;
 	const struct tkw_task task = { .fn = ignore,
-				       .arg = &ended,
+				       .ctx = &ended,
 				       .on_cancel = count_cancel };
 	struct fault_memory m;
 	struct tkw_timer *t;
@@ -344,9 +344,9 @@ struct slow {
 	atomic_bool destroyed;
 };
 
-static void run_slowly(void *arg, const struct tkw_firing *f)
+static void run_slowly(const struct tkw_firing *f, void *ctx)
 {
-	struct slow *s = arg;
+	struct slow *s = ctx;
 
 	(void)f;
 	fault_gate_open(&s->begun);
@@ -369,7 +369,7 @@ static void *let_it_end(void *arg)
 static void fault_27_destroy_waits_for_a_running_task(void **state)
 {
 	struct slow s = { .begun = FAULT_GATE_INIT, .end = FAULT_GATE_INIT };
-	const struct tkw_task task = { .fn = run_slowly, .arg = &s };
+	const struct tkw_task task = { .fn = run_slowly, .ctx = &s };
 	struct tkw_timer *t;
 	pthread_t helper;
 
@@ -388,8 +388,8 @@ static void fault_27_destroy_waits_for_a_running_task(void **state)
 static void fault_28_after_a_stop_nothing_starts(struct timer_bed *b)
 {
 	const struct tkw_task task = bed_task(b, 9);
-	uint64_t id = bed_schedule(b, 1, TKW_SEC);
-	uint64_t other = 5;
+	struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
+	struct tkw_timeout_id other = { 5 };
 
 	bed_pass(b, TKW_MSEC);
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
@@ -398,7 +398,7 @@ static void fault_28_after_a_stop_nothing_starts(struct timer_bed *b)
 			 -ESHUTDOWN);
 	assert_int_equal(tkw_timer_schedule_at(b->t, &task, 0, &other),
 			 -ESHUTDOWN);
-	assert_int_equal(other, 5);
+	assert_int_equal(other.bits, 5);
 	assert_int_equal(tkw_timer_reschedule(b->t, id, 0), -ENOENT);
 	assert_int_equal(tkw_timer_cancel(b->t, id), -ENOENT);
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 1);
@@ -458,16 +458,16 @@ static void handle(int number)
 		atomic_fetch_add(&signals_on_worker, 1);
 }
 
-static void note_worker(void *arg, const struct tkw_firing *f)
+static void note_worker(const struct tkw_firing *f, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)f;
 	atomic_store(&worker_tid, gettid());
 }
 
-static void count_in_storm(void *arg, const struct tkw_firing *f)
+static void count_in_storm(const struct tkw_firing *f, void *ctx)
 {
-	struct storm *s = arg;
+	struct storm *s = ctx;
 
 	(void)f;
 	atomic_fetch_add(&s->fired, 1);
@@ -477,8 +477,8 @@ static void count_in_storm(void *arg, const struct tkw_firing *f)
 static void *work_in_storm(void *arg)
 {
 	struct storm *s = arg;
-	const struct tkw_task task = { .fn = count_in_storm, .arg = s };
-	uint64_t id;
+	const struct tkw_task task = { .fn = count_in_storm, .ctx = s };
+	struct tkw_timeout_id id;
 	int ret;
 	int i;
 
@@ -599,15 +599,15 @@ struct doomed {
 	uint64_t seed;
 };
 
-static void doomed_fired(void *arg, const struct tkw_firing *f)
+static void doomed_fired(const struct tkw_firing *f, void *ctx)
 {
 	(void)f;
-	atomic_fetch_add(&((struct doomed *)arg)->ended, 1);
+	atomic_fetch_add(&((struct doomed *)ctx)->ended, 1);
 }
 
-static void doomed_cancelled(void *arg)
+static void doomed_cancelled(void *ctx)
 {
-	atomic_fetch_add(&((struct doomed *)arg)->ended, 1);
+	atomic_fetch_add(&((struct doomed *)ctx)->ended, 1);
 }
 
 /* It may be cancelled at its testcancel; or in the library, if that has places
@@ -616,10 +616,10 @@ static void *submit_until_cancelled(void *arg)
 {
 	struct doomed *d = arg;
 	const struct tkw_task task = { .fn = doomed_fired,
-				       .arg = d,
+				       .ctx = d,
 				       .on_cancel = doomed_cancelled };
 	uint64_t seed = d->seed;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int was;
 
 	pthread_cleanup_push(forget_stack, NULL);
@@ -690,9 +690,9 @@ struct doomed_calls {
 };
 
 /* A task that lasts until the thread waits for it. */
-static void run_until_awaited(void *arg, const struct tkw_firing *f)
+static void run_until_awaited(const struct tkw_firing *f, void *ctx)
 {
-	struct doomed_calls *d = arg;
+	struct doomed_calls *d = ctx;
 
 	(void)f;
 	fault_gate_wait(&d->running);
@@ -701,14 +701,14 @@ static void run_until_awaited(void *arg, const struct tkw_firing *f)
 
 static void wait_for_task(struct doomed_calls *d, struct tkw_timer *t)
 {
-	const struct tkw_task task = { .fn = run_until_awaited, .arg = d };
+	const struct tkw_task task = { .fn = run_until_awaited, .ctx = d };
 	struct tkw_timeout_info info;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	must(tkw_timer_schedule(t, &task, 0, &id) == 0);
 	d->calls++;
 	do
-		must(tkw_timer_query(t, id, &info) == 0);
+		must(tkw_timer_get(t, id, &info) == 0);
 	while (info.state != TKW_TIMEOUT_RUNNING);
 	atomic_store(&d->tid, gettid());
 	fault_gate_open(&d->running);
@@ -717,17 +717,17 @@ static void wait_for_task(struct doomed_calls *d, struct tkw_timer *t)
 	d->calls++;
 }
 
-static void testcancel_in_task(void *arg, const struct tkw_firing *f)
+static void testcancel_in_task(const struct tkw_firing *f, void *ctx)
 {
 	(void)f;
 	pthread_testcancel();
-	((struct doomed_calls *)arg)->calls++;
+	((struct doomed_calls *)ctx)->calls++;
 }
 
-static void testcancel_in_on_cancel(void *arg)
+static void testcancel_in_on_cancel(void *ctx)
 {
 	pthread_testcancel();
-	((struct doomed_calls *)arg)->calls++;
+	((struct doomed_calls *)ctx)->calls++;
 }
 
 static void testcancel_in_visitor(const struct tkw_timeout_info *info,
@@ -741,16 +741,16 @@ static void testcancel_in_visitor(const struct tkw_timeout_info *info,
 static void call_back(struct doomed_calls *d, struct tkw_timer *t)
 {
 	const struct tkw_task task = { .fn = testcancel_in_task,
-				       .arg = d,
+				       .ctx = d,
 				       .on_cancel = testcancel_in_on_cancel };
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	must(tkw_timer_schedule(t, &task, 3600 * TKW_SEC, &id) == 0);
 	must(tkw_timer_cancel(t, id) == 0);
 	d->calls++;
 	if (d->drive == TKW_DRIVE_MANUAL) {
 		must(tkw_timer_schedule(t, &task, 0, NULL) == 0);
-		must(tkw_timer_turn(t, NULL) == 1);
+		must(tkw_timer_turn(t, 0, NULL) == 1);
 		d->calls++;
 	}
 	must(tkw_timer_schedule(t, &task, 3600 * TKW_SEC, NULL) == 0);
@@ -763,15 +763,17 @@ static void call_all(struct doomed_calls *d, struct tkw_timer *t)
 	const struct tkw_task task = { .fn = ignore };
 	struct tkw_timeout_info info;
 	struct tkw_ledger l;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	if (d->drive == TKW_DRIVE_THREAD)
 		wait_for_task(d, t);
 	must(tkw_timer_schedule(t, &task, 3600 * TKW_SEC, &id) == 0);
 	must(tkw_timer_reschedule(t, id, 1800 * TKW_SEC) == 0);
-	must(tkw_timer_query(t, id, &info) == 0);
-	must(tkw_timer_ledger(t, &l) == 0);
+	must(tkw_timer_get(t, id, &info) == 0);
+	must(tkw_timer_get_ledger(t, &l) == 0);
 	must(tkw_timer_check(t) == NULL);
+	if (d->drive == TKW_DRIVE_THREAD)
+		must(tkw_timer_wait_idle(t, TKW_MSEC) == -ETIMEDOUT);
 	must(tkw_timer_cancel(t, id) == 0);
 	d->calls++;
 	call_back(d, t);
@@ -854,19 +856,19 @@ static void fault_31_create_and_destroy_are_none_either(void **state)
 
 static struct tkw_timer *immortal;
 
-static void again(void *arg, const struct tkw_firing *f)
+static void again(const struct tkw_firing *f, void *ctx)
 {
-	const struct tkw_task task = { .fn = again, .arg = arg };
+	const struct tkw_task task = { .fn = again, .ctx = ctx };
 
-	atomic_fetch_add((atomic_ulong *)arg, 1);
+	atomic_fetch_add((atomic_ulong *)ctx, 1);
 	must(tkw_timer_schedule(f->timer, &task, 0, NULL) == 0);
 }
 
 static void *submit_for_ever(void *arg)
 {
-	const struct tkw_task task = { .fn = count, .arg = arg };
+	const struct tkw_task task = { .fn = count, .ctx = arg };
 	atomic_ulong submitted = 0;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	for (;;) {
 		must(tkw_timer_schedule(immortal, &task, TKW_MSEC, &id) == 0);
@@ -883,7 +885,7 @@ static void *submit_for_ever(void *arg)
 static int child_exits_alive(void)
 {
 	static atomic_ulong fired;
-	const struct tkw_task task = { .fn = again, .arg = &fired };
+	const struct tkw_task task = { .fn = again, .ctx = &fired };
 	pthread_t thread;
 	int i;
 
@@ -935,9 +937,9 @@ struct plugin {
 static atomic_ulong plugin_runs;
 static struct plugin plugin;
 
-static void plugin_again(void *arg, const struct tkw_firing *f)
+static void plugin_again(const struct tkw_firing *f, void *ctx)
 {
-	const struct tkw_task task = { .fn = plugin_again, .arg = arg };
+	const struct tkw_task task = { .fn = plugin_again, .ctx = ctx };
 
 	atomic_fetch_add(&plugin_runs, 1);
 	must(plugin.schedule(f->timer, &task, 0, NULL) == 0);
@@ -980,7 +982,7 @@ static int child_closes_library(const char *path)
 	must(dlclose(plugin.handle) == 0);
 	runs = atomic_load(&plugin_runs);
 	fault_await(&plugin_runs, runs + 1000);
-	/* A fork calls what the library has asked to be called. */
+	/* A fork calls what the library has asked to be called, if anything. */
 	switch (fork()) {
 	case 0:
 		_exit(0);

@@ -12,16 +12,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static void ignore(void *arg, const struct tkw_firing *f)
+static void ignore(const struct tkw_firing *f, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)f;
 }
 
-static void count(void *arg, const struct tkw_firing *f)
+static void count(const struct tkw_firing *f, void *ctx)
 {
 	(void)f;
-	atomic_fetch_add((atomic_ulong *)arg, 1);
+	atomic_fetch_add((atomic_ulong *)ctx, 1);
 }
 
 /* --- 34: max pending ---------------------------------------------------- */
@@ -31,10 +31,10 @@ enum {
 };
 
 /* Exactly so many are taken, the next are refused without a trace. */
-static void fill(struct timer_bed *b, size_t room, uint64_t *ids)
+static void fill(struct timer_bed *b, size_t room, struct tkw_timeout_id *ids)
 {
 	const struct tkw_task task = bed_task(b, 7);
-	uint64_t refused = 5;
+	struct tkw_timeout_id refused = { 5 };
 	size_t i;
 
 	for (i = 0; i < room; i++)
@@ -46,7 +46,7 @@ static void fill(struct timer_bed *b, size_t room, uint64_t *ids)
 			tkw_timer_schedule_at(b->t, &task, 0, &refused),
 			-EAGAIN);
 	}
-	assert_int_equal(refused, 5);
+	assert_int_equal(refused.bits, 5);
 	bed_assert_ledger(b, LIMIT);
 }
 
@@ -54,7 +54,7 @@ static void fill(struct timer_bed *b, size_t room, uint64_t *ids)
 static void fault_34_the_limit_is_exact_and_recovers(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = LIMIT };
-	uint64_t ids[LIMIT];
+	struct tkw_timeout_id ids[LIMIT];
 	uint64_t accepted;
 	size_t i;
 
@@ -78,10 +78,10 @@ static void fault_34_the_limit_is_exact_and_recovers(struct timer_bed *b)
 }
 BED_TEST(fault_34_the_limit_is_exact_and_recovers)
 
-static void take_own_place(void *arg, const struct tkw_firing *f)
+static void take_own_place(const struct tkw_firing *f, void *ctx)
 {
-	const struct tkw_task again = { .fn = take_own_place, .arg = arg };
-	atomic_ulong *rounds = arg;
+	const struct tkw_task again = { .fn = take_own_place, .ctx = ctx };
+	atomic_ulong *rounds = ctx;
 
 	/* Its place is free before it runs. */
 	must(tkw_timer_schedule(
@@ -96,7 +96,7 @@ static void fault_34_a_task_schedules_again_at_the_limit(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 1 };
 	atomic_ulong rounds = 0;
-	const struct tkw_task task = { .fn = take_own_place, .arg = &rounds };
+	const struct tkw_task task = { .fn = take_own_place, .ctx = &rounds };
 
 	bed_reopen(b, &cfg);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
@@ -118,14 +118,14 @@ struct rush {
 	pthread_barrier_t begin;
 	pthread_barrier_t end;
 	atomic_ulong accepted;
-	uint64_t ids[LIMIT + RUSHERS];
+	struct tkw_timeout_id ids[LIMIT + RUSHERS];
 };
 
 static void *rush_in(void *arg)
 {
 	struct rush *r = arg;
 	const struct tkw_task task = { .fn = ignore };
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int round;
 	int ret;
 
@@ -166,7 +166,7 @@ static void fault_34_many_threads_share_the_limit(void **state)
 		pthread_barrier_wait(&r.begin);
 		pthread_barrier_wait(&r.end);
 		must(r.accepted == LIMIT);
-		must(tkw_timer_pending(p.t) == LIMIT);
+		must(tkw_timer_count(p.t) == LIMIT);
 		for (i = 0; i < LIMIT; i++)
 			must(tkw_timer_cancel(p.t, r.ids[i]) == 0);
 		r.accepted = 0;
@@ -187,9 +187,9 @@ enum {
 	SMALL = 4 * 1024 * 1024
 };
 
-static void shuffle(uint64_t *ids, size_t n, uint64_t *seed)
+static void shuffle(struct tkw_timeout_id *ids, size_t n, uint64_t *seed)
 {
-	uint64_t id;
+	struct tkw_timeout_id id;
 	size_t i;
 	size_t k;
 
@@ -201,8 +201,8 @@ static void shuffle(uint64_t *ids, size_t n, uint64_t *seed)
 	}
 }
 
-static void storm(struct tkw_timer *t, struct fault_memory *m, uint64_t *ids,
-		  uint64_t *seed)
+static void storm(struct tkw_timer *t, struct fault_memory *m,
+		  struct tkw_timeout_id *ids, uint64_t *seed)
 {
 	const struct tkw_task task = { .fn = ignore };
 	unsigned long at_first;
@@ -235,7 +235,7 @@ static void fault_36_ten_million_cancels_give_memory_back(void **state)
 	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
 					      .drive = fault_drive(state),
 					      .hooks = &hooks };
-	uint64_t *ids = malloc(STORM * sizeof(*ids));
+	struct tkw_timeout_id *ids = malloc(STORM * sizeof(*ids));
 	uint64_t seed = fault_seed();
 	struct fault_memory m;
 	struct tkw_timer *t;
@@ -264,7 +264,7 @@ static void fault_36_pairs_hold_what_is_outstanding(void **state)
 					      .drive = fault_drive(state),
 					      .hooks = &hooks };
 	const struct tkw_task task = { .fn = ignore };
-	static uint64_t ids[OUTSTANDING];
+	static struct tkw_timeout_id ids[OUTSTANDING];
 	struct fault_memory m;
 	struct tkw_timer *t;
 	size_t i;
@@ -278,7 +278,7 @@ static void fault_36_pairs_hold_what_is_outstanding(void **state)
 					&ids[i % OUTSTANDING]) == 0);
 	}
 	assert_true(m.peak_bytes <= SMALL);
-	assert_int_equal(tkw_timer_pending(t), OUTSTANDING);
+	assert_int_equal(tkw_timer_count(t), OUTSTANDING);
 	assert_int_equal(tkw_timer_destroy(t), 0);
 }
 
@@ -326,8 +326,8 @@ static void *produce(void *arg)
 {
 	struct producer *p = arg;
 	struct workshop *shop = p->shop;
-	const struct tkw_task task = { .fn = count, .arg = &shop->fired };
-	uint64_t id;
+	const struct tkw_task task = { .fn = count, .ctx = &shop->fired };
+	struct tkw_timeout_id id;
 
 	self = p;
 	while (!atomic_load(&shop->over)) {
@@ -443,8 +443,8 @@ static bool become_urgent(void)
 static void *produce_urgently(void *arg)
 {
 	struct urgency *u = arg;
-	const struct tkw_task task = { .fn = count, .arg = &u->fired };
-	uint64_t id;
+	const struct tkw_task task = { .fn = count, .ctx = &u->fired };
+	struct tkw_timeout_id id;
 	int i;
 
 	u->real_time = become_urgent();

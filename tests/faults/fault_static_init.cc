@@ -23,7 +23,7 @@ class StaticTimer
 		tkw_task task = tkw_task();
 
 		task.fn = fire;
-		task.arg = this;
+		task.ctx = this;
 		result = tkw_timer_create(&timer, nullptr);
 		if (result == 0)
 			result = tkw_timer_schedule(timer, &task, 0, nullptr);
@@ -47,9 +47,9 @@ class StaticTimer
 	std::atomic<unsigned long> fired{ 0 };
 
       private:
-	static void fire(void *arg, const tkw_firing *)
+	static void fire(const tkw_firing *, void *ctx)
 	{
-		static_cast<StaticTimer *>(arg)->fired++;
+		static_cast<StaticTimer *>(ctx)->fired++;
 	}
 
 	tkw_timer *timer = nullptr;

@@ -147,9 +147,9 @@ static int64_t read_clock(clockid_t clock)
 	return ts.tv_sec * TKW_SEC + ts.tv_nsec;
 }
 
-static void expect_not_early(void *arg, const struct tkw_firing *f)
+static void expect_not_early(const struct tkw_firing *f, void *ctx)
 {
-	const struct real *r = arg;
+	const struct real *r = ctx;
 
 	must(read_clock(r->clock) >= r->least_ns);
 	must(f->deadline_ns >= r->least_ns);
@@ -178,7 +178,7 @@ static void walk_for_real(int drive, int clock, int64_t tick_ns, uint64_t *seed)
 							 : CLOCK_MONOTONIC;
 		r[i].fired = &fired;
 		r[i].least_ns = read_clock(r[i].clock) + delay_ns;
-		task.arg = &r[i];
+		task.ctx = &r[i];
 		must(tkw_timer_schedule(p.t, &task, delay_ns, NULL) == 0);
 	}
 	fault_await(&fired, COUNT);
@@ -228,15 +228,15 @@ static void go_back(struct timer_bed *b, int64_t back_ns)
 {
 	const int64_t high_ns = clock_of(b);
 	struct tkw_timeout_info info;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	bed_pass(b, 0);
 	bed_schedule(b, 1, 2 * TKW_MSEC);
 	bed_set_clock(b, high_ns - back_ns);
-	assert_int_equal(tkw_timer_now(b->t), high_ns);
+	assert_int_equal(tkw_timer_now_ns(b->t), high_ns);
 	/* Counted from what the clock has said already. */
 	id = bed_schedule(b, 2, 3 * TKW_MSEC);
-	assert_int_equal(tkw_timer_query(b->t, id, &info), 0);
+	assert_int_equal(tkw_timer_get(b->t, id, &info), 0);
 	assert_int_equal(info.deadline_ns, high_ns + 3 * TKW_MSEC);
 	bed_schedule(b, 3, 0);
 	bed_pass(b, 0);
@@ -268,21 +268,21 @@ static void fault_14_each_reading_is_held(struct timer_bed *b)
 {
 	const int64_t high_ns = BED_START_NS + 5 * TKW_SEC;
 	struct tkw_timeout_info info;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	bed_set_clock(b, high_ns);
-	assert_int_equal(tkw_timer_now(b->t), high_ns);
+	assert_int_equal(tkw_timer_now_ns(b->t), high_ns);
 	bed_set_clock(b, BED_START_NS);
-	assert_int_equal(tkw_timer_now(b->t), high_ns);
+	assert_int_equal(tkw_timer_now_ns(b->t), high_ns);
 	id = bed_schedule(b, 1, TKW_SEC);
-	assert_int_equal(tkw_timer_query(b->t, id, &info), 0);
+	assert_int_equal(tkw_timer_get(b->t, id, &info), 0);
 	assert_int_equal(info.deadline_ns, high_ns + TKW_SEC);
 	assert_int_equal(info.left_ns, TKW_SEC);
 	bed_set_clock(b, high_ns + TKW_SEC);
 	id = bed_schedule(b, 2, TKW_SEC);
 	bed_set_clock(b, high_ns);
 	assert_int_equal(tkw_timer_reschedule(b->t, id, TKW_SEC), 0);
-	assert_int_equal(tkw_timer_query(b->t, id, &info), 0);
+	assert_int_equal(tkw_timer_get(b->t, id, &info), 0);
 	assert_int_equal(info.deadline_ns, high_ns + 2 * TKW_SEC);
 }
 BED_TEST(fault_14_each_reading_is_held)
@@ -385,9 +385,9 @@ struct freezer {
 	pthread_t driver; /* manual: it is frozen, too */
 };
 
-static void freeze(void *arg, const struct tkw_firing *f)
+static void freeze(const struct tkw_firing *f, void *ctx)
 {
-	struct freezer *z = arg;
+	struct freezer *z = ctx;
 
 	(void)f;
 	fault_gate_open(&z->frozen);
@@ -403,7 +403,7 @@ static void *pass_nothing(void *arg)
 /* The worker is in a task when this returns. */
 static void freeze_worker(struct freezer *z, struct timer_bed *b)
 {
-	const struct tkw_task task = { .fn = freeze, .arg = z };
+	const struct tkw_task task = { .fn = freeze, .ctx = z };
 
 	z->b = b;
 	fault_gate_init(&z->frozen);
@@ -534,10 +534,11 @@ static void fault_17_delays_up_to_one_ns_fire_next(struct timer_bed *b)
 }
 BED_TEST(fault_17_delays_up_to_one_ns_fire_next)
 
-static uint64_t schedule_at(struct timer_bed *b, uint64_t tag, int64_t at_ns)
+static struct tkw_timeout_id schedule_at(struct timer_bed *b, uint64_t tag,
+					 int64_t at_ns)
 {
 	const struct tkw_task task = bed_task(b, tag);
-	uint64_t id = 0;
+	struct tkw_timeout_id id = { 0 };
 
 	assert_int_equal(tkw_timer_schedule_at(b->t, &task, at_ns, &id), 0);
 	return id;
@@ -555,22 +556,22 @@ static void fault_17_deadlines_of_the_past_fire_next(struct timer_bed *b)
 }
 BED_TEST(fault_17_deadlines_of_the_past_fire_next)
 
-static void expect_never(struct timer_bed *b, uint64_t id)
+static void expect_never(struct timer_bed *b, struct tkw_timeout_id id)
 {
 	struct tkw_timeout_info info;
 	char text[32];
 
-	assert_int_equal(tkw_timer_query(b->t, id, &info), 0);
+	assert_int_equal(tkw_timer_get(b->t, id, &info), 0);
 	assert_true(info.deadline_ns == TKW_NEVER_NS);
 	assert_int_equal(info.state, TKW_TIMEOUT_PENDING);
-	assert_true(tkw_timer_print(b->t, id, text, sizeof(text)) > 0);
+	assert_true(tkw_timer_print_timeout(b->t, id, text, sizeof(text)) > 0);
 	assert_string_equal(text, "never due");
 }
 
 /* SPEC 3.2, fault 17: it saturates. */
 static void fault_17_the_largest_delays_never_fire(struct timer_bed *b)
 {
-	uint64_t ids[4];
+	struct tkw_timeout_id ids[4];
 	size_t i;
 
 	ids[0] = bed_schedule(b, 0, INT64_MAX);
@@ -616,7 +617,7 @@ BED_TEST(fault_17_two_hundred_and_ninety_two_years)
 /* SPEC 5.5, fault 17: a timeout can be moved from end to end. */
 static void fault_17_reschedule_goes_to_the_ends_of_time(struct timer_bed *b)
 {
-	uint64_t id = bed_schedule(b, 1, TKW_SEC);
+	struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
 
 	assert_int_equal(tkw_timer_reschedule(b->t, id, INT64_MAX), 0);
 	expect_never(b, id);
@@ -829,10 +830,10 @@ int wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
 	return real_pthread_cond_timedwait(c, m, until);
 }
 
-static void count_run(void *arg, const struct tkw_firing *f)
+static void count_run(const struct tkw_firing *f, void *ctx)
 {
 	(void)f;
-	atomic_fetch_add((atomic_ulong *)arg, 1);
+	atomic_fetch_add((atomic_ulong *)ctx, 1);
 }
 
 static void run_watched(int drive, int clock)
@@ -840,9 +841,9 @@ static void run_watched(int drive, int clock)
 	const struct tkw_timer_config cfg = { .tick_ns = TKW_USEC,
 					      .clock = clock };
 	atomic_ulong fired = 0;
-	const struct tkw_task task = { .fn = count_run, .arg = &fired };
+	const struct tkw_task task = { .fn = count_run, .ctx = &fired };
 	struct fault_pump p;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int i;
 
 	atomic_store(&other_reads, 0);
@@ -893,7 +894,7 @@ static uint64_t useless_turns(struct timer_bed *b, size_t n)
 	int ran;
 
 	while (b->fired_count < n) {
-		ran = tkw_timer_turn(b->t, &next_ns);
+		ran = tkw_timer_turn(b->t, 0, &next_ns);
 		assert_true(ran >= 0);
 		useless += ran == 0;
 		if (b->fired_count < n) {
@@ -927,17 +928,17 @@ static void fault_20_a_cancelled_timeout_costs_one_turn(void **state)
 	};
 	struct timer_bed *b = *state;
 	int64_t next_ns;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int i;
 
 	bed_schedule(b, 1, DAY);
 	for (i = 1; i <= CANCELLED; i++) {
 		id = bed_schedule(b, 2, (CANCELLED - i + 1) * TKW_SEC);
-		assert_int_equal(tkw_timer_turn(b->t, NULL), 0);
+		assert_int_equal(tkw_timer_turn(b->t, 0, NULL), 0);
 		assert_int_equal(tkw_timer_cancel(b->t, id), 0);
 	}
 	assert_true(useless_turns(b, 1) <= CANCELLED + rings() + 1);
-	assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+	assert_int_equal(tkw_timer_next_turn(b->t, &next_ns), 0);
 	assert_true(next_ns == TKW_NEVER_NS);
 }
 
@@ -958,10 +959,10 @@ struct metronome {
 	unsigned long last;
 };
 
-static void beat(void *arg, const struct tkw_firing *f)
+static void beat(const struct tkw_firing *f, void *ctx)
 {
-	const struct tkw_task again = { .fn = beat, .arg = arg };
-	struct metronome *m = arg;
+	const struct tkw_task again = { .fn = beat, .ctx = ctx };
+	struct metronome *m = ctx;
 
 	if (atomic_fetch_add(&m->beats, 1) + 1 < m->last)
 		must(tkw_timer_schedule(f->timer, &again, TKW_MSEC, NULL) == 0);
@@ -972,7 +973,7 @@ static void beat(void *arg, const struct tkw_firing *f)
 static unsigned long readings_since(unsigned long before)
 {
 	struct metronome m = { .beats = 0, .last = 100 };
-	const struct tkw_task task = { .fn = beat, .arg = &m };
+	const struct tkw_task task = { .fn = beat, .ctx = &m };
 	struct tkw_timer *t;
 
 	must(tkw_timer_create(&t, NULL) == 0);
@@ -993,11 +994,11 @@ static void fault_20_a_worker_with_nothing_due_sleeps(void **state)
 					      .hooks = &hooks };
 	const unsigned long few = rings() + 3;
 	atomic_ulong fired = 0;
-	const struct tkw_task task = { .fn = count_run, .arg = &fired };
+	const struct tkw_task task = { .fn = count_run, .ctx = &fired };
 	const int64_t hour_ns = fault_monotonic_ns() + 3600 * TKW_SEC;
 	unsigned long before = atomic_load(&readings);
 	struct tkw_timer *t;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int i;
 
 	(void)state;

@@ -256,7 +256,7 @@ plant()
 	mkdir -p "$tree/include/tickwheel" "$tree/tests/consumer" \
 		"$tree/adapters"
 	plant_project
-	sed 's/tickwheel 0.1/tickwheel 0.7/' "$consumer" \
+	sed 's/tickwheel 0.2/tickwheel 0.7/' "$consumer" \
 		>"$tree/tests/consumer/CMakeLists.txt"
 	echo '#define TKW_VERSION "0.7.3"' >"$tree/include/tickwheel/version.h"
 	cat >"$tree/include/tickwheel.h" <<-'END'

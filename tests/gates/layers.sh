@@ -18,6 +18,9 @@ api=include/tickwheel
 api_wheel="$api/version.h $api/error.h $api/wheel.h"
 api_exec="$api/version.h $api/error.h $api/exec.h"
 os_for_patterns='src/os/atomic.h src/os/sync.h src/os/memory.h src/os/thread.h'
+os_for_patterns="$os_for_patterns src/os/bell.h src/os/rundown.h src/os/frame.h"
+os_for_patterns="$os_for_patterns src/os/fork.h src/os/cpus.h src/os/dice.h"
+os_for_patterns="$os_for_patterns src/os/id_table.h src/timer/for_patterns.h"
 api_timer="$api_wheel $api/exec.h $api/stats.h $api/timer.h"
 
 # It judges the wheel, so it shares no code with it.
@@ -36,7 +39,6 @@ rules()
 	src/os    | src/os src/base                            | *
 	src/exec  | src/exec src/os src/base $api_exec         | $libc
 	src/timer | src/timer src/wheel src/os src/base $api_timer | $libc
-	src/loop  | src/loop src/timer src/wheel src/os src/base $api_timer $api/loop.h | $libc
 	src/patterns | src/patterns src/base $os_for_patterns include   | $libc
 	adapters  | adapters include                           | *
 	tools     | tools include                              | *
@@ -170,7 +172,7 @@ plant()
 		include/tickwheel/timer.h include/tickwheel/retry.h \
 		src/base/links.h src/wheel/engine.h src/os/sync.h \
 		src/os/clock.h src/timer/shard.h src/exec/queue.h \
-		src/loop/turns.h bench/harness/report.h \
+		src/timer/for_patterns.h bench/harness/report.h \
 		"${1%.c}.h" "$1"; do
 		mkdir -p "$scratch/tree/$(dirname "$h")"
 		: >"$scratch/tree/$h"
@@ -214,9 +216,8 @@ self_test()
 	bad src/exec/a.c '<pthread.h>'
 	bad src/timer/a.c '"exec/queue.h"'
 	bad src/timer/a.c '<time.h>'
-	bad src/timer/a.c '"loop/turns.h"'
-	bad src/loop/a.c '"exec/queue.h"'
-	bad src/loop/a.c '"tickwheel/retry.h"'
+	bad src/timer/a.c '"tickwheel/retry.h"'
+	bad src/patterns/a.c '"timer/shard.h"'
 	bad src/patterns/a.c '"os/clock.h"'
 	bad src/patterns/a.c '"wheel/engine.h"'
 	bad adapters/a.h '"../src/os/sync.h"' src/os/sync.h
@@ -239,7 +240,7 @@ self_test()
 	good src/wheel/a.c '"base/links.h"'
 	good src/wheel/a.c '"engine.h"'
 	good src/timer/a.c '"os/sync.h" /* a comment */'
-	good src/loop/a.c '"timer/shard.h"'
+	good src/patterns/a.c '"timer/for_patterns.h"'
 	good src/patterns/a.c '"os/sync.h"'
 	good tools/a.c '<stdio.h>'
 	good bench/a.c '"tickwheel.h"'

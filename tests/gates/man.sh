@@ -162,16 +162,32 @@ check_words()
 	complain_each "named by $short, not a function" "$scratch/list"
 }
 
-# The errors of a page are those of its header.
+# pages_of ROOT HEADER: the pages that are about a header, one a line.
+pages_of()
+{
+	for of in "$1"/man/*.3; do
+		[ "$(header_of "$of")" != "$2" ] || echo "$of"
+	done
+}
+
+header_of()
+{
+	sed -n 's/^\.In tickwheel\///p' "$1" | head -n 1
+}
+
+# check_errors ROOT PAGE HEADER: the errors of a page are those of its header,
+# and what this page leaves out is in another one about the same header.
 check_errors()
 {
-	grep -Eo -e '-E[A-Z]+' "$2" | tr -d - | sort -u >"$scratch/known"
-	macros Er <"$1" >"$scratch/used"
+	grep -Eo -e '-E[A-Z]+' "$1/include/tickwheel/$3" | tr -d - | sort -u \
+		>"$scratch/known"
+	macros Er <"$2" >"$scratch/used"
 	comm -13 "$scratch/known" "$scratch/used" >"$scratch/list"
-	complain_each "an error of $(basename "$1"), not of its header" \
+	complain_each "an error of $(basename "$2"), not of its header" \
 		"$scratch/list"
+	pages_of "$1" "$3" | xargs cat | macros Er >"$scratch/used"
 	comm -23 "$scratch/known" "$scratch/used" >"$scratch/list"
-	complain_each "an error that $(basename "$1") leaves out" "$scratch/list"
+	complain_each "an error that $(basename "$2") leaves out" "$scratch/list"
 }
 
 # References to pages of ours, and to names in them.
@@ -190,14 +206,14 @@ check_all_words()
 {
 	cat "$1"/include/tickwheel/*.h | words >"$scratch/all"
 	for page in "$1"/man/*.3; do
-		header=$(sed -n 's/^\.In tickwheel\///p' "$page" | head -n 1)
+		header=$(header_of "$page")
 		if [ ! -f "$1/include/tickwheel/${header:-none}" ]; then
 			complain "$(basename "$page") has no header of ours"
 			continue
 		fi
 		check_words "$page" "$1/include/tickwheel/$header" \
 			"$1/include/tickwheel/timer.h"
-		check_errors "$page" "$1/include/tickwheel/$header"
+		check_errors "$1" "$page" "$header"
 	done
 	check_words "$1/man/tickwheel.7" "$1"/include/tickwheel/*.h
 	check_references "$1"
@@ -522,6 +538,22 @@ self_test_words()
 	all_said 'tkw_a.3 has no header of ours'
 }
 
+# Two pages about one header: an error of it may be in either.
+self_test_two_pages()
+{
+	plant_page | sed 's/TKW_A 3/TKW_N 3/; s/^\.Nm tkw_a ,/.Nm tkw_n ,/
+		/^\.Nm tkw_a_add/d; /^\.Ft int/,/^\.Fc/d; /^\.Bl/,/^\.El/d
+		s/^\.Sh ERRORS/&\nNone./' >"$tree/man/tkw_n.3"
+	break_in man/tkw_a.3 's/^\(\.Nm tkw_a_add\) ,/\1/
+		/^\.Nm tkw_a_name/d; /^\.Ft "const/,/^\.Fn tkw_a_name/d'
+	stage
+	must_accept 'an error that the other page has' check_planted
+	break_in man/tkw_a.3 's/^\.It Bq Er EINVAL/.It EINVAL/'
+	stage
+	all_said 'an error that tkw_n.3 leaves out: EINVAL' \
+		'an error that tkw_a.3 leaves out: EINVAL'
+}
+
 self_test_form()
 {
 	break_in man/tkw_a.3 's/^\.It Bq/.Ix Bq/'
@@ -567,6 +599,7 @@ self_test()
 	plant
 	self_test_functions
 	self_test_words
+	self_test_two_pages
 	self_test_form
 	self_test_programs
 	self_verdict

@@ -64,7 +64,7 @@ static int settle(struct driving *d, uint32_t id, int got, int wanted)
 	driving_verify_item(d, id);
 	if (d->stopped && !d->oracle.passing)
 		d->tally->n[TALLY_CHANGE_WHILE_STOPPED]++;
-	if (tkw_entry_linked(&item->entry))
+	if (tkw_entry_is_linked(&item->entry))
 		tkw_wheel_get_place(d->wheel, &item->entry, &item->place);
 	return got;
 }
@@ -229,7 +229,7 @@ void driving_expired(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 	struct driving *d = ctx;
 	uint32_t id = (uint32_t)((struct driving_item *)e - d->items);
 	const struct oracle_item *it = oracle_find(&d->oracle, id);
-	uint64_t now = tkw_wheel_now(w);
+	uint64_t now = tkw_wheel_now_tick(w);
 	uint32_t calls;
 	const char *wrong;
 

@@ -76,7 +76,7 @@ static void draw_config(struct driving *d)
 		if (choice_below(d->choice, 8) == 0)
 			cfg->slots = cfg->slots / 2 + 1;
 	}
-	cfg->now = ticks_start(d->choice);
+	cfg->now_tick = ticks_start(d->choice);
 }
 
 static void begin_life(struct driving *d)
@@ -99,7 +99,7 @@ static void begin_life(struct driving *d)
 	memset(d->items, 0, sizeof(d->items));
 	if (tkw_wheel_init(&d->wheel, d->mem, bytes, &d->cfg) != 0)
 		driving_fail(d, "a legal config is refused");
-	oracle_init(&d->oracle, d->cfg.now);
+	oracle_init(&d->oracle, d->cfg.now_tick);
 	d->added = 0;
 	d->expired = 0;
 	d->removed = 0;
@@ -120,7 +120,7 @@ static void end_life(struct driving *d)
 	if (tkw_wheel_fini(d->wheel) != 0)
 		driving_fail(d, "fini failed");
 	for (id = 0; id < d->pool; id++) {
-		if (tkw_entry_linked(&d->items[id].entry))
+		if (tkw_entry_is_linked(&d->items[id].entry))
 			driving_fail(d, "an entry is linked after fini");
 	}
 	free(d->mem);
@@ -185,7 +185,8 @@ static int advance(struct driving *d, uint64_t to, uint64_t max_steps)
 		driving_look(d);
 	oracle_begin(&d->oracle, to);
 	answer = tkw_wheel_advance(d->wheel, to, max_steps, driving_expired, d);
-	wrong = oracle_end(&d->oracle, answer == 1, tkw_wheel_now(d->wheel));
+	wrong = oracle_end(&d->oracle, answer == 1,
+			   tkw_wheel_now_tick(d->wheel));
 	if (wrong)
 		driving_fail(d, wrong);
 	if (answer != 0 && answer != 1)

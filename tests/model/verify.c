@@ -15,7 +15,7 @@ _Noreturn void driving_fail(struct driving *d, const char *what)
 		 "%s, slots %" PRIu64 ", started at %" PRIu64 ", now %" PRIu64
 		 ", %" PRIu32 " linked",
 		 d->cfg.engine == TKW_WHEEL_HASHED ? "hashed" : "hierarchical",
-		 d->cfg.slots, d->cfg.now, d->oracle.now, d->oracle.count);
+		 d->cfg.slots, d->cfg.now_tick, d->oracle.now, d->oracle.count);
 	longjmp(d->out, 1);
 }
 
@@ -35,7 +35,7 @@ void driving_answer(struct driving *d, int got, int wanted)
 {
 	if (got != wanted)
 		driving_fail(d, "a call did not return what it must");
-	if (wanted != 0 && tkw_wheel_next(d->wheel) != d->next)
+	if (wanted != 0 && tkw_wheel_next_tick(d->wheel) != d->next)
 		driving_fail(d, "a refused call changed the next tick");
 }
 
@@ -49,9 +49,9 @@ void driving_verify(struct driving *d)
 		driving_fail(d, wrong);
 	if (tkw_wheel_count(w) != d->oracle.count)
 		driving_fail(d, "the count is wrong");
-	if (tkw_wheel_now(w) != d->oracle.now)
+	if (tkw_wheel_now_tick(w) != d->oracle.now)
 		driving_fail(d, "now is wrong");
-	d->next = tkw_wheel_next(w);
+	d->next = tkw_wheel_next_tick(w);
 	if (d->next > earliest)
 		driving_fail(d, "next is late");
 	if (d->next < d->oracle.now)
@@ -67,7 +67,7 @@ void driving_verify_item(struct driving *d, uint32_t id)
 	const struct oracle_item *it = oracle_find(&d->oracle, id);
 	const struct tkw_entry *e = &d->items[id].entry;
 
-	if (tkw_entry_linked(e) != (it != NULL))
+	if (tkw_entry_is_linked(e) != (it != NULL))
 		driving_fail(d, "an entry is linked and should not be, or not");
 	if (it && tkw_entry_tick(e) != it->tick)
 		driving_fail(d, "an entry has the wrong tick");

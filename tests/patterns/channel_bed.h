@@ -66,21 +66,21 @@ static inline int called(void *ctx, struct tkw_channel *ch, int kind)
 
 	w->calls++;
 	u->calls[kind]++;
-	u->called_ns[kind] = tkw_timer_now(w->b->t);
+	u->called_ns[kind] = tkw_timer_now_ns(w->b->t);
 	return w->act ? w->act(w, u, kind) : 0;
 }
 
-static inline int heartbeat(void *ctx, struct tkw_channel *ch)
+static inline int heartbeat(struct tkw_channel *ch, void *ctx)
 {
 	return called(ctx, ch, HEARTBEAT);
 }
 
-static inline int reconnect(void *ctx, struct tkw_channel *ch)
+static inline int reconnect(struct tkw_channel *ch, void *ctx)
 {
 	return called(ctx, ch, RECONNECT);
 }
 
-static inline int close_idle(void *ctx, struct tkw_channel *ch)
+static inline int close_idle(struct tkw_channel *ch, void *ctx)
 {
 	return called(ctx, ch, CLOSE);
 }
@@ -136,7 +136,7 @@ static inline struct world *open_all(struct timer_bed *b, int64_t interval_ns,
 static inline void close_world(struct world *w)
 {
 	assert_int_equal(tkw_channels_destroy(w->set), 0);
-	assert_int_equal(tkw_timer_pending(w->b->t), 0);
+	assert_int_equal(tkw_timer_count(w->b->t), 0);
 	free(w);
 }
 
@@ -170,13 +170,13 @@ static inline struct tkw_channel_stats stats_of(struct world *w)
 	struct tkw_channel_stats s;
 
 	memset(&s, 0xff, sizeof(s));
-	assert_int_equal(tkw_channels_stats(w->set, &s), 0);
+	assert_int_equal(tkw_channels_get_stats(w->set, &s), 0);
 	return s;
 }
 
 static inline int64_t now_of(struct world *w)
 {
-	return tkw_timer_now(w->b->t);
+	return tkw_timer_now_ns(w->b->t);
 }
 
 /* Let time pass tick by tick, so that each step comes at its time. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lease_bed.h - a keeper of leases on the timer's test bed, and a book of what
- * it has done. Leases are of 30 s: renewed after 10, lost after 27, tried again
+ * lease_bed.h - a set of leases on the timer's test bed, and a book of what it
+ * has done. Leases are of 30 s: renewed after 10, lost after 27, tried again
  * after 3. The clock begins at a whole tick.
  */
 #ifndef TKW_TESTS_LEASE_BED_H
@@ -29,32 +29,32 @@ static inline void must_fail(const char *file, int line, const char *what)
 	abort();
 }
 
-/* One lease: its arg. */
+/* One lease: its data. */
 struct kept {
-	uint64_t id;
+	struct tkw_lease_id id;
 	int answer; /* of renew; 1: it sets nothing */
 	unsigned renewed;
 	int64_t renewed_ns; /* the last begin */
 	int64_t expires_ns; /* as renew was told */
 	unsigned lost;
 	int64_t lost_ns;
-	int why;
+	int why; /* the status */
 	int renewing;
 };
 
 struct lease_bed {
 	struct timer_bed *b;
-	struct tkw_leases *k;
+	struct tkw_leases *set;
 	struct gate *gate; /* renew stays there, if there is one */
-	/* Called by renew and on_lost, if there is one. */
-	void (*inside)(struct lease_bed *l, const struct tkw_lease *lease);
+	/* Called by renew, with the first of the batch, and by on_lost. */
+	void (*inside)(struct lease_bed *l, const struct kept *k);
 	pthread_mutex_t lock; /* of what follows, and of struct kept */
 	size_t strange;       /* leases that are not what they should be */
 	size_t calls;
 	size_t counts[CALLS]; /* leases of each call */
 };
 
-static inline void bed_renew(void *ctx, struct tkw_lease *leases, size_t count)
+static inline void bed_renew(struct tkw_lease *leases, size_t count, void *ctx)
 {
 	struct lease_bed *l = ctx;
 
@@ -62,37 +62,38 @@ static inline void bed_renew(void *ctx, struct tkw_lease *leases, size_t count)
 	must(l->calls < CALLS);
 	l->counts[l->calls++] = count;
 	for (size_t i = 0; i < count; i++) {
-		struct kept *k = leases[i].arg;
+		struct kept *k = leases[i].data;
 
-		l->strange += leases[i].id != k->id || leases[i].result != -EIO;
+		l->strange += leases[i].id.bits != k->id.bits ||
+			      leases[i].result != -EIO;
 		k->renewed++;
-		k->renewed_ns = tkw_timer_now(l->b->t);
+		k->renewed_ns = tkw_timer_now_ns(l->b->t);
 		k->expires_ns = leases[i].expires_ns;
 		if (k->answer != 1)
 			leases[i].result = k->answer;
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (l->inside)
-		l->inside(l, &leases[0]);
+		l->inside(l, leases[0].data);
 	if (l->gate)
 		gate_pass(l->gate);
 }
 
-static inline void bed_lost(void *ctx, const struct tkw_lease *lease, int why,
-			    int renewing)
+static inline void bed_lost(const struct tkw_lease_end *end, void *ctx)
 {
 	struct lease_bed *l = ctx;
-	struct kept *k = lease->arg;
+	struct kept *k = end->data;
 
 	pthread_mutex_lock(&l->lock);
-	l->strange += lease->id != k->id || lease->result != why;
+	l->strange += end->id.bits != k->id.bits || end->status >= 0;
 	k->lost++;
-	k->lost_ns = tkw_timer_now(l->b->t);
-	k->why = why;
-	k->renewing = renewing;
+	k->lost_ns = tkw_timer_now_ns(l->b->t);
+	k->expires_ns = end->expires_ns;
+	k->why = end->status;
+	k->renewing = end->renewing;
 	pthread_mutex_unlock(&l->lock);
 	if (l->inside)
-		l->inside(l, lease);
+		l->inside(l, k);
 }
 
 static inline struct tkw_leases_config bed_leases_config(struct lease_bed *l)
@@ -110,20 +111,20 @@ static inline struct tkw_leases_config bed_leases_config(struct lease_bed *l)
 /* Let this be called inside; NULL: nothing. */
 static inline void set_inside(struct lease_bed *l,
 			      void (*inside)(struct lease_bed *l,
-					     const struct tkw_lease *lease))
+					     const struct kept *k))
 {
 	pthread_mutex_lock(&l->lock);
 	l->inside = inside;
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* A bed, without a keeper. */
+/* A bed, without a set. */
 static inline void lease_bed_init(struct lease_bed *l, struct timer_bed *b)
 {
 	memset(l, 0, sizeof(*l));
 	l->b = b;
 	pthread_mutex_init(&l->lock, NULL);
-	bed_pass(b, TKW_MSEC - tkw_timer_now(b->t) % TKW_MSEC);
+	bed_pass(b, TKW_MSEC - tkw_timer_now_ns(b->t) % TKW_MSEC);
 }
 
 static inline void lease_bed_open(struct lease_bed *l, struct timer_bed *b)
@@ -132,14 +133,14 @@ static inline void lease_bed_open(struct lease_bed *l, struct timer_bed *b)
 
 	lease_bed_init(l, b);
 	cfg = bed_leases_config(l);
-	assert_int_equal(tkw_leases_create(&l->k, &cfg), 0);
+	assert_int_equal(tkw_leases_create(&l->set, &cfg), 0);
 }
 
 static inline void lease_bed_close(struct lease_bed *l)
 {
-	assert_int_equal(tkw_leases_destroy(l->k), 0);
+	assert_int_equal(tkw_leases_destroy(l->set), 0);
 	bed_pass(l->b, 60 * TKW_SEC);
-	assert_true(tkw_timer_pending(l->b->t) == 0);
+	assert_true(tkw_timer_count(l->b->t) == 0);
 	assert_int_equal(l->strange, 0);
 	pthread_mutex_destroy(&l->lock);
 }
@@ -147,15 +148,15 @@ static inline void lease_bed_close(struct lease_bed *l)
 /* Keep a lease that was asked for so long ago. */
 static inline void keep_since(struct lease_bed *l, struct kept *k, int64_t ns)
 {
-	int64_t asked_ns = tkw_timer_now(l->b->t) - ns;
+	int64_t asked_ns = tkw_timer_now_ns(l->b->t) - ns;
 
 	int err;
 
 	pthread_mutex_lock(&l->lock);
-	err = tkw_leases_add(l->k, k, asked_ns, &k->id);
+	err = tkw_leases_add(l->set, k, asked_ns, &k->id);
 	pthread_mutex_unlock(&l->lock);
 	assert_int_equal(err, 0);
-	assert_true(k->id != 0);
+	assert_true(k->id.bits != 0);
 }
 
 static inline void keep(struct lease_bed *l, struct kept *k)

@@ -15,10 +15,12 @@
 #include "timer_bed.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gate.h"
 #include "tickwheel/repeat.h"
@@ -49,51 +51,54 @@ struct book {
 	unsigned asked;             /* calls of adjust */
 	unsigned broken;            /* calls of on_broken */
 	int err;                    /* the last one's */
-	unsigned destroyed;         /* calls of on_destroy */
+	unsigned ends;              /* calls of on_end */
 	unsigned early;             /* those of them while a round ran */
 	bool inside;                /* of a round */
 	void (*in_round)(struct book *k, struct tkw_repeat *r); /* or NULL */
 	void (*in_broken)(struct book *k);
-	void (*in_destroy)(struct book *k);
-	int said[8];     /* what calls inside of callbacks have returned */
+	void (*in_end)(struct book *k);
+	int (*in_visitor)(struct tkw_repeat *r); /* of a stop */
+	int said[8];     /* what calls inside callbacks have returned */
 	int64_t long_ns; /* how long a round takes: it moves the clock */
 	pthread_t by;    /* who made the last round */
 };
 
-static inline void note_round(void *arg, struct tkw_repeat *r)
+static inline void note_round(struct tkw_repeat *r, void *ctx)
 {
-	struct book *k = arg;
+	struct book *k = ctx;
 
-	must(!k->inside && k->destroyed == 0 && k->rounds < ROUNDS_MOST);
+	must(r == k->r && !k->inside && k->ends == 0 &&
+	     k->rounds < ROUNDS_MOST);
 	k->inside = true;
 	k->by = pthread_self();
-	k->at_ns[k->rounds++] = tkw_timer_now(k->b->t) - ZERO_NS;
+	k->at_ns[k->rounds++] = tkw_timer_now_ns(k->b->t) - ZERO_NS;
 	if (k->long_ns != 0)
-		bed_set_clock(k->b, tkw_timer_now(k->b->t) + k->long_ns);
+		bed_set_clock(k->b, tkw_timer_now_ns(k->b->t) + k->long_ns);
 	if (k->in_round)
 		k->in_round(k, r);
 	k->inside = false;
 }
 
-static inline void note_broken(void *arg, int err)
+static inline void note_broken(struct tkw_repeat *r, int err, void *ctx)
 {
-	struct book *k = arg;
+	struct book *k = ctx;
 
-	must(k->destroyed == 0);
+	must(r == k->r && k->ends == 0);
 	k->broken++;
 	k->err = err;
 	if (k->in_broken)
 		k->in_broken(k);
 }
 
-static inline void note_destroyed(void *arg)
+static inline void note_end(struct tkw_repeat *r, void *ctx)
 {
-	struct book *k = arg;
+	struct book *k = ctx;
 
+	must(r == k->r);
 	k->early += k->inside;
-	k->destroyed++;
-	if (k->in_destroy)
-		k->in_destroy(k);
+	k->ends++;
+	if (k->in_end)
+		k->in_end(k);
 }
 
 /* A repeat every 50 ms, on a timer that the bed has by now. */
@@ -104,9 +109,9 @@ static inline struct tkw_repeat_config config_of(struct book *k)
 		.timer = k->b->t,
 		.interval_ns = MS(50),
 		.fn = note_round,
-		.arg = k,
+		.ctx = k,
 		.on_broken = note_broken,
-		.on_destroy = note_destroyed,
+		.on_end = note_end,
 		.name = "heartbeat",
 	};
 }
@@ -141,20 +146,20 @@ static inline void start_repeat(struct book *k, struct timer_bed *b)
 	assert_int_equal(tkw_repeat_start(k->r), 0);
 }
 
-/* Destroyed by now or not: it is told once. */
+/* Shut down by now or not: its end is told once. */
 static inline void close_repeat(struct book *k)
 {
-	assert_int_equal(tkw_repeat_free(k->r), 0);
+	assert_int_equal(tkw_repeat_destroy(k->r), 0);
 	k->r = NULL;
-	assert_int_equal(k->destroyed, 1);
+	assert_int_equal(k->ends, 1);
 	assert_int_equal(k->early, 0);
-	assert_int_equal(tkw_timer_pending(k->b->t), 0);
+	assert_int_equal(tkw_timer_count(k->b->t), 0);
 }
 
 /* Let time pass up to so many milliseconds from ZERO_NS, tick by tick. */
 static inline void pass_to(struct timer_bed *b, int64_t ms)
 {
-	while (tkw_timer_now(b->t) < ZERO_NS + MS(ms))
+	while (tkw_timer_now_ns(b->t) < ZERO_NS + MS(ms))
 		bed_pass(b, TKW_MSEC);
 }
 
@@ -180,22 +185,22 @@ static inline void assert_no_round(struct book *k)
 /* There is one chain, or none. */
 static inline void assert_chains(struct book *k, uint64_t chains)
 {
-	assert_int_equal(tkw_timer_pending(k->b->t), chains);
+	assert_int_equal(tkw_timer_count(k->b->t), chains);
 }
 
 static inline void assert_described(struct book *k, const char *text)
 {
 	char buf[128];
-	int n = tkw_repeat_describe(k->r, buf, sizeof(buf));
+	int n = tkw_repeat_print(k->r, buf, sizeof(buf));
 
 	assert_string_equal(buf, text);
 	assert_int_equal(n, strlen(text));
 }
 
-/* For on_destroy and on_broken. */
-static inline void free_it(struct book *k)
+/* For on_end and on_broken. */
+static inline void destroy_it(struct book *k)
 {
-	must(tkw_repeat_free(k->r) == 0);
+	must(tkw_repeat_destroy(k->r) == 0);
 	k->r = NULL;
 }
 
@@ -225,17 +230,25 @@ static inline void *pass_beside(void *arg)
 	return NULL;
 }
 
-/* Let time pass up to a round that waits at the gate. */
-static inline void pass_to_gate(struct passer *p, struct book *k, int64_t ms)
+/* Let time pass up to a round that comes to the gate in this way. */
+static inline void pass_to_gate_in(struct passer *p, struct book *k, int64_t ms,
+				   void (*in_round)(struct book *k,
+						    struct tkw_repeat *r))
 {
 	*p = (struct passer){ .b = k->b };
 	gate_init(&gate);
-	k->in_round = wait_inside;
+	k->in_round = in_round;
 	bed_set_clock(k->b, ZERO_NS + MS(ms));
 	bed_wake(k->b);
 	if (bed_by_hand(k->b))
 		must(pthread_create(&p->thread, NULL, pass_beside, p) == 0);
 	gate_await(&gate, 1);
+}
+
+/* Let time pass up to a round that waits at the gate. */
+static inline void pass_to_gate(struct passer *p, struct book *k, int64_t ms)
+{
+	pass_to_gate_in(p, k, ms, wait_inside);
 }
 
 /* Let it end, and all that is due. */
@@ -246,6 +259,48 @@ static inline void pass_the_gate(struct passer *p)
 		must(pthread_join(p->thread, NULL) == 0);
 	else
 		bed_pass(p->b, 0);
+}
+
+/* --- a destroy that waits ----------------------------------------------- */
+
+/* One on a thread of its own, for it waits. */
+struct destroyer {
+	struct book *k;
+	pthread_t thread;
+	pid_t tid;
+	int said;
+};
+
+static inline void *destroy_beside(void *arg)
+{
+	struct destroyer *d = arg;
+
+	__atomic_store_n(&d->tid, gettid(), __ATOMIC_SEQ_CST);
+	d->said = tkw_repeat_destroy(d->k->r);
+	/* What ctx points to may be freed now. */
+	must(!d->k->inside && d->k->ends == 1);
+	return NULL;
+}
+
+/* Begin to destroy it, and return when that waits. */
+static inline void destroy_and_wait(struct destroyer *d, struct book *k)
+{
+	pid_t tid;
+
+	*d = (struct destroyer){ .k = k, .said = -1 };
+	must(pthread_create(&d->thread, NULL, destroy_beside, d) == 0);
+	while ((tid = __atomic_load_n(&d->tid, __ATOMIC_SEQ_CST)) == 0 ||
+	       !bed_is_asleep(tid))
+		sched_yield();
+}
+
+/* What it waited for is over. */
+static inline void end_destroy(struct destroyer *d)
+{
+	must(pthread_join(d->thread, NULL) == 0);
+	assert_int_equal(d->said, 0);
+	assert_int_equal(d->k->early, 0);
+	assert_int_equal(tkw_timer_count(d->k->b->t), 0);
 }
 
 #endif /* TKW_TESTS_REPEAT_BED_H */

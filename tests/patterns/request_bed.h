@@ -14,15 +14,21 @@
 
 /* One request, and what its fn was told. */
 struct asked {
-	uint64_t id;
+	struct tkw_request_id id;
 	atomic_uint calls;
 	struct tkw_request_end end;
 	pthread_t by;
 };
 
-static inline void note_end(void *arg, const struct tkw_request_end *end)
+/* The id of these bits. */
+static inline struct tkw_request_id id_of(uint64_t bits)
 {
-	struct asked *a = arg;
+	return (struct tkw_request_id){ bits };
+}
+
+static inline void note_end(const struct tkw_request_end *end, void *ctx)
+{
+	struct asked *a = ctx;
 
 	a->end = *end;
 	a->by = pthread_self();
@@ -54,19 +60,19 @@ static inline void ask(struct tkw_requests *rs, struct asked *a,
 		       int64_t timeout_ns)
 {
 	atomic_init(&a->calls, 0);
-	a->id = 0;
-	assert_int_equal(
-		tkw_requests_begin(rs, note_end, a, timeout_ns, &a->id), 0);
-	assert_true(a->id != 0);
+	a->id = id_of(0);
+	assert_int_equal(tkw_requests_add(rs, note_end, a, timeout_ns, &a->id),
+			 0);
+	assert_true(a->id.bits != 0);
 }
 
 /* One that somebody will wait for. */
-static inline uint64_t ask_quietly(struct tkw_requests *rs, int64_t timeout_ns)
+static inline struct tkw_request_id ask_quietly(struct tkw_requests *rs,
+						int64_t timeout_ns)
 {
-	uint64_t id = 0;
+	struct tkw_request_id id = { 0 };
 
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, timeout_ns, &id),
-			 0);
+	assert_int_equal(tkw_requests_add(rs, NULL, NULL, timeout_ns, &id), 0);
 	return id;
 }
 
@@ -74,7 +80,7 @@ static inline uint64_t ask_quietly(struct tkw_requests *rs, int64_t timeout_ns)
 static inline void assert_ended(struct asked *a, int status, void *response)
 {
 	assert_int_equal(atomic_load(&a->calls), 1);
-	assert_true(a->end.id == a->id);
+	assert_true(a->end.id.bits == a->id.bits);
 	assert_int_equal(a->end.status, status);
 	assert_ptr_equal(a->end.response, response);
 }
@@ -85,13 +91,14 @@ static inline void assert_under_way(struct asked *a)
 }
 
 /* Wait for one that has ended. */
-static inline void assert_kept(struct tkw_requests *rs, uint64_t id, int status,
+static inline void assert_kept(struct tkw_requests *rs,
+			       struct tkw_request_id id, int status,
 			       void *response)
 {
 	struct tkw_request_end end;
 
 	assert_int_equal(tkw_requests_wait(rs, id, &end), 0);
-	assert_true(end.id == id);
+	assert_true(end.id.bits == id.bits);
 	assert_int_equal(end.status, status);
 	assert_ptr_equal(end.response, response);
 	assert_int_equal(tkw_requests_wait(rs, id, &end), -ENOENT);

@@ -10,12 +10,17 @@
 
 /* --- what is refused ----------------------------------------------------- */
 
+static void assert_refused_by(const struct tkw_channels_config *cfg)
+{
+	struct tkw_channels *set = NULL;
+
+	assert_int_equal(tkw_channels_create(&set, cfg), -EINVAL);
+	assert_null(set);
+}
+
 static void assert_refused(struct tkw_channels_config cfg)
 {
-	struct tkw_channels *set = (struct tkw_channels *)(void *)&cfg;
-
-	assert_int_equal(tkw_channels_create(&set, &cfg), -EINVAL);
-	assert_ptr_equal(set, &cfg);
+	assert_refused_by(&cfg);
 }
 
 /* SPEC 8.2 */
@@ -31,11 +36,6 @@ static void test_channel_create_refuses_bad_input(struct timer_bed *b)
 	assert_int_equal(tkw_channels_create(NULL, &good), -EINVAL);
 	assert_int_equal(tkw_channels_create(&set, NULL), -EINVAL);
 	assert_null(set);
-	bad = good;
-	bad.size = sizeof(bad) - 1;
-	assert_refused(bad);
-	bad.size = sizeof(bad) + 8;
-	assert_refused(bad);
 	bad = good;
 	bad.timer = NULL;
 	assert_refused(bad);
@@ -61,6 +61,34 @@ static void test_channel_create_refuses_bad_input(struct timer_bed *b)
 }
 BED_TEST(test_channel_create_refuses_bad_input)
 
+/* Configs of older and of newer programs. */
+static void test_channel_config_sizes(struct timer_bed *b)
+{
+	struct {
+		struct tkw_channels_config cfg;
+		char newer[4104];
+	} c = { .cfg = { .timer = b->t,
+			 .rules = { rule_of(HEARTBEAT, 1, 0) } } };
+	struct tkw_channels *set = NULL;
+
+	c.cfg.size = sizeof(size_t);
+	assert_refused_by(&c.cfg);
+	c.cfg.size = sizeof(c.cfg) - 1;
+	assert_refused_by(&c.cfg);
+	c.cfg.size = sizeof(c);
+	assert_refused_by(&c.cfg); /* too much to be true */
+	c.cfg.size = sizeof(c.cfg) + 8;
+	c.newer[7] = 1;
+	assert_refused_by(&c.cfg);
+	c.newer[7] = 0;
+	assert_int_equal(tkw_channels_create(&set, &c.cfg), 0);
+	assert_int_equal(tkw_channels_destroy(set), 0);
+	c.cfg.size = sizeof(c.cfg);
+	assert_int_equal(tkw_channels_create(&set, &c.cfg), 0);
+	assert_int_equal(tkw_channels_destroy(set), 0);
+}
+BED_TEST(test_channel_config_sizes)
+
 /* SPEC 8.2: a refused call leaves no trace. */
 static void test_channel_calls_refuse_bad_input(struct timer_bed *b)
 {
@@ -74,22 +102,25 @@ static void test_channel_calls_refuse_bad_input(struct timer_bed *b)
 	assert_int_equal(tkw_channels_remove(NULL, &u->ch), -EINVAL);
 	assert_int_equal(tkw_channels_remove(w->set, NULL), -EINVAL);
 	assert_int_equal(tkw_channels_remove(w->set, &u->ch), -ENOENT);
-	assert_int_equal(tkw_channels_stats(NULL, &s), -EINVAL);
-	assert_int_equal(tkw_channels_stats(w->set, NULL), -EINVAL);
-	assert_int_equal(tkw_channels_stop(NULL), -EINVAL);
-	assert_int_equal(tkw_channels_destroy(NULL), -EINVAL);
+	assert_int_equal(tkw_channels_get_stats(NULL, &s), -EINVAL);
+	assert_int_equal(tkw_channels_get_stats(w->set, NULL), -EINVAL);
+	assert_int_equal(tkw_channels_shutdown(NULL), -EINVAL);
+	assert_int_equal(tkw_channels_destroy(NULL), 0);
+	assert_int_equal(tkw_channels_count(NULL), 0);
 	tkw_channel_mark_read(NULL, 1);
 	tkw_channel_mark_write(NULL, 1);
 	tkw_channel_mark_connected(NULL, 1);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	add(w, &u[0]);
-	assert_int_equal(tkw_channels_add(w->set, &u->ch), -EINVAL);
-	assert_int_equal(tkw_channels_add(other->set, &u->ch), -EINVAL);
+	assert_int_equal(tkw_channels_add(w->set, &u->ch), -EEXIST);
+	assert_int_equal(tkw_channels_add(other->set, &u->ch), -EEXIST);
 	assert_int_equal(tkw_channels_remove(other->set, &u->ch), -ENOENT);
 	assert_int_equal(tkw_channels_remove(w->set, &u[1].ch), -ENOENT);
 	assert_int_equal(stats_of(w).channels, 1);
 	assert_int_equal(stats_of(other).channels, 0);
-	assert_int_equal(tkw_timer_pending(b->t), 1);
+	assert_int_equal(tkw_channels_count(w->set), 1);
+	assert_int_equal(tkw_channels_count(other->set), 0);
+	assert_int_equal(tkw_timer_count(b->t), 1);
 	drop(w, &u[0]);
 	assert_int_equal(tkw_channels_remove(w->set, &u->ch), -ENOENT);
 	close_world(other);
@@ -104,19 +135,19 @@ static void test_channel_add_at_the_limit(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 3 };
 	struct user *u = make_users(1);
+	struct tkw_timeout_id id;
 	struct world *w;
-	uint64_t id;
 
 	bed_reopen(b, &cfg);
 	w = open_all(b, 1, PERIOD_NS);
 	id = bed_schedule(b, 1, HOUR_NS);
 	assert_int_equal(tkw_channels_add(w->set, &u->ch), -EAGAIN);
-	assert_int_equal(tkw_timer_pending(b->t), 1);
+	assert_int_equal(tkw_timer_count(b->t), 1);
 	assert_int_equal(stats_of(w).channels, 0);
 	assert_int_equal(tkw_channels_remove(w->set, &u->ch), -ENOENT);
 	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
 	add(w, u);
-	assert_int_equal(tkw_timer_pending(b->t), 3);
+	assert_int_equal(tkw_timer_count(b->t), 3);
 	drop(w, u);
 	close_world(w);
 	free(u);
@@ -137,7 +168,7 @@ static void test_channel_add_without_memory(struct timer_bed *b)
 	bed_memory_refuse(&m, true);
 	assert_int_equal(tkw_channels_add(w->set, &u->ch), -ENOMEM);
 	assert_int_equal(stats_of(w).channels, 0);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	bed_memory_refuse(&m, false);
 	add_old(w, u);
 	pass_a_period(w);
@@ -203,6 +234,88 @@ static void test_channel_never_seen_is_skipped(struct timer_bed *b)
 }
 BED_TEST(test_channel_never_seen_is_skipped)
 
+/* A set of all kinds that marks what is added. */
+static struct world *open_marking(struct timer_bed *b, int64_t interval_ns)
+{
+	struct tkw_channels_config cfg = { .mark_on_add = 1 };
+	int kind;
+
+	for (kind = 0; kind < KINDS; kind++)
+		cfg.rules[kind] = rule_of(kind, interval_ns, PERIOD_NS);
+	return open_with(b, cfg);
+}
+
+/* Time passes; this one says something before. */
+static void touch_and_pass(struct world *w, struct user *u, int64_t ns)
+{
+	tkw_channel_mark_read(&u->ch, now_of(w));
+	tkw_channel_mark_write(&u->ch, now_of(w));
+	bed_pass(w->b, ns);
+}
+
+/* SPEC 8.2: with mark_on_add one that never says anything becomes idle, from
+ * when it was added, and again if it is added again. */
+static void test_channel_mark_on_add(struct timer_bed *b)
+{
+	struct world *w = open_marking(b, 2 * PERIOD_NS);
+	struct user *u = make_users(2);
+	unsigned round;
+	int kind;
+
+	/* A pass begins with each period of the first one. */
+	add(w, &u[0]);
+	for (round = 0; round < 2; round++) {
+		touch_and_pass(w, &u[0], PERIOD_NS / 2);
+		add(w, &u[1]);
+		touch_and_pass(w, &u[0], PERIOD_NS);
+		touch_and_pass(w, &u[0], PERIOD_NS);
+		/* As old as the interval, and no older. */
+		for (kind = 0; kind < KINDS; kind++)
+			assert_int_equal(u[1].calls[kind], round);
+		touch_and_pass(w, &u[0], PERIOD_NS);
+		for (kind = 0; kind < KINDS; kind++)
+			assert_int_equal(u[1].calls[kind], round + 1);
+		drop(w, &u[1]);
+		touch_and_pass(w, &u[0], PERIOD_NS / 2);
+	}
+	for (kind = 0; kind < KINDS; kind++)
+		assert_int_equal(u[0].calls[kind], 0);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_mark_on_add)
+
+static int64_t young_now;
+
+static int64_t tell_young_now(void *ctx)
+{
+	(void)ctx;
+	return young_now;
+}
+
+/* SPEC 8.2: on a clock that stands at 0, too, which is no time of a mark. */
+static void test_channel_mark_on_add_at_zero(void **state)
+{
+	const struct tkw_timer_hooks hooks = { .now = tell_young_now };
+	const struct tkw_timer_config cfg = { .drive = TKW_DRIVE_MANUAL,
+					      .hooks = &hooks };
+	struct timer_bed b = { 0 };
+	struct user *u = make_users(1);
+	struct world *w;
+
+	(void)state;
+	young_now = 0;
+	assert_int_equal(tkw_timer_create(&b.t, &cfg), 0);
+	w = open_marking(&b, PERIOD_NS / 2);
+	add(w, u);
+	young_now = PERIOD_NS;
+	assert_int_equal(tkw_timer_turn(b.t, 0, NULL), KINDS);
+	assert_int_equal(w->calls, KINDS);
+	close_world(w);
+	free(u);
+	assert_int_equal(tkw_timer_destroy(b.t), 0);
+}
+
 enum {
 	READ = 1,
 	WRITTEN = 2,
@@ -215,7 +328,7 @@ static unsigned kinds_called(struct timer_bed *b, unsigned old)
 {
 	struct world *w = open_all(b, 3 * PERIOD_NS, PERIOD_NS);
 	struct user *u = make_users(1);
-	int64_t now_ns = tkw_timer_now(b->t);
+	int64_t now_ns = tkw_timer_now_ns(b->t);
 	unsigned kinds = 0;
 	int kind;
 
@@ -311,7 +424,7 @@ static void test_channel_largest_interval_and_period(struct timer_bed *b)
 	assert_int_equal(w->calls + v->calls, 0);
 	assert_int_equal(stats_of(w).looks[CLOSE], 0);
 	assert_int_equal(stats_of(v).looks[CLOSE], 1);
-	assert_int_equal(tkw_timer_pending(b->t), 2);
+	assert_int_equal(tkw_timer_count(b->t), 2);
 	drop(w, &u[0]);
 	drop(v, &u[1]);
 	close_world(v);
@@ -371,13 +484,13 @@ static void test_channel_marks_do_not_touch_the_timer(struct timer_bed *b)
 	int i;
 
 	add(w, u);
-	assert_int_equal(tkw_timer_ledger(b->t, &before), 0);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &before), 0);
 	for (i = 1; i < 1000; i++) {
 		tkw_channel_mark_read(&u->ch, i);
 		tkw_channel_mark_write(&u->ch, i);
 		tkw_channel_mark_connected(&u->ch, i % 2);
 	}
-	assert_int_equal(tkw_timer_ledger(b->t, &after), 0);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &after), 0);
 	assert_memory_equal(&before, &after, sizeof(before));
 	close_world(w);
 	free(u);
@@ -437,17 +550,17 @@ static void test_channel_empty_set_costs_nothing(struct timer_bed *b)
 	struct user *u = make_users(3);
 	int i;
 
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	for (i = 0; i < 3; i++) {
 		add_old(w, &u[0]);
 		add_old(w, &u[1]);
-		assert_int_equal(tkw_timer_pending(b->t), 3);
+		assert_int_equal(tkw_timer_count(b->t), 3);
 		drop(w, &u[0]);
-		assert_int_equal(tkw_timer_pending(b->t), 3);
+		assert_int_equal(tkw_timer_count(b->t), 3);
 		if (i == 1)
 			pass_a_period(w);
 		drop(w, &u[1]);
-		assert_int_equal(tkw_timer_pending(b->t), 0);
+		assert_int_equal(tkw_timer_count(b->t), 0);
 		bed_pass(b, HOUR_NS);
 	}
 	assert_int_equal(u[0].calls[CLOSE], 0);
@@ -518,7 +631,7 @@ static void test_channel_action_removes_itself(struct timer_bed *b)
 	pass_slowly(b, 2 * PERIOD_NS);
 	assert_int_equal(w->calls, 700);
 	assert_int_equal(stats_of(w).channels, 0);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	close_world(w);
 }
 BED_TEST(test_channel_action_removes_itself)
@@ -624,30 +737,30 @@ static void test_channel_action_adds(struct timer_bed *b)
 	bed_pass(b, PERIOD_NS);
 	assert_int_equal(stats_of(w).channels, 1);
 	assert_int_equal(u[2].calls[CLOSE], 0);
-	assert_int_equal(tkw_timer_pending(b->t), 1);
+	assert_int_equal(tkw_timer_count(b->t), 1);
 	pass_a_period(w);
 	assert_int_equal(u[2].calls[CLOSE], 1);
-	assert_int_equal(tkw_timer_pending(b->t), 1);
+	assert_int_equal(tkw_timer_count(b->t), 1);
 	close_world(w);
 	free(u);
 }
 BED_TEST(test_channel_action_adds)
 
-static int stop_set(struct world *w, struct user *u, int kind)
+static int shut_down(struct world *w, struct user *u, int kind)
 {
 	(void)kind;
-	u->said = tkw_channels_stop(w->set);
+	u->said = tkw_channels_shutdown(w->set);
 	must(tkw_channels_destroy(w->set) == -EDEADLK);
 	return 0;
 }
 
-/* SPEC 8.2: a stop inside of an action is the end of the step. */
-static void test_channel_action_stops_the_set(struct timer_bed *b)
+/* SPEC 8.2: a shutdown inside an action is the end of the step. */
+static void test_channel_action_shuts_the_set_down(struct timer_bed *b)
 {
 	struct world *w = open_all(b, 1, PERIOD_NS);
 	struct user *u = make_users(2);
 
-	w->act = stop_set;
+	w->act = shut_down;
 	u[0].said = -1;
 	add_old(w, &u[0]);
 	add_old(w, &u[1]);
@@ -655,36 +768,36 @@ static void test_channel_action_stops_the_set(struct timer_bed *b)
 	bed_pass(b, HOUR_NS);
 	assert_int_equal(u[0].said, 0);
 	assert_int_equal(w->calls, 1);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	close_world(w);
 	free(u);
 }
-BED_TEST(test_channel_action_stops_the_set)
+BED_TEST(test_channel_action_shuts_the_set_down)
 
-/* --- stop and destroy ---------------------------------------------------- */
+/* --- shut down and destroy ----------------------------------------------- */
 
-/* SPEC 8.2: stopped for good; the channels stay, and can be removed. */
-static void test_channel_stop(struct timer_bed *b)
+/* SPEC 8.2: shut down for good; the channels stay, and can be removed. */
+static void test_channel_shutdown(struct timer_bed *b)
 {
 	struct world *w = open_all(b, 1, PERIOD_NS);
 	struct user *u = make_users(3);
 
 	add_old(w, &u[0]);
 	add_old(w, &u[1]);
-	assert_int_equal(tkw_channels_stop(w->set), 0);
-	assert_int_equal(tkw_channels_stop(w->set), 1);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_channels_shutdown(w->set), 0);
+	assert_int_equal(tkw_channels_shutdown(w->set), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	bed_pass(b, HOUR_NS);
 	assert_int_equal(w->calls, 0);
 	assert_int_equal(tkw_channels_add(w->set, &u[2].ch), -ESHUTDOWN);
 	assert_int_equal(stats_of(w).channels, 2);
 	drop(w, &u[0]);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	drop(w, &u[1]);
 	close_world(w);
 	free(u);
 }
-BED_TEST(test_channel_stop)
+BED_TEST(test_channel_shutdown)
 
 /* SPEC 8.2: destroy takes out what is in. */
 static void test_channel_destroy_frees_the_channels(struct timer_bed *b)
@@ -718,8 +831,8 @@ static void test_channel_timer_is_stopped(struct timer_bed *b)
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
 	assert_int_equal(tkw_channels_add(w->set, &u[2].ch), -ESHUTDOWN);
 	assert_int_equal(tkw_channels_add(empty->set, &u[2].ch), -ESHUTDOWN);
-	assert_int_equal(tkw_channels_stop(w->set), 1);
-	assert_int_equal(tkw_channels_stop(empty->set), 1);
+	assert_int_equal(tkw_channels_shutdown(w->set), 0);
+	assert_int_equal(tkw_channels_shutdown(empty->set), 0);
 	drop(w, &u[1]);
 	assert_int_equal(stats_of(w).channels, 1);
 	assert_int_equal(stats_of(w).refused[CLOSE], 0);
@@ -749,7 +862,7 @@ static void test_channel_two_sets(struct timer_bed *b)
 	assert_int_equal(u[0].calls[HEARTBEAT], 4);
 	assert_int_equal(u[1].calls[CLOSE], 2);
 	assert_int_equal(v->calls + w->calls, 6);
-	assert_int_equal(tkw_channels_stop(v->set), 0);
+	assert_int_equal(tkw_channels_shutdown(v->set), 0);
 	assert_int_equal(tkw_channels_destroy(v->set), 0);
 	pass_slowly(b, 4 * PERIOD_NS);
 	assert_int_equal(v->calls, 4);
@@ -772,7 +885,7 @@ static void test_channel_sessions_expire(struct timer_bed *b)
 {
 	struct world *w = open_world(b, CLOSE, 6 * TKW_SEC, 2 * TKW_SEC);
 	struct user *u = make_users(300);
-	int64_t from_ns = tkw_timer_now(b->t);
+	int64_t from_ns = tkw_timer_now_ns(b->t);
 	int second, i;
 
 	w->act = expire;
@@ -798,7 +911,7 @@ static void test_channel_sessions_expire(struct timer_bed *b)
 		assert_true(life_ns <= 9 * TKW_SEC);
 	}
 	assert_int_equal(stats_of(w).channels, 0);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	close_world(w);
 	free(u);
 }
@@ -808,11 +921,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BED_TESTS(test_channel_create_refuses_bad_input),
+		BED_TESTS(test_channel_config_sizes),
 		BED_TESTS(test_channel_calls_refuse_bad_input),
 		BED_TESTS(test_channel_add_at_the_limit),
 		BED_TESTS(test_channel_add_without_memory),
 		BED_TESTS(test_channel_create_without_memory),
 		BED_TESTS(test_channel_never_seen_is_skipped),
+		BED_TESTS(test_channel_mark_on_add),
+		cmocka_unit_test(test_channel_mark_on_add_at_zero),
 		BED_TESTS(test_channel_kinds_look_at_different_things),
 		BED_TESTS(test_channel_age_is_exact),
 		BED_TESTS(test_channel_odd_stamps),
@@ -826,8 +942,8 @@ int main(void)
 		BED_TESTS(test_channel_action_removes_itself),
 		BED_TESTS(test_channel_action_removes_others),
 		BED_TESTS(test_channel_action_adds),
-		BED_TESTS(test_channel_action_stops_the_set),
-		BED_TESTS(test_channel_stop),
+		BED_TESTS(test_channel_action_shuts_the_set_down),
+		BED_TESTS(test_channel_shutdown),
 		BED_TESTS(test_channel_destroy_frees_the_channels),
 		BED_TESTS(test_channel_timer_is_stopped),
 		BED_TESTS(test_channel_two_sets),

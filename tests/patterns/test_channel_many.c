@@ -51,12 +51,12 @@ static void test_channel_hundred_thousand(struct timer_bed *b)
 			assert_int_equal(s.calls[kind], i * MANY);
 			assert_int_equal(s.steps[kind], i * MANY_STEPS);
 		}
-		assert_int_equal(s.most, STEP);
+		assert_int_equal(s.max_looks, STEP);
 	}
 	for (i = 0; i < MANY; i++)
 		for (kind = 0; kind < KINDS; kind++)
 			assert_int_equal(u[i].calls[kind], 3);
-	assert_int_equal(tkw_timer_pending(b->t), 3);
+	assert_int_equal(tkw_timer_count(b->t), 3);
 	free(w->more);
 	close_world(w);
 	free(u);
@@ -251,7 +251,7 @@ static void test_channel_against_an_oracle(struct timer_bed *b)
 		assert_true(s.calls[kind] > 0 && s.failed[kind] > 0);
 		assert_true(s.looks[kind] > s.calls[kind]);
 	}
-	assert_true(s.most <= STEP);
+	assert_true(s.max_looks <= STEP);
 	close_world(w);
 	free(u);
 	free(truths);
@@ -307,7 +307,7 @@ static void test_channel_churn_skips_none(struct timer_bed *b)
 	}
 	assert_true(stats_of(w).looks[CLOSE] > stays);
 	assert_int_equal(stats_of(w).looks[CLOSE], w->calls);
-	assert_true(stats_of(w).most <= STEP);
+	assert_true(stats_of(w).max_looks <= STEP);
 	close_world(w);
 	free(last_ns);
 	free(u);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "gate.h"
+#include "tickwheel/retry.h"
 
 /* --- helpers ------------------------------------------------------------- */
 
@@ -34,7 +35,7 @@ struct hold {
 	int (*others)(struct world *w, struct user *u, int kind);
 	atomic_int running[KINDS];
 	atomic_int over;
-	struct tkw_channel *peer; /* that another set's action removes */
+	struct user *peer; /* another one, which an action removes */
 };
 
 static int pass_gate(struct world *w, struct user *u, int kind)
@@ -170,7 +171,7 @@ static void test_channel_destroy_waits_for_the_action(struct timer_bed *b)
 	add_old(w, u);
 	begin_period(w);
 	gate_await(&h.gate, 1);
-	assert_int_equal(tkw_channels_stop(w->set), 0);
+	assert_int_equal(tkw_channels_shutdown(w->set), 0);
 	opener_start(&o, &h.gate);
 	assert_int_equal(tkw_channels_destroy(w->set), 0);
 	assert_int_equal(atomic_load(&h.over), 1);
@@ -263,76 +264,172 @@ static void begin_on_pool(struct world *w)
 		bed_wake(w->b);
 }
 
+/* Three channels, of which each has something to do for one kind more than the
+ * one before. */
+static void add_three(struct world *w, struct user *u)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		add(w, &u[i]);
+	/* Older than 1 ns, younger than CLOSE_AFTER_NS. */
+	tkw_channel_mark_write(&u[0].ch, now_of(w));
+	tkw_channel_mark_connected(&u[1].ch, 0);
+	tkw_channel_mark_write(&u[2].ch, 1);
+}
+#define CLOSE_AFTER_NS (900 * TKW_SEC)
+
+static struct world *open_three(struct timer_bed *b)
+{
+	const struct tkw_channels_config cfg = {
+		.rules = { [HEARTBEAT] = rule_of(HEARTBEAT, 1, PERIOD_NS),
+			   [RECONNECT] = rule_of(RECONNECT, 1, PERIOD_NS),
+			   [CLOSE] =
+				   rule_of(CLOSE, CLOSE_AFTER_NS, PERIOD_NS) },
+	};
+
+	return open_with(b, cfg);
+}
+
 /* SPEC 8.2, 4.8: the three kinds side by side, each one at a time. */
 static void test_channel_kinds_run_side_by_side(struct timer_bed *b)
 {
 	struct tkw_pool *pool = pool_for(b, 6);
-	struct world *w = open_all(b, 1, PERIOD_NS);
-	struct user *u = make_users(10);
+	struct world *w = open_three(b);
+	struct user *u = make_users(3);
 	struct hold h;
 	int i;
 
 	hold_init(&h, w, KINDS);
-	for (i = 0; i < 10; i++)
-		add_old(w, &u[i]);
+	add_three(w, u);
 	begin_on_pool(w);
 	gate_await(&h.gate, 3);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(u[i].calls[i], 1);
 	/* The next steps come while these are there, and look at nothing. */
 	for (i = 0; i < 5; i++)
 		begin_on_pool(w);
 	assert_int_equal(h.gate.came, 3);
 	gate_open(&h.gate);
 	/* They go on afterwards. */
-	while (stats_of(w).looks[HEARTBEAT] < 30 ||
-	       stats_of(w).looks[RECONNECT] < 30 ||
-	       stats_of(w).looks[CLOSE] < 30)
+	while (stats_of(w).looks[HEARTBEAT] < 9 ||
+	       stats_of(w).looks[RECONNECT] < 9 || stats_of(w).looks[CLOSE] < 9)
 		begin_on_pool(w);
 	assert_int_equal(tkw_channels_destroy(w->set), 0);
-	for (i = 0; i < 10; i++)
-		assert_true(u[i].calls[CLOSE] >= 3);
+	for (i = 0; i < 3; i++)
+		assert_true(u[i].calls[i] >= 3);
 	free(w);
 	free(u);
 	close_pool(b, pool);
 }
 BED_TEST(test_channel_kinds_run_side_by_side)
 
-static int try_remove(struct world *w, struct user *u, int kind)
+/* SPEC 8.2: a shutdown waits for no action. */
+static void test_channel_shutdown_does_not_wait(struct timer_bed *b)
+{
+	struct tkw_pool *pool = pool_for(b, 6);
+	struct world *w = open_three(b);
+	struct user *u = make_users(3);
+	struct hold h;
+
+	hold_init(&h, w, KINDS);
+	add_three(w, u);
+	begin_on_pool(w);
+	gate_await(&h.gate, 3);
+	assert_int_equal(tkw_channels_shutdown(w->set), 0);
+	assert_int_equal(tkw_channels_shutdown(w->set), 0);
+	assert_int_equal(atomic_load(&h.over), 0);
+	gate_open(&h.gate);
+	end_world(w);
+	assert_int_equal(h.gate.came, 3);
+	free(u);
+	close_pool(b, pool);
+}
+BED_TEST(test_channel_shutdown_does_not_wait)
+
+/* Remove the peer, for which an action runs, and its own channel. */
+static int remove_both(struct world *w, struct user *u, int kind)
 {
 	struct hold *h = w->more;
 
-	(void)kind;
+	if (kind != CLOSE)
+		return 0;
 	gate_await(&h->gate, 1);
+	h->peer->said = tkw_channels_remove(w->set, &h->peer->ch);
 	u->said = tkw_channels_remove(w->set, &u->ch);
 	gate_open(&h->gate);
 	return 0;
 }
 
-/* SPEC 8.2: two actions that wait for each other are refused. */
-static void test_channel_remove_from_the_other_kind(struct timer_bed *b)
+/* SPEC 8.2: two actions that wait for each other are refused, and nothing has
+ * changed. */
+static void test_channel_remove_of_a_busy_one_in_an_action(struct timer_bed *b)
 {
 	struct tkw_pool *pool = pool_for(b, 3);
-	const struct tkw_channels_config cfg = {
-		.rules = { [HEARTBEAT] = rule_of(HEARTBEAT, 1, PERIOD_NS),
-			   [CLOSE] = rule_of(CLOSE, 1, PERIOD_NS) },
-	};
-	struct world *w = open_with(b, cfg);
-	struct user *u = make_users(1);
+	struct world *w = open_three(b);
+	struct user *u = make_users(3);
 	struct hold h;
 
 	hold_init(&h, w, HEARTBEAT);
-	h.others = try_remove;
-	add_old(w, u);
+	h.others = remove_both;
+	h.peer = &u[0];
+	u[2].said = 1;
+	add_three(w, u);
 	begin_on_pool(w);
 	while (atomic_load(&h.over) == 0)
 		sched_yield();
-	assert_int_equal(tkw_channels_stop(w->set), 0);
-	assert_int_equal(stats_of(w).channels, 1);
+	assert_int_equal(tkw_channels_shutdown(w->set), 0);
+	assert_int_equal(tkw_channels_count(w->set), 2);
+	drop(w, &u[0]);
 	end_world(w);
-	assert_int_equal(u->said, -EDEADLK);
+	assert_int_equal(u[0].said, -EDEADLK);
+	assert_int_equal(u[2].said, 0);
 	free(u);
 	close_pool(b, pool);
 }
-BED_TEST(test_channel_remove_from_the_other_kind)
+BED_TEST(test_channel_remove_of_a_busy_one_in_an_action)
+
+struct removal {
+	struct world *w;
+	struct user *u;
+	struct gate *gate;
+	atomic_int over;
+};
+
+static void remove_in_task(const struct tkw_firing *firing, void *ctx)
+{
+	struct removal *r = ctx;
+
+	(void)firing;
+	gate_await(r->gate, 1);
+	r->u->said = tkw_channels_remove(r->w->set, &r->u->ch);
+	gate_open(r->gate);
+	atomic_store(&r->over, 1);
+}
+
+/* SPEC 8.2: nor does any other task of the timer wait for an action. */
+static void test_channel_remove_of_a_busy_one_in_a_task(struct timer_bed *b)
+{
+	struct tkw_pool *pool = pool_for(b, 2);
+	struct world *w = open_world(b, CLOSE, 1, PERIOD_NS);
+	struct user *u = make_users(1);
+	struct hold h;
+	struct removal r = { .w = w, .u = u, .gate = &h.gate };
+	const struct tkw_task task = { .fn = remove_in_task, .ctx = &r };
+
+	hold_init(&h, w, CLOSE);
+	add_old(w, u);
+	assert_int_equal(tkw_timer_schedule(b->t, &task, PERIOD_NS, NULL), 0);
+	begin_on_pool(w);
+	while (atomic_load(&r.over) == 0)
+		sched_yield();
+	assert_int_equal(u->said, -EDEADLK);
+	assert_int_equal(tkw_channels_count(w->set), 1);
+	end_world(w);
+	free(u);
+	close_pool(b, pool);
+}
+BED_TEST(test_channel_remove_of_a_busy_one_in_a_task)
 
 static int try_remove_peer(struct world *w, struct user *u, int kind)
 {
@@ -341,7 +438,7 @@ static int try_remove_peer(struct world *w, struct user *u, int kind)
 
 	(void)kind;
 	gate_await(&h->gate, 1);
-	u->said = tkw_channels_remove(peer->set, h->peer);
+	u->said = tkw_channels_remove(peer->set, &h->peer->ch);
 	gate_open(&h->gate);
 	return 0;
 }
@@ -359,7 +456,7 @@ static void test_channel_remove_from_another_set(struct timer_bed *b)
 	struct hold h;
 
 	hold_init(&h, w, CLOSE);
-	h.peer = &u[0].ch;
+	h.peer = &u[0];
 	other->act = try_remove_peer;
 	other->more = w;
 	add_old(w, &u[0]);
@@ -388,7 +485,7 @@ static struct {
 	struct tkw_job job[JOBS];
 } hand;
 
-static int take_job(void *ctx, const struct tkw_job *job)
+static int take_job(const struct tkw_job *job, void *ctx)
 {
 	(void)ctx;
 	if (hand.refuse > 0) {
@@ -427,15 +524,16 @@ static void *run_job_beside(void *unused)
 /* Let time pass; what is due is in the hand. */
 static void pass_turn(struct timer_bed *b, int64_t ns)
 {
-	bed_set_clock(b, tkw_timer_now(b->t) + ns);
-	assert_true(tkw_timer_turn(b->t, NULL) >= 0);
+	bed_set_clock(b, tkw_timer_now_ns(b->t) + ns);
+	assert_true(tkw_timer_turn(b->t, 0, NULL) >= 0);
 }
 
 /* A set whose kind pauses: its place on the timer is taken by `id`. */
-static uint64_t make_it_pause(struct world *w, struct user *u, struct hold *h)
+static struct tkw_timeout_id make_it_pause(struct world *w, struct user *u,
+					   struct hold *h)
 {
+	struct tkw_timeout_id id;
 	pthread_t thread;
-	uint64_t id;
 
 	hold_init(h, w, CLOSE);
 	add_old(w, u);
@@ -448,13 +546,13 @@ static uint64_t make_it_pause(struct world *w, struct user *u, struct hold *h)
 	pass_turn(w->b, PERIOD_NS);
 	assert_int_equal(hand.count, 1);
 	run_job();
-	assert_int_equal(tkw_timer_pending(w->b->t), 0);
+	assert_int_equal(tkw_timer_count(w->b->t), 0);
 	id = bed_schedule(w->b, 1, 1000 * HOUR_NS);
 	gate_open(&h->gate);
 	join(thread);
 	assert_int_equal(stats_of(w).refused[CLOSE], 1);
 	assert_int_equal(stats_of(w).steps[CLOSE], 1);
-	assert_int_equal(tkw_timer_pending(w->b->t), 1);
+	assert_int_equal(tkw_timer_count(w->b->t), 1);
 	return id;
 }
 
@@ -464,8 +562,8 @@ static void test_channel_pauses_at_the_limit(struct timer_bed *b)
 {
 	struct world *w;
 	struct user *u = make_users(3);
+	struct tkw_timeout_id id;
 	struct hold h;
-	uint64_t id;
 
 	open_hand(b, TKW_REFUSED_INLINE, 1);
 	w = open_world(b, CLOSE, 1, PERIOD_NS);
@@ -494,8 +592,8 @@ static void test_channel_remove_ends_a_pause(struct timer_bed *b)
 {
 	struct world *w;
 	struct user *u = make_users(2);
+	struct tkw_timeout_id id;
 	struct hold h;
-	uint64_t id;
 
 	open_hand(b, TKW_REFUSED_INLINE, 1);
 	w = open_world(b, CLOSE, 1, PERIOD_NS);
@@ -529,18 +627,18 @@ static void test_channel_dropped_step_comes_again(struct timer_bed *b)
 		/* Not before the time of another step. */
 		pass_turn(b, TKW_MSEC);
 		assert_int_equal(hand.refuse, 2 - i);
-		assert_int_equal(tkw_timer_pending(b->t), 1);
+		assert_int_equal(tkw_timer_count(b->t), 1);
 	}
 	pass_turn(b, PERIOD_NS);
 	assert_int_equal(hand.count, 1);
 	run_job();
 	assert_int_equal(u->calls[CLOSE], 1);
-	assert_int_equal(tkw_timer_ledger(b->t, &l), 0);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &l), 0);
 	assert_int_equal(l.dropped, 3);
 	/* Dropped after the last channel has gone: it stays away. */
 	pass_turn(b, PERIOD_NS);
 	drop(w, u);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	while (hand.count > 0)
 		run_job();
 	assert_int_equal(u->calls[CLOSE], 1);
@@ -577,6 +675,425 @@ static void test_channel_refused_step_runs(struct timer_bed *b)
 }
 BED_TEST(test_channel_refused_step_runs)
 
+/* --- two kinds for one channel, by hand ---------------------------------- */
+
+/* A thread that runs a job of the hand. */
+struct runner {
+	struct tkw_job job;
+	pthread_t thread;
+};
+
+static void *run_beside(void *arg)
+{
+	struct runner *r = arg;
+
+	r->job.run(&r->job);
+	return NULL;
+}
+
+static void runner_start(struct runner *r, int job)
+{
+	r->job = hand.job[job];
+	spawn(&r->thread, run_beside, r);
+}
+
+/* Heartbeats stay at their gate, for the first channel, and closes do what is
+ * next. */
+struct two {
+	struct world *w;
+	struct user *u;
+	struct hold h;
+	struct runner heartbeat;
+};
+
+/* Both kinds are due for both channels. The heartbeat of the first one is at
+ * the gate, and the step of the closes is in the hand. */
+static void two_open(struct two *t, struct timer_bed *b,
+		     int (*others)(struct world *w, struct user *u, int kind))
+{
+	const struct tkw_channels_config cfg = {
+		.rules = { [HEARTBEAT] = rule_of(HEARTBEAT, 1, PERIOD_NS),
+			   [CLOSE] = rule_of(CLOSE, 1, PERIOD_NS) },
+	};
+
+	open_hand(b, TKW_REFUSED_INLINE, 0);
+	t->w = open_with(b, cfg);
+	hold_init(&t->h, t->w, HEARTBEAT);
+	t->h.others = others;
+	t->u = make_users(2);
+	t->h.peer = &t->u[1];
+	add_old(t->w, &t->u[0]);
+	add_old(t->w, &t->u[1]);
+	pass_turn(b, PERIOD_NS + TKW_MSEC);
+	/* In the order of the kinds. */
+	assert_int_equal(hand.count, 2);
+	runner_start(&t->heartbeat, 0);
+	gate_await(&t->h.gate, 1);
+	hand.job[0] = hand.job[1];
+	hand.count = 1;
+}
+
+static void two_close(struct two *t)
+{
+	end_world(t->w);
+	free(t->u);
+}
+
+/* No heartbeat runs for it. */
+static int close_after(struct world *w, struct user *u, int kind)
+{
+	struct hold *h = w->more;
+
+	must(kind == CLOSE);
+	if (u == h->peer)
+		return 0;
+	must(atomic_load(&h->over) == 1);
+	u->said = tkw_channels_remove(w->set, &u->ch);
+	must(tkw_channels_remove(w->set, &u->ch) == -ENOENT);
+	/* Freed at once. */
+	memset(&u->ch, 0xff, sizeof(u->ch));
+	return 0;
+}
+
+/* SPEC 8.2: a step does not wait for an action of another kind: it leaves that
+ * channel out, and no other, until its next pass. */
+static void test_channel_actions_for_one_do_not_overlap(struct timer_bed *b)
+{
+	struct two t;
+
+	two_open(&t, b, close_after);
+	t.u[0].said = 1;
+	run_job();
+	assert_int_equal(atomic_load(&t.h.over), 0);
+	assert_int_equal(t.u[0].calls[CLOSE], 0);
+	assert_int_equal(t.u[1].calls[CLOSE], 1);
+	assert_int_equal(stats_of(t.w).steps[CLOSE], 1);
+	assert_int_equal(stats_of(t.w).looks[CLOSE], 2);
+	assert_int_equal(stats_of(t.w).calls[CLOSE], 1);
+	gate_open(&t.h.gate);
+	join(t.heartbeat.thread);
+	assert_int_equal(t.u[0].calls[HEARTBEAT], 1);
+	assert_int_equal(t.u[1].calls[HEARTBEAT], 1);
+	pass_turn(b, PERIOD_NS);
+	assert_int_equal(hand.count, 2);
+	run_job();
+	assert_int_equal(t.u[0].said, 0);
+	assert_int_equal(t.u[0].calls[CLOSE], 1);
+	assert_int_equal(t.u[1].calls[CLOSE], 2);
+	assert_int_equal(stats_of(t.w).looks[CLOSE], 4);
+	assert_int_equal(tkw_channels_count(t.w->set), 1);
+	run_job();
+	two_close(&t);
+}
+BED_TEST(test_channel_actions_for_one_do_not_overlap)
+
+/* SPEC 8.2: the same while somebody removes the channel, and waits for the
+ * action: the step does not see it. */
+static void test_channel_removed_while_an_action_runs(struct timer_bed *b)
+{
+	struct remover r = { 0 };
+	struct two t;
+
+	two_open(&t, b, close_after);
+	r = (struct remover){ .w = t.w, .u = &t.u[0] };
+	spawn(&r.thread, remove_beside, &r);
+	while (tkw_channels_count(t.w->set) == 2)
+		sched_yield();
+	run_job();
+	assert_int_equal(atomic_load(&t.h.over), 0);
+	assert_int_equal(t.u[0].calls[CLOSE], 0);
+	assert_int_equal(t.u[1].calls[CLOSE], 1);
+	assert_int_equal(stats_of(t.w).looks[CLOSE], 1);
+	gate_open(&t.h.gate);
+	join(t.heartbeat.thread);
+	join(r.thread);
+	assert_int_equal(r.said, 0);
+	two_close(&t);
+}
+BED_TEST(test_channel_removed_while_an_action_runs)
+
+/* The heartbeat of the first one removes it, frees it, and goes on until the
+ * second one is closed. */
+static int remove_and_stay(struct world *w, struct user *u, int kind)
+{
+	struct hold *h = w->more;
+
+	if (u == h->peer) {
+		if (kind == CLOSE)
+			atomic_store(&h->over, 1);
+		return 0;
+	}
+	must(kind == HEARTBEAT);
+	gate_pass(&h->gate);
+	must(tkw_channels_remove(w->set, &u->ch) == 0);
+	free(u);
+	while (atomic_load(&h->over) == 0)
+		sched_yield();
+	return 0;
+}
+
+/* SPEC 8.2: the same if it is the action itself that removes it, frees it at
+ * once, and goes on. */
+static void test_channel_freed_while_its_action_runs(struct timer_bed *b)
+{
+	const struct tkw_channels_config cfg = {
+		.rules = { [HEARTBEAT] = rule_of(HEARTBEAT, 1, PERIOD_NS),
+			   [CLOSE] = rule_of(CLOSE, 1, PERIOD_NS) },
+	};
+	struct runner heartbeats;
+	struct user *first = make_users(1);
+	struct user *second = make_users(1);
+	struct world *w;
+	struct hold h;
+
+	open_hand(b, TKW_REFUSED_INLINE, 0);
+	w = open_with(b, cfg);
+	hold_init(&h, w, HEARTBEAT);
+	h.peer = second;
+	w->act = remove_and_stay;
+	add_old(w, first);
+	add_old(w, second);
+	pass_turn(b, PERIOD_NS + TKW_MSEC);
+	assert_int_equal(hand.count, 2);
+	runner_start(&heartbeats, 0);
+	gate_await(&h.gate, 1);
+	gate_open(&h.gate);
+	while (tkw_channels_count(w->set) == 2)
+		sched_yield();
+	run_job();
+	join(heartbeats.thread);
+	assert_int_equal(second->calls[CLOSE], 1);
+	assert_int_equal(second->calls[HEARTBEAT], 1);
+	assert_int_equal(tkw_channels_count(w->set), 1);
+	end_world(w);
+	free(second);
+}
+BED_TEST(test_channel_freed_while_its_action_runs)
+
+/* Help out, as a thread of an executor may that waits for something. */
+static int help(struct world *w, struct user *u, int kind)
+{
+	(void)w;
+	(void)u;
+	if (kind == HEARTBEAT && hand.count > 0)
+		run_job();
+	return 0;
+}
+
+/* SPEC 8.2: a step that comes inside an action does not wait for that: it
+ * leaves the channel out, until the next period. */
+static void test_channel_step_inside_an_action(struct timer_bed *b)
+{
+	const struct tkw_channels_config cfg = {
+		.rules = { [HEARTBEAT] = rule_of(HEARTBEAT, 1, PERIOD_NS),
+			   [CLOSE] = rule_of(CLOSE, 1, PERIOD_NS) },
+	};
+	struct user *u = make_users(2);
+	struct tkw_job first;
+	struct world *w;
+
+	open_hand(b, TKW_REFUSED_INLINE, 0);
+	w = open_with(b, cfg);
+	w->act = help;
+	add_old(w, &u[0]);
+	add_old(w, &u[1]);
+	pass_turn(b, PERIOD_NS + TKW_MSEC);
+	assert_int_equal(hand.count, 2);
+	first = hand.job[0];
+	hand.job[0] = hand.job[1];
+	hand.count = 1;
+	first.run(&first);
+	assert_int_equal(u[0].calls[HEARTBEAT], 1);
+	assert_int_equal(u[1].calls[HEARTBEAT], 1);
+	assert_int_equal(u[0].calls[CLOSE], 0);
+	assert_int_equal(u[1].calls[CLOSE], 1);
+	assert_int_equal(stats_of(w).looks[CLOSE], 2);
+	pass_turn(b, PERIOD_NS);
+	while (hand.count > 0)
+		run_job();
+	assert_int_equal(u[0].calls[CLOSE], 1);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_step_inside_an_action)
+
+static void remove_on_cancel(void *ctx)
+{
+	struct removal *r = ctx;
+
+	r->u->said = tkw_channels_remove(r->w->set, &r->u->ch);
+}
+
+static void do_nothing(const struct tkw_firing *firing, void *ctx)
+{
+	(void)firing;
+	(void)ctx;
+}
+
+/* A heartbeat that helps, then goes on with its channel; and a close inside it
+ * which removes that, and then its own. */
+static int help_and_remove(struct world *w, struct user *u, int kind)
+{
+	struct hold *h = w->more;
+	struct removal r = { .w = w, .u = u };
+	const struct tkw_task task = { .fn = do_nothing,
+				       .ctx = &r,
+				       .on_cancel = remove_on_cancel };
+	struct tkw_timeout_id id;
+
+	if (kind == CLOSE) {
+		must(u == h->peer);
+		must(tkw_channels_remove(w->set, &u[-1].ch) == -EDEADLK);
+		must(tkw_channels_remove(w->set, &u->ch) == 0);
+		return 0;
+	}
+	run_job();
+	must(tkw_channels_count(w->set) == 1);
+	/* Nor in another callback that is called in here. */
+	must(tkw_timer_schedule(w->b->t, &task, HOUR_NS, &id) == 0);
+	must(tkw_timer_cancel(w->b->t, id) == 0);
+	must(u->said == -EDEADLK);
+	must(tkw_channels_count(w->set) == 1);
+	must(tkw_channels_remove(w->set, &u->ch) == 0);
+	return 0;
+}
+
+/* SPEC 8.2: its own action is the innermost callback: what runs in there must
+ * not take the channel from under an action that goes on. */
+static void test_channel_remove_inside_anothers_action(struct timer_bed *b)
+{
+	const struct tkw_channels_config cfg = {
+		.rules = { [HEARTBEAT] = rule_of(HEARTBEAT, 1, PERIOD_NS),
+			   [CLOSE] = rule_of(CLOSE, 1, PERIOD_NS) },
+	};
+	struct user *u = make_users(2);
+	struct tkw_job first;
+	struct world *w;
+	struct hold h;
+
+	open_hand(b, TKW_REFUSED_INLINE, 0);
+	w = open_with(b, cfg);
+	hold_init(&h, w, KINDS);
+	h.peer = &u[1];
+	w->act = help_and_remove;
+	add_old(w, &u[0]);
+	add_old(w, &u[1]);
+	pass_turn(b, PERIOD_NS + TKW_MSEC);
+	assert_int_equal(hand.count, 2);
+	first = hand.job[0];
+	hand.job[0] = hand.job[1];
+	hand.count = 1;
+	first.run(&first);
+	assert_int_equal(u[0].calls[HEARTBEAT], 1);
+	assert_int_equal(u[1].calls[HEARTBEAT], 0);
+	assert_int_equal(u[1].calls[CLOSE], 1);
+	assert_int_equal(tkw_channels_count(w->set), 0);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_remove_inside_anothers_action)
+
+static int never_tried(const struct tkw_try *attempt, void *ctx)
+{
+	(void)attempt;
+	(void)ctx;
+	return 0;
+}
+
+static void remove_on_end(const struct tkw_retry_end *end, void *ctx)
+{
+	must(end->status == -ECANCELED);
+	remove_on_cancel(ctx);
+}
+
+/* SPEC 8.2: nor does a callback of a set on another timer wait for an action,
+ * which may wait for that one. */
+static void
+test_channel_remove_in_a_callback_of_another_set(struct timer_bed *b)
+{
+	struct tkw_retries_config cfg = { 0 };
+	struct tkw_retries *retries;
+	struct tkw_retry_id id;
+	struct tkw_retry task;
+	struct removal r = { 0 };
+	struct two t;
+
+	two_open(&t, b, NULL);
+	r.w = t.w;
+	r.u = &t.u[0];
+	assert_int_equal(tkw_timer_create(&cfg.timer, NULL), 0);
+	assert_int_equal(tkw_retries_create(&retries, &cfg), 0);
+	task = (struct tkw_retry){ .fn = never_tried,
+				   .on_end = remove_on_end,
+				   .ctx = &r };
+	assert_int_equal(tkw_retries_add(retries, &task, HOUR_NS, &id), 0);
+	assert_int_equal(tkw_retries_cancel(retries, id), 0);
+	assert_int_equal(t.u[0].said, -EDEADLK);
+	assert_int_equal(tkw_channels_count(t.w->set), 2);
+	/* Where there is nothing to wait for it is not refused. */
+	r.u = &t.u[1];
+	assert_int_equal(tkw_retries_add(retries, &task, HOUR_NS, &id), 0);
+	assert_int_equal(tkw_retries_cancel(retries, id), 0);
+	assert_int_equal(t.u[1].said, 0);
+	assert_int_equal(tkw_channels_count(t.w->set), 1);
+	assert_int_equal(tkw_retries_destroy(retries), 0);
+	assert_int_equal(tkw_timer_destroy(cfg.timer), 0);
+	gate_open(&t.h.gate);
+	join(t.heartbeat.thread);
+	run_job();
+	two_close(&t);
+}
+BED_TEST(test_channel_remove_in_a_callback_of_another_set)
+
+/* SPEC 8.2: a kind that rests is asked for by each step of another. */
+static void test_channel_other_kind_ends_a_pause(struct timer_bed *b)
+{
+	const struct tkw_channels_config cfg = {
+		.rules = { [HEARTBEAT] = rule_of(HEARTBEAT, CLOSE_AFTER_NS,
+						 PERIOD_NS),
+			   [CLOSE] = rule_of(CLOSE, 1, PERIOD_NS) },
+	};
+	struct user *u = make_users(1);
+	struct tkw_timeout_id id;
+	struct runner closes;
+	struct world *w;
+	struct hold h;
+
+	open_hand(b, TKW_REFUSED_INLINE, 2);
+	w = open_with(b, cfg);
+	hold_init(&h, w, CLOSE);
+	add(w, u);
+	tkw_channel_mark_read(&u->ch, now_of(w));
+	pass_turn(b, PERIOD_NS + TKW_MSEC);
+	assert_int_equal(hand.count, 2);
+	runner_start(&closes, 1);
+	gate_await(&h.gate, 1);
+	hand.count = 1;
+	run_job();
+	/* The next close finds the one before at its gate. */
+	pass_turn(b, PERIOD_NS);
+	assert_int_equal(hand.count, 2);
+	run_job();
+	run_job();
+	assert_int_equal(tkw_timer_count(b->t), 1);
+	id = bed_schedule(b, 1, 1000 * HOUR_NS);
+	gate_open(&h.gate);
+	join(closes.thread);
+	assert_int_equal(stats_of(w).refused[CLOSE], 1);
+	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
+	pass_turn(b, PERIOD_NS);
+	assert_int_equal(hand.count, 1);
+	run_job();
+	assert_int_equal(tkw_timer_count(b->t), 2);
+	pass_turn(b, TKW_MSEC);
+	assert_int_equal(hand.count, 1);
+	run_job();
+	assert_int_equal(u->calls[CLOSE], 2);
+	close_world(w);
+	free(u);
+}
+BED_TEST(test_channel_other_kind_ends_a_pause)
+
 /* --- threads that race --------------------------------------------------- */
 
 enum {
@@ -591,7 +1108,7 @@ struct racer {
 	atomic_int *done;
 	unsigned added;
 	unsigned removed;
-	unsigned shut; /* adds that came after the stop */
+	unsigned shut; /* adds that came after the shutdown */
 };
 
 static void race(struct world *w, void *(*run)(void *), struct racer *r,
@@ -703,7 +1220,7 @@ static void churn(struct timer_bed *b, bool stayers)
 	for (i = 0; i < STAYERS && stayers; i++)
 		assert_true(u[i].calls[CLOSE] > 0);
 	/* One chain for each kind, or none. */
-	assert_int_equal(tkw_timer_pending(b->t), stayers ? KINDS : 0);
+	assert_int_equal(tkw_timer_count(b->t), stayers ? KINDS : 0);
 	close_world(w);
 	free(u);
 }
@@ -744,6 +1261,49 @@ static void test_channel_churn_on_a_pool(struct timer_bed *b)
 }
 BED_TEST(test_channel_churn_on_a_pool)
 
+/* Each close removes its channel and frees it, while heartbeats use theirs. */
+static int close_and_free(struct world *w, struct user *u, int kind)
+{
+	if (kind != CLOSE)
+		return use(w, u, kind);
+	must(tkw_channels_remove(w->set, &u->ch) == 0);
+	free(u);
+	return 0;
+}
+
+/* SPEC 8.2: on a pool a close can always remove and free its channel, whatever
+ * runs beside it. */
+static void test_channel_close_frees_on_a_pool(struct timer_bed *b)
+{
+	enum {
+		COUNT = 5000
+	};
+	struct tkw_pool *pool = pool_for(b, 4);
+	struct world *w = open_all(b, 1, TKW_MSEC);
+	struct tkw_channel_stats s;
+	int added = 0;
+
+	w->act = close_and_free;
+	while (added < COUNT || tkw_channels_count(w->set) > 0) {
+		for (int i = 0; i < 50 && added < COUNT; i++, added++)
+			add_old(w, make_users(1));
+		bed_set_clock(b, now_of(w) + TKW_MSEC);
+		if (bed_by_hand(b))
+			assert_true(bed_turn(b, NULL) >= 0);
+		else
+			bed_wake(b);
+		sched_yield();
+	}
+	s = stats_of(w);
+	assert_int_equal(s.calls[CLOSE], COUNT);
+	assert_int_equal(s.failed[CLOSE], 0);
+	print_message("beside the closes: %" PRIu64 " heartbeats\n",
+		      s.calls[HEARTBEAT]);
+	end_world(w);
+	close_pool(b, pool);
+}
+BED_TEST(test_channel_close_frees_on_a_pool)
+
 static void *add_until_shut(void *arg)
 {
 	struct racer *r = arg;
@@ -763,8 +1323,8 @@ static void *add_until_shut(void *arg)
 	return NULL;
 }
 
-/* SPEC 8.2: a stop beside adds: in, or refused; then nothing is pending. */
-static void test_channel_stop_beside_adds(struct timer_bed *b)
+/* SPEC 8.2: a shutdown beside adds: in, or refused; then nothing is pending. */
+static void test_channel_shutdown_beside_adds(struct timer_bed *b)
 {
 	struct racer r[RACERS];
 	struct world *w;
@@ -776,17 +1336,17 @@ static void test_channel_stop_beside_adds(struct timer_bed *b)
 		race(w, add_until_shut, r, &done);
 		while (atomic_load(&done) < 10)
 			bed_pass(b, TKW_MSEC);
-		assert_int_equal(tkw_channels_stop(w->set), 0);
+		assert_int_equal(tkw_channels_shutdown(w->set), 0);
 		for (i = 0; i < RACERS; i++) {
 			join(r[i].thread);
 			assert_int_equal(r[i].shut, 1);
 		}
 		assert_int_equal(stats_of(w).channels, 0);
-		assert_int_equal(tkw_timer_pending(b->t), 0);
+		assert_int_equal(tkw_timer_count(b->t), 0);
 		close_world(w);
 	}
 }
-BED_TEST(test_channel_stop_beside_adds)
+BED_TEST(test_channel_shutdown_beside_adds)
 
 /* SPEC 6.2: the same with the timer's stop, which the adds may be inside of. */
 static void test_channel_timer_stop_beside_adds(struct timer_bed *b)
@@ -843,8 +1403,9 @@ static void expect_inert(struct world *w, struct user *in, struct user *out)
 
 	must(tkw_channels_add(w->set, &out->ch) == -EPERM);
 	must(tkw_channels_remove(w->set, &in->ch) == -EPERM);
-	must(tkw_channels_stats(w->set, &s) == -EPERM);
-	must(tkw_channels_stop(w->set) == -EPERM);
+	must(tkw_channels_get_stats(w->set, &s) == -EPERM);
+	must(tkw_channels_count(w->set) == 0);
+	must(tkw_channels_shutdown(w->set) == -EPERM);
 	must(tkw_channels_create(&set, &cfg) == -EPERM);
 	must(tkw_channels_destroy(w->set) == 0);
 }
@@ -871,42 +1432,6 @@ static void test_channel_in_a_child_is_inert(struct timer_bed *b)
 }
 BED_TEST(test_channel_in_a_child_is_inert)
 
-static pid_t child_of_action;
-
-static int fork_in_action(struct world *w, struct user *u, int kind)
-{
-	(void)u;
-	(void)kind;
-	child_of_action = fork_child();
-	if (child_of_action == 0)
-		must(tkw_channels_destroy(w->set) == -EDEADLK);
-	return 0;
-}
-
-/* SPEC 6.7: a child that an action forks returns, and leaves the turn. */
-static void test_channel_child_returns_from_an_action(struct timer_bed *b)
-{
-	struct world *w = open_world(b, CLOSE, 1, PERIOD_NS);
-	struct user *u = make_users(3);
-
-	child_of_action = -1;
-	add_old(w, &u[0]);
-	add_old(w, &u[1]);
-	w->act = fork_in_action;
-	tkw_channel_mark_read(&u[1].ch, 0);
-	bed_set_clock(b, now_of(w) + PERIOD_NS + TKW_MSEC);
-	tkw_timer_turn(b->t, NULL);
-	if (child_of_action == 0) {
-		expect_inert(w, &u[0], &u[2]);
-		_exit(0);
-	}
-	assert_true(ends_well(child_of_action));
-	assert_int_equal(stats_of(w).looks[CLOSE], 2);
-	close_world(w);
-	free(u);
-}
-BED_TEST(test_channel_child_returns_from_an_action)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -919,21 +1444,34 @@ int main(void)
 			       thread),
 		BED_TEST_UNDER(test_channel_has_one_remover, thread),
 		BED_TESTS(test_channel_kinds_run_side_by_side),
-		BED_TESTS(test_channel_remove_from_the_other_kind),
+		BED_TESTS(test_channel_shutdown_does_not_wait),
+		BED_TESTS(test_channel_remove_of_a_busy_one_in_an_action),
+		BED_TESTS(test_channel_remove_of_a_busy_one_in_a_task),
 		BED_TESTS(test_channel_remove_from_another_set),
 		/* Jobs are taken by hand between two turns. */
 		BED_TEST_UNDER(test_channel_pauses_at_the_limit, manual),
 		BED_TEST_UNDER(test_channel_remove_ends_a_pause, manual),
 		BED_TEST_UNDER(test_channel_dropped_step_comes_again, manual),
 		BED_TEST_UNDER(test_channel_refused_step_runs, manual),
+		BED_TEST_UNDER(test_channel_actions_for_one_do_not_overlap,
+			       manual),
+		BED_TEST_UNDER(test_channel_removed_while_an_action_runs,
+			       manual),
+		BED_TEST_UNDER(test_channel_freed_while_its_action_runs,
+			       manual),
+		BED_TEST_UNDER(test_channel_step_inside_an_action, manual),
+		BED_TEST_UNDER(test_channel_remove_inside_anothers_action,
+			       manual),
+		BED_TEST_UNDER(test_channel_remove_in_a_callback_of_another_set,
+			       manual),
+		BED_TEST_UNDER(test_channel_other_kind_ends_a_pause, manual),
 		BED_TESTS(test_channel_marks_beside_steps),
 		BED_TESTS(test_channel_churn_beside_steps),
 		BED_TESTS(test_channel_churn_on_a_pool),
-		BED_TESTS(test_channel_stop_beside_adds),
+		BED_TESTS(test_channel_close_frees_on_a_pool),
+		BED_TESTS(test_channel_shutdown_beside_adds),
 		BED_TESTS(test_channel_timer_stop_beside_adds),
 		BED_TESTS(test_channel_in_a_child_is_inert),
-		BED_TEST_UNDER(test_channel_child_returns_from_an_action,
-			       manual),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_lease_exec.c - the keeper of leases on executors and among threads, and
- * what becomes of it without memory, without room on the timer, and in the
+ * test_lease_exec.c - leases on executors and among threads, and what becomes
+ * of them without memory, without room on the timer, and in the
  * child of a fork (SPEC 8.4).
  */
 #include "lease_bed.h"
@@ -11,11 +11,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/frame.h"
+#include "os/id_table.h"
+#include "tickwheel/repeat.h"
+#include "tickwheel/request.h"
+#include "tickwheel/retry.h"
+
 #define SEC TKW_SEC
 
 /* --- memory that is refused ---------------------------------------------- */
 
 static atomic_int refuse_memory;
+static atomic_size_t asked_for; /* bytes */
 
 #define NAMED(name) __asm__(name)
 void *real_aligned_alloc(size_t align, size_t size)
@@ -25,18 +32,39 @@ void *wrap_aligned_alloc(size_t align, size_t size)
 
 void *wrap_aligned_alloc(size_t align, size_t size)
 {
+	atomic_fetch_add(&asked_for, size);
 	return atomic_load(&refuse_memory) ? NULL
 					   : real_aligned_alloc(align, size);
 }
+
+enum {
+	BLOCK = 1 << TKW__RECORD_BLOCK_BITS /* leases of the first block */
+};
+
+/* A lease takes 88 bytes at most. */
+static void test_lease_takes_little_memory(struct timer_bed *b)
+{
+	struct kept k[BLOCK] = { 0 };
+	struct lease_bed l;
+
+	lease_bed_open(&l, b);
+	bed_schedule(b, 1, SEC); /* the timer has a block of its own */
+	atomic_store(&asked_for, 0);
+	for (int i = 0; i < BLOCK; i++)
+		keep(&l, &k[i]);
+	assert_in_range(atomic_load(&asked_for), 1, 88 * BLOCK);
+	lease_bed_close(&l);
+}
+BED_TEST(test_lease_takes_little_memory)
 
 /* SPEC 8.4: without memory nothing is kept, and what is kept is not lost. */
 static void test_lease_without_memory(struct timer_bed *b)
 {
 	struct tkw_leases_config cfg;
 	struct tkw_leases *none = NULL;
-	struct kept k[17] = { 0 };
+	struct kept k[BLOCK] = { 0 };
 	struct lease_bed l;
-	uint64_t id = 7;
+	struct tkw_lease_id id = { 7 };
 
 	lease_bed_open(&l, b);
 	cfg = bed_leases_config(&l);
@@ -44,29 +72,29 @@ static void test_lease_without_memory(struct timer_bed *b)
 	atomic_store(&refuse_memory, 1);
 	assert_int_equal(tkw_leases_create(&none, &cfg), -ENOMEM);
 	assert_null(none);
-	assert_int_equal(tkw_leases_add(l.k, k, tkw_timer_now(b->t), &id),
+	assert_int_equal(tkw_leases_add(l.set, k, tkw_timer_now_ns(b->t), &id),
 			 -ENOMEM);
 	atomic_store(&refuse_memory, 0);
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < BLOCK; i++)
 		keep(&l, &k[i]);
 	atomic_store(&refuse_memory, 1);
-	assert_int_equal(tkw_leases_add(l.k, k, tkw_timer_now(b->t), &id),
+	assert_int_equal(tkw_leases_add(l.set, k, tkw_timer_now_ns(b->t), &id),
 			 -ENOMEM);
-	assert_true(id == 7);
+	assert_true(id.bits == 7);
 	/* No batch can be made: as if it had failed. */
 	bed_pass(b, 10 * SEC);
 	assert_int_equal(l.calls, 0);
-	assert_int_equal(tkw_leases_release(l.k, k[15].id), 0);
+	assert_int_equal(tkw_leases_release(l.set, k[BLOCK - 1].id), 0);
 	bed_pass(b, 3 * SEC - 1);
 	atomic_store(&refuse_memory, 0);
 	assert_int_equal(l.calls, 0);
 	bed_pass(b, 1);
 	assert_int_equal(l.calls, 1);
-	assert_int_equal(l.counts[0], 15);
+	assert_int_equal(l.counts[0], BLOCK - 1);
 	atomic_store(&refuse_memory, 1);
 	bed_pass(b, 27 * SEC);
 	atomic_store(&refuse_memory, 0);
-	for (int i = 0; i < 15; i++) {
+	for (int i = 0; i < BLOCK - 1; i++) {
 		assert_kept(&l, &k[i], 1, 1);
 		assert_int_equal(k[i].why, -ETIMEDOUT);
 	}
@@ -82,21 +110,21 @@ static void test_lease_without_room_on_the_timer(struct timer_bed *b)
 	const struct tkw_timer_config limited = { .max_pending = 1 };
 	struct lease_bed l;
 	struct kept k[2] = { 0 };
-	uint64_t other;
-	uint64_t id = 7;
+	struct tkw_timeout_id other;
+	struct tkw_lease_id id = { 7 };
 
 	bed_reopen(b, &limited);
 	lease_bed_open(&l, b);
 	other = bed_schedule(b, 1, 3600 * SEC);
-	assert_int_equal(tkw_leases_add(l.k, k, tkw_timer_now(b->t), &id),
+	assert_int_equal(tkw_leases_add(l.set, k, tkw_timer_now_ns(b->t), &id),
 			 -EAGAIN);
-	assert_true(id == 7 && tkw_leases_count(l.k) == 0);
+	assert_true(id.bits == 7 && tkw_leases_count(l.set) == 0);
 	assert_int_equal(tkw_timer_cancel(b->t, other), 0);
 	/* One place will do for all of them. */
 	keep(&l, &k[0]);
 	keep(&l, &k[1]);
-	assert_int_equal(tkw_leases_release(l.k, k[0].id), 0);
-	assert_int_equal(tkw_leases_release(l.k, k[1].id), 0);
+	assert_int_equal(tkw_leases_release(l.set, k[0].id), 0);
+	assert_int_equal(tkw_leases_release(l.set, k[1].id), 0);
 	lease_bed_close(&l);
 }
 BED_TEST(test_lease_without_room_on_the_timer)
@@ -107,12 +135,12 @@ static struct {
 	struct tkw_timer *t;
 	int64_t now_ns;
 	bool armed;
-	uint64_t id;
+	struct tkw_timeout_id id;
 } thief;
 
-static void do_nothing(void *arg, const struct tkw_firing *firing)
+static void do_nothing(const struct tkw_firing *firing, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 }
 
@@ -129,7 +157,7 @@ static int64_t thief_now(void *ctx)
 	pthread_t thread;
 
 	(void)ctx;
-	if (thief.armed && tkw_timer_is_inside(thief.t)) {
+	if (thief.armed && tkw__frame_inside(thief.t)) {
 		thief.armed = false;
 		must(pthread_create(&thread, NULL, steal, NULL) == 0);
 		must(pthread_join(thread, NULL) == 0);
@@ -157,24 +185,24 @@ static void test_leases_are_lost_without_an_alarm(void **state)
 	b.t = thief.t;
 	l.b = &b;
 	leases = bed_leases_config(&l);
-	assert_int_equal(tkw_leases_create(&l.k, &leases), 0);
+	assert_int_equal(tkw_leases_create(&l.set, &leases), 0);
 	for (int i = 0; i < 3; i++)
 		keep(&l, &k[i]);
 	thief.armed = true;
 	thief.now_ns = 10 * SEC;
-	assert_int_equal(tkw_timer_turn(thief.t, NULL), 1);
+	assert_int_equal(tkw_timer_turn(thief.t, 0, NULL), 1);
 	for (int i = 0; i < 3; i++) {
 		assert_kept(&l, &k[i], 0, 1);
 		assert_int_equal(k[i].why, -EAGAIN);
 	}
-	assert_true(tkw_leases_count(l.k) == 0);
+	assert_true(tkw_leases_count(l.set) == 0);
 	/* It is not stopped by that. */
 	assert_int_equal(tkw_timer_cancel(thief.t, thief.id), 0);
 	keep(&l, &k[0]);
 	thief.now_ns = 20 * SEC;
-	assert_int_equal(tkw_timer_turn(thief.t, NULL), 1);
+	assert_int_equal(tkw_timer_turn(thief.t, 0, NULL), 1);
 	assert_kept(&l, &k[0], 1, 1);
-	assert_int_equal(tkw_leases_destroy(l.k), 0);
+	assert_int_equal(tkw_leases_destroy(l.set), 0);
 	assert_int_equal(tkw_timer_destroy(thief.t), 0);
 }
 
@@ -186,7 +214,7 @@ static struct {
 	struct tkw_job job[64];
 } hand;
 
-static int take_job(void *ctx, const struct tkw_job *job)
+static int take_job(const struct tkw_job *job, void *ctx)
 {
 	(void)ctx;
 	if (hand.refuse)
@@ -220,8 +248,8 @@ static void open_on(struct lease_bed *l, struct timer_bed *b,
 	lease_bed_init(l, b);
 	cfg = bed_leases_config(l);
 	cfg.exec = exec;
-	cfg.chunk = 2;
-	assert_int_equal(tkw_leases_create(&l->k, &cfg), 0);
+	cfg.max_batch = 2;
+	assert_int_equal(tkw_leases_create(&l->set, &cfg), 0);
 }
 
 /* SPEC 8.4: nothing is renewed after release: a lease that is released while
@@ -242,8 +270,8 @@ static void test_lease_released_while_queued(struct timer_bed *b)
 	for (int i = 0; i < 4; i++) {
 		if (i == 1)
 			continue;
-		assert_int_equal(tkw_leases_release(l.k, k[i].id), 0);
-		assert_int_equal(tkw_leases_release(l.k, k[i].id), -ENOENT);
+		assert_int_equal(tkw_leases_release(l.set, k[i].id), 0);
+		assert_int_equal(tkw_leases_release(l.set, k[i].id), -ENOENT);
 	}
 	bed_pass(b, SEC);
 	run_jobs();
@@ -251,12 +279,12 @@ static void test_lease_released_while_queued(struct timer_bed *b)
 	assert_int_equal(l.counts[0], 1);
 	assert_kept(&l, &k[1], 1, 0);
 	/* It counts from the begin of the call. */
-	assert_true(k[1].renewed_ns == tkw_timer_now(b->t));
+	assert_true(k[1].renewed_ns == tkw_timer_now_ns(b->t));
 	bed_pass(b, 10 * SEC - 1);
 	assert_int_equal(hand.count, 0);
 	bed_pass(b, 1);
 	assert_int_equal(hand.count, 1);
-	assert_int_equal(tkw_leases_release(l.k, k[1].id), 0);
+	assert_int_equal(tkw_leases_release(l.set, k[1].id), 0);
 	run_jobs();
 	assert_int_equal(l.calls, 1);
 	lease_bed_close(&l);
@@ -302,7 +330,7 @@ static void test_lease_executor_refuses(struct timer_bed *b)
 	assert_int_equal(hand.count, 0);
 	bed_pass(b, 1);
 	assert_int_equal(hand.count, 2);
-	assert_int_equal(tkw_leases_release(l.k, k[0].id), 0);
+	assert_int_equal(tkw_leases_release(l.set, k[0].id), 0);
 	abandon_jobs();
 	bed_pass(b, 3 * SEC - 1);
 	assert_int_equal(hand.count, 0);
@@ -320,8 +348,8 @@ static void test_lease_executor_refuses(struct timer_bed *b)
 }
 BED_TEST(test_lease_executor_refuses)
 
-/* SPEC 8.4: jobs may outlive the keeper, and its timer. */
-static void test_lease_jobs_outlive_the_keeper(struct timer_bed *b)
+/* SPEC 8.4: jobs may outlive the set, and its timer. */
+static void test_lease_jobs_outlive_the_set(struct timer_bed *b)
 {
 	struct kept k[4] = { 0 };
 	struct lease_bed l;
@@ -332,7 +360,7 @@ static void test_lease_jobs_outlive_the_keeper(struct timer_bed *b)
 		keep(&l, &k[i]);
 	bed_pass(b, 10 * SEC);
 	assert_int_equal(hand.count, 2);
-	assert_int_equal(tkw_leases_stop(l.k), 0);
+	assert_int_equal(tkw_leases_shutdown(l.set), 0);
 	lease_bed_close(&l);
 	bed_reopen(b, NULL);
 	last = hand.job[1];
@@ -341,12 +369,12 @@ static void test_lease_jobs_outlive_the_keeper(struct timer_bed *b)
 	last.abandon(&last);
 	assert_int_equal(l.calls, 0);
 }
-BED_TEST(test_lease_jobs_outlive_the_keeper)
+BED_TEST(test_lease_jobs_outlive_the_set)
 
 /* SPEC 8.4: the inline executor is the worker itself. */
 static void test_lease_on_the_inline_executor(struct timer_bed *b)
 {
-	struct kept k[3] = { { 0 }, { .answer = -ESTALE }, { 0 } };
+	struct kept k[3] = { [1] = { .answer = -ESTALE } };
 	struct lease_bed l;
 
 	open_on(&l, b, tkw_exec_inline());
@@ -360,7 +388,7 @@ static void test_lease_on_the_inline_executor(struct timer_bed *b)
 }
 BED_TEST(test_lease_on_the_inline_executor)
 
-static int refuse_job(void *ctx, const struct tkw_job *job)
+static int refuse_job(const struct tkw_job *job, void *ctx)
 {
 	(void)ctx;
 	(void)job;
@@ -376,7 +404,7 @@ static void test_lease_alarm_is_dropped(struct timer_bed *b)
 		.exec = &nobody,
 		.refusal = TKW_REFUSED_DROP,
 	};
-	struct kept k[2] = { { 0 }, { .answer = -EIO } };
+	struct kept k[2] = { [1] = { .answer = -EIO } };
 	struct lease_bed l;
 	int64_t begin_ns;
 
@@ -384,8 +412,8 @@ static void test_lease_alarm_is_dropped(struct timer_bed *b)
 	lease_bed_open(&l, b);
 	keep(&l, &k[0]);
 	keep(&l, &k[1]);
-	begin_ns = tkw_timer_now(b->t);
-	while (tkw_timer_now(b->t) < begin_ns + 28 * SEC)
+	begin_ns = tkw_timer_now_ns(b->t);
+	while (tkw_timer_now_ns(b->t) < begin_ns + 28 * SEC)
 		bed_pass(b, SEC);
 	assert_kept(&l, &k[0], 2, 0);
 	assert_kept(&l, &k[1], k[1].renewed, 1);
@@ -405,36 +433,57 @@ static struct tkw_pool *make_pool(int threads)
 	return pool;
 }
 
-/* A call of release, or stop, on a thread of its own. */
+/* A call on a thread of its own. */
 struct caller {
-	struct tkw_leases *k;
-	uint64_t id; /* 0: stop */
+	struct tkw_leases *set;
+	struct tkw_lease_id id;
+	int (*call)(struct caller *c);
 	int ret;
 	atomic_int tid;
 	atomic_int over;
 	pthread_t thread;
 };
 
+static int call_release(struct caller *c)
+{
+	return tkw_leases_release(c->set, c->id);
+}
+
+static int call_shutdown(struct caller *c)
+{
+	return tkw_leases_shutdown(c->set);
+}
+
+static int call_destroy(struct caller *c)
+{
+	return tkw_leases_destroy(c->set);
+}
+
 static void *call_beside(void *arg)
 {
 	struct caller *c = arg;
 
 	atomic_store(&c->tid, gettid());
-	c->ret =
-		c->id ? tkw_leases_release(c->k, c->id) : tkw_leases_stop(c->k);
+	c->ret = c->call(c);
 	atomic_store(&c->over, 1);
 	return NULL;
 }
 
-/* Begin, and return when it waits. */
-static void caller_start(struct caller *c, struct tkw_leases *k, uint64_t id)
+static void caller_await_asleep(struct caller *c)
 {
-	*c = (struct caller){ .k = k, .id = id, .ret = -1 };
-	assert_int_equal(pthread_create(&c->thread, NULL, call_beside, c), 0);
 	while (atomic_load(&c->tid) == 0 ||
 	       (!bed_is_asleep(atomic_load(&c->tid)) && !atomic_load(&c->over)))
 		sched_yield();
 	assert_int_equal(atomic_load(&c->over), 0);
+}
+
+/* Begin, and return when it waits. */
+static void caller_start(struct caller *c, struct tkw_leases *set,
+			 int (*call)(struct caller *c), struct tkw_lease_id id)
+{
+	*c = (struct caller){ .set = set, .call = call, .id = id, .ret = -1 };
+	assert_int_equal(pthread_create(&c->thread, NULL, call_beside, c), 0);
+	caller_await_asleep(c);
 }
 
 static int caller_end(struct caller *c)
@@ -446,22 +495,22 @@ static int caller_end(struct caller *c)
 /* Called on the timer: to wait there for a renew might be to wait for ever. */
 struct from_task {
 	struct lease_bed *l;
-	uint64_t id;
+	struct tkw_lease_id id;
 	int ret;
 };
 
-static void release_in_task(void *arg, const struct tkw_firing *firing)
+static void release_in_task(const struct tkw_firing *firing, void *ctx)
 {
-	struct from_task *f = arg;
+	struct from_task *f = ctx;
 
 	(void)firing;
-	f->ret = tkw_leases_release(f->l->k, f->id);
+	f->ret = tkw_leases_release(f->l->set, f->id);
 }
 
-static int release_from_task(struct lease_bed *l, uint64_t id)
+static int release_from_task(struct lease_bed *l, struct tkw_lease_id id)
 {
 	struct from_task f = { .l = l, .id = id, .ret = 1 };
-	const struct tkw_task task = { .fn = release_in_task, .arg = &f };
+	const struct tkw_task task = { .fn = release_in_task, .ctx = &f };
 
 	assert_int_equal(tkw_timer_schedule(l->b->t, &task, 0, NULL), 0);
 	bed_pass(l->b, TKW_MSEC);
@@ -484,16 +533,16 @@ static void test_lease_release_waits_for_renew(struct timer_bed *b)
 	bed_pass(b, 10 * SEC);
 	gate_await(&gate, 1);
 	assert_int_equal(release_from_task(&l, k[0].id), -EDEADLK);
-	assert_true(tkw_leases_count(l.k) == 3);
-	caller_start(&c[0], l.k, k[0].id);
-	caller_start(&c[1], l.k, k[0].id);
+	assert_true(tkw_leases_count(l.set) == 3);
+	caller_start(&c[0], l.set, call_release, k[0].id);
+	caller_start(&c[1], l.set, call_release, k[0].id);
 	/* The other batch waits for the thread: no need to wait. */
 	assert_int_equal(release_from_task(&l, k[2].id), 0);
-	assert_true(tkw_leases_count(l.k) == 1);
+	assert_true(tkw_leases_count(l.set) == 1);
 	gate_open(&gate);
 	assert_int_equal(caller_end(&c[0]), 0);
 	assert_int_equal(caller_end(&c[1]), -ENOENT);
-	assert_int_equal(tkw_leases_release(l.k, k[1].id), 0);
+	assert_int_equal(tkw_leases_release(l.set, k[1].id), 0);
 	assert_int_equal(k[0].renewed, 1);
 	assert_int_equal(k[2].renewed, 0);
 	assert_int_equal(l.calls, 1);
@@ -523,21 +572,22 @@ static void test_lease_lost_while_renew_hangs(struct timer_bed *b)
 	assert_kept(&l, &a, 1, 1);
 	assert_int_equal(a.why, -ETIMEDOUT);
 	assert_true(a.renewing != 0);
-	assert_true(tkw_leases_count(l.k) == 0);
+	assert_true(tkw_leases_count(l.set) == 0);
 	assert_int_equal(release_from_task(&l, a.id), -EDEADLK);
-	caller_start(&c, l.k, a.id);
+	caller_start(&c, l.set, call_release, a.id);
 	gate_open(&gate);
 	assert_int_equal(caller_end(&c), -ENOENT);
 	bed_pass(b, 100 * SEC);
 	assert_kept(&l, &a, 1, 1);
-	assert_int_equal(tkw_leases_release(l.k, a.id), -ENOENT);
+	assert_int_equal(tkw_leases_release(l.set, a.id), -ENOENT);
 	lease_bed_close(&l);
 	assert_int_equal(tkw_pool_destroy(pool), 0);
 }
 BED_TEST(test_lease_lost_while_renew_hangs)
 
-/* SPEC 8.4: stop waits for the renew that is running, and no other begins. */
-static void test_leases_stop_waits_for_renew(struct timer_bed *b)
+/* SPEC 8.4: a shutdown does not wait for the renew that is running, a destroy
+ * does, and no other begins. */
+static void test_leases_shutdown_while_renew_runs(struct timer_bed *b)
 {
 	struct tkw_pool *pool = make_pool(1);
 	struct gate gate = GATE_INIT;
@@ -551,30 +601,214 @@ static void test_leases_stop_waits_for_renew(struct timer_bed *b)
 		keep(&l, &k[i]);
 	bed_pass(b, 10 * SEC);
 	gate_await(&gate, 1);
-	caller_start(&c, l.k, 0);
-	assert_true(tkw_leases_count(l.k) == 0);
-	assert_int_equal(tkw_leases_stop(l.k), 1);
+	assert_int_equal(tkw_leases_shutdown(l.set), 0);
+	assert_true(tkw_leases_count(l.set) == 0);
+	assert_true(tkw_timer_count(b->t) == 0);
+	for (int i = 0; i < 6; i++) {
+		assert_kept(&l, &k[i], i < 2, 1);
+		assert_int_equal(k[i].why, -ESHUTDOWN);
+		assert_int_equal(k[i].renewing != 0, i < 2);
+	}
+	assert_int_equal(tkw_leases_shutdown(l.set), 0);
+	/* What is being renewed is waited for, the rest is over. */
+	assert_int_equal(tkw_leases_release(l.set, k[5].id), -ENOENT);
+	caller_start(&c, l.set, call_release, k[0].id);
 	gate_open(&gate);
-	assert_int_equal(caller_end(&c), 0);
+	assert_int_equal(caller_end(&c), -ENOENT);
 	lease_bed_close(&l);
 	assert_int_equal(tkw_pool_destroy(pool), 0);
 	assert_int_equal(l.calls, 1);
 	for (int i = 0; i < 6; i++)
-		assert_int_equal(k[i].lost, 0);
+		assert_int_equal(k[i].lost, 1);
 }
-BED_TEST(test_leases_stop_waits_for_renew)
+BED_TEST(test_leases_shutdown_while_renew_runs)
+
+/* SPEC 8.4 */
+static void test_leases_destroy_waits_for_renew(struct timer_bed *b)
+{
+	struct tkw_pool *pool = make_pool(1);
+	struct gate gate = GATE_INIT;
+	struct kept k[2] = { 0 };
+	struct caller c;
+	struct lease_bed l;
+
+	open_on(&l, b, tkw_pool_exec(pool));
+	l.gate = &gate;
+	keep(&l, &k[0]);
+	keep(&l, &k[1]);
+	bed_pass(b, 10 * SEC);
+	gate_await(&gate, 1);
+	caller_start(&c, l.set, call_destroy, k[0].id);
+	assert_kept(&l, &k[0], 1, 1);
+	assert_int_equal(k[0].why, -ESHUTDOWN);
+	gate_open(&gate);
+	assert_int_equal(caller_end(&c), 0);
+	l.set = NULL; /* destroyed */
+	lease_bed_close(&l);
+	assert_int_equal(tkw_pool_destroy(pool), 0);
+	assert_int_equal(k[0].lost + k[1].lost, 2);
+}
+BED_TEST(test_leases_destroy_waits_for_renew)
+
+static struct gate lost_gate;
+
+static void lost_at_gate(struct lease_bed *l, const struct kept *k)
+{
+	(void)l;
+	if (k->lost > 0)
+		gate_pass(&lost_gate);
+}
+
+/* SPEC 8.4: a release waits for an on_lost of the lease, a shutdown and those
+ * of other leases do not. */
+static void test_lease_release_waits_for_on_lost(struct timer_bed *b)
+{
+	struct kept k[3] = { 0 };
+	struct caller c[2];
+	struct lease_bed l;
+
+	gate_init(&lost_gate);
+	lease_bed_open(&l, b);
+	for (int i = 0; i < 3; i++)
+		keep(&l, &k[i]);
+	set_inside(&l, lost_at_gate);
+	assert_int_equal(tkw_leases_release(l.set, k[2].id), 0);
+	caller_start(&c[0], l.set, call_shutdown, k[0].id);
+	gate_await(&lost_gate, 1);
+	assert_kept(&l, &k[0], 0, 1);
+	assert_kept(&l, &k[1], 0, 0);
+	assert_int_equal(tkw_leases_shutdown(l.set), 0);
+	assert_int_equal(tkw_leases_release(l.set, k[2].id), -ENOENT);
+	assert_int_equal(release_from_task(&l, k[0].id), -EDEADLK);
+	/* It is lost, and nobody has been told yet. */
+	assert_int_equal(release_from_task(&l, k[1].id), -EDEADLK);
+	caller_start(&c[1], l.set, call_release, k[1].id);
+	gate_open(&lost_gate);
+	assert_int_equal(caller_end(&c[0]), 0);
+	assert_int_equal(caller_end(&c[1]), -ENOENT);
+	assert_kept(&l, &k[1], 0, 1);
+	set_inside(&l, NULL);
+	lease_bed_close(&l);
+}
+BED_TEST(test_lease_release_waits_for_on_lost)
+
+static void release_in_job(const struct tkw_job *job)
+{
+	call_beside(job->ctx);
+}
+
+static void release_in_callback(const struct tkw_request_end *end, void *ctx)
+{
+	struct caller *c = ctx;
+
+	(void)end;
+	c->ret = tkw_leases_release(c->set, c->id);
+}
+
+static int never_tried(const struct tkw_try *attempt, void *ctx)
+{
+	(void)attempt;
+	(void)ctx;
+	return 0;
+}
+
+static void release_in_on_end(const struct tkw_retry_end *end, void *ctx)
+{
+	must(end->status == -ECANCELED);
+	release_in_callback(NULL, ctx);
+}
+
+static int release_from_retry(struct tkw_timer *t, struct caller *c)
+{
+	const struct tkw_retries_config cfg = { .timer = t };
+	const struct tkw_retry task = { .fn = never_tried,
+					.on_end = release_in_on_end,
+					.ctx = c };
+	struct tkw_retries *rs;
+	struct tkw_retry_id id;
+
+	c->ret = 1;
+	assert_int_equal(tkw_retries_create(&rs, &cfg), 0);
+	assert_int_equal(tkw_retries_add(rs, &task, 60 * SEC, &id), 0);
+	assert_int_equal(tkw_retries_cancel(rs, id), 0);
+	assert_int_equal(tkw_retries_destroy(rs), 0);
+	return c->ret;
+}
+
+static void release_in_round(struct tkw_repeat *r, void *ctx)
+{
+	(void)r;
+	release_in_callback(NULL, ctx);
+}
+
+static int release_from_repeat(struct tkw_timer *t, struct caller *c)
+{
+	const struct tkw_repeat_config cfg = { .timer = t,
+					       .interval_ns = 60 * SEC,
+					       .fn = release_in_round,
+					       .ctx = c };
+	struct tkw_repeat *r;
+
+	c->ret = 1;
+	assert_int_equal(tkw_repeat_create(&r, &cfg), 0);
+	assert_int_equal(tkw_repeat_start(r), 0);
+	assert_int_equal(tkw_repeat_run_now(r), 0);
+	assert_int_equal(tkw_repeat_destroy(r), 0);
+	return c->ret;
+}
+
+/* SPEC 8.4: a job of yours may wait for a renew; a callback of another set may
+ * not, for a renew might wait for that. */
+static void test_lease_release_from_other_callbacks(struct timer_bed *b)
+{
+	const struct tkw_requests_config cfg = { .timer = b->t };
+	struct tkw_pool *pool = make_pool(2);
+	const struct tkw_exec *exec = tkw_pool_exec(pool);
+	struct gate gate = GATE_INIT;
+	struct kept a = { 0 };
+	struct tkw_requests *rs;
+	struct tkw_request_id id;
+	struct caller c = { 0 };
+	const struct tkw_job job = { release_in_job, release_in_job, &c, 0 };
+	struct lease_bed l;
+
+	open_on(&l, b, exec);
+	l.gate = &gate;
+	keep(&l, &a);
+	bed_pass(b, 10 * SEC);
+	gate_await(&gate, 1);
+	c.set = l.set;
+	c.id = a.id;
+	assert_int_equal(tkw_requests_create(&rs, &cfg), 0);
+	assert_int_equal(
+		tkw_requests_add(rs, release_in_callback, &c, 60 * SEC, &id),
+		0);
+	assert_int_equal(tkw_requests_complete(rs, id, NULL), 0);
+	assert_int_equal(c.ret, -EDEADLK);
+	assert_int_equal(release_from_retry(b->t, &c), -EDEADLK);
+	assert_int_equal(release_from_repeat(b->t, &c), -EDEADLK);
+	assert_true(tkw_leases_count(l.set) == 1);
+	assert_int_equal(tkw_requests_destroy(rs), 0);
+	c.call = call_release;
+	assert_int_equal(exec->submit(&job, exec->ctx), 0);
+	caller_await_asleep(&c);
+	gate_open(&gate);
+	assert_int_equal(tkw_pool_wait_idle(pool, INT64_MAX), 0);
+	assert_int_equal(c.ret, 0);
+	lease_bed_close(&l);
+	assert_int_equal(tkw_pool_destroy(pool), 0);
+}
+BED_TEST(test_lease_release_from_other_callbacks)
 
 static struct kept beside[2]; /* in another batch, which is running */
 static int beside_ret[2];
 
-static void release_other(struct lease_bed *l, const struct tkw_lease *lease)
+static void release_other(struct lease_bed *l, const struct kept *own)
 {
-	const struct kept *own = lease->arg;
-
 	if (own == &beside[0]) {
 		gate_await(l->gate, 1);
-		beside_ret[0] = tkw_leases_release(l->k, beside[1].id);
-		beside_ret[1] = tkw_leases_stop(l->k);
+		beside_ret[0] = tkw_leases_release(l->set, beside[1].id);
+		beside_ret[1] = tkw_leases_destroy(l->set);
 	}
 }
 
@@ -590,8 +824,8 @@ static void test_lease_release_of_another_batch(struct timer_bed *b)
 	lease_bed_init(&l, b);
 	cfg = bed_leases_config(&l);
 	cfg.exec = tkw_pool_exec(pool);
-	cfg.chunk = 1;
-	assert_int_equal(tkw_leases_create(&l.k, &cfg), 0);
+	cfg.max_batch = 1;
+	assert_int_equal(tkw_leases_create(&l.set, &cfg), 0);
 	l.gate = &gate;
 	set_inside(&l, release_other);
 	keep(&l, &beside[0]);
@@ -599,8 +833,8 @@ static void test_lease_release_of_another_batch(struct timer_bed *b)
 	bed_pass(b, 10 * SEC);
 	gate_await(&gate, 2);
 	gate_open(&gate);
-	assert_int_equal(tkw_leases_release(l.k, beside[0].id), 0);
-	assert_int_equal(tkw_leases_release(l.k, beside[1].id), 0);
+	assert_int_equal(tkw_leases_release(l.set, beside[0].id), 0);
+	assert_int_equal(tkw_leases_release(l.set, beside[1].id), 0);
 	assert_int_equal(beside_ret[0], -EDEADLK);
 	assert_int_equal(beside_ret[1], -EDEADLK);
 	lease_bed_close(&l);
@@ -615,7 +849,7 @@ enum {
 	ROUNDS = 500
 };
 
-/* The arg of a lease; freed when its release has returned. */
+/* The data of a lease; freed when its release has returned. */
 struct raced {
 	atomic_int gone;
 	atomic_int lost;
@@ -640,32 +874,29 @@ static uint64_t roll(uint64_t *state)
 	return *state;
 }
 
-static void race_renew(void *ctx, struct tkw_lease *leases, size_t count)
+static void race_renew(struct tkw_lease *leases, size_t count, void *ctx)
 {
 	(void)ctx;
 	for (size_t i = 0; i < count; i++) {
-		struct raced *r = leases[i].arg;
+		struct raced *r = leases[i].data;
 
 		must(!atomic_load(&r->gone));
 		leases[i].result = r->answer;
 	}
 	sched_yield();
 	for (size_t i = 0; i < count; i++) {
-		struct raced *r = leases[i].arg;
+		struct raced *r = leases[i].data;
 
 		must(!atomic_load(&r->gone));
 	}
 	atomic_fetch_add(&race.renewed, (unsigned)count);
 }
 
-static void race_lost(void *ctx, const struct tkw_lease *lease, int why,
-		      int renewing)
+static void race_lost(const struct tkw_lease_end *end, void *ctx)
 {
-	struct raced *r = lease->arg;
+	struct raced *r = end->data;
 
 	(void)ctx;
-	(void)why;
-	(void)renewing;
 	must(!atomic_load(&r->gone));
 	must(atomic_fetch_add(&r->lost, 1) == 0);
 	sched_yield();
@@ -673,28 +904,33 @@ static void race_lost(void *ctx, const struct tkw_lease *lease, int why,
 	atomic_fetch_add(&race.lost, 1);
 }
 
-/* Keep a lease for a while, and give it back. */
-static void race_one(uint64_t *state)
+/* Keep a lease for a while, and give it back. Return false if it is refused. */
+static bool race_one(uint64_t *state)
 {
 	struct raced *r = calloc(1, sizeof(*r));
-	uint64_t id;
+	struct tkw_lease_id id;
 	int err;
 
 	must(r != NULL);
 	r->answer = (int[]){ 0, 0, 0, -EIO, -ESTALE }[roll(state) % 5];
 	do {
-		err = tkw_leases_add(race.l.k, r, tkw_timer_now(race.l.b->t),
-				     &id);
-		must(err == 0 || err == -ETIMEDOUT);
-	} while (err != 0);
+		err = tkw_leases_add(race.l.set, r,
+				     tkw_timer_now_ns(race.l.b->t), &id);
+		must(err == 0 || err == -ETIMEDOUT || err == -ESHUTDOWN);
+	} while (err == -ETIMEDOUT);
+	if (err != 0) {
+		free(r);
+		return false;
+	}
 	for (uint64_t i = roll(state) % 8; i > 0; i--)
 		sched_yield();
-	err = tkw_leases_release(race.l.k, id);
+	err = tkw_leases_release(race.l.set, id);
 	atomic_store(&r->gone, 1);
 	must(err == 0 || err == -ENOENT || err == -ETIMEDOUT);
 	must((err == -ENOENT) == (atomic_load(&r->lost) == 1));
 	atomic_fetch_add(err == -ENOENT ? &race.stale : &race.released, 1);
 	free(r);
+	return true;
 }
 
 static void *race_many(void *arg)
@@ -702,18 +938,24 @@ static void *race_many(void *arg)
 	uint64_t state = race.seed * 2 + (uint64_t)(uintptr_t)arg + 1;
 
 	for (int i = 0; i < ROUNDS; i++)
-		race_one(&state);
+		must(race_one(&state));
 	atomic_fetch_sub(&race.racing, 1);
 	return NULL;
 }
 
-/* SPEC 8.4: nothing is renewed after release, whatever the race, and each lease
- * ends once. */
-static void test_lease_release_races_renew(struct timer_bed *b)
+static void *race_until_shut(void *arg)
 {
-	struct tkw_pool *pool = make_pool(2);
+	uint64_t state = race.seed * 2 + (uint64_t)(uintptr_t)arg + 1;
+
+	while (race_one(&state))
+		;
+	atomic_fetch_sub(&race.racing, 1);
+	return NULL;
+}
+
+static void race_open(struct timer_bed *b, struct tkw_pool *pool)
+{
 	struct tkw_leases_config cfg;
-	pthread_t racer[RACERS];
 
 	memset(&race, 0, sizeof(race));
 	race.seed = (uint64_t)getpid();
@@ -723,45 +965,81 @@ static void test_lease_release_races_renew(struct timer_bed *b)
 	cfg.exec = tkw_pool_exec(pool);
 	cfg.renew = race_renew;
 	cfg.on_lost = race_lost;
-	cfg.chunk = 3;
+	cfg.max_batch = 3;
 	cfg.jitter_percent = 20;
-	assert_int_equal(tkw_leases_create(&race.l.k, &cfg), 0);
+	assert_int_equal(tkw_leases_create(&race.l.set, &cfg), 0);
 	atomic_store(&race.racing, RACERS);
+}
+
+static void race_start(pthread_t *racer, void *(*run)(void *arg))
+{
 	for (uintptr_t i = 0; i < RACERS; i++)
 		assert_int_equal(
-			pthread_create(&racer[i], NULL, race_many, (void *)i),
-			0);
-	while (atomic_load(&race.racing) > 0)
-		bed_pass(b, 5 * SEC);
+			pthread_create(&racer[i], NULL, run, (void *)i), 0);
+}
+
+static void race_end(pthread_t *racer, struct tkw_pool *pool)
+{
 	for (int i = 0; i < RACERS; i++)
 		pthread_join(racer[i], NULL);
-	assert_true(tkw_leases_count(race.l.k) == 0);
-	assert_int_equal(race.released + race.stale, RACERS * ROUNDS);
+	assert_true(tkw_leases_count(race.l.set) == 0);
 	assert_int_equal(race.stale, race.lost);
 	print_message("renewed %u, released %u, lost %u\n", race.renewed,
 		      race.released, race.lost);
 	lease_bed_close(&race.l);
 	assert_int_equal(tkw_pool_destroy(pool), 0);
 }
+
+/* SPEC 8.4: nothing is renewed after release, whatever the race, and each lease
+ * ends once. */
+static void test_lease_release_races_renew(struct timer_bed *b)
+{
+	struct tkw_pool *pool = make_pool(2);
+	pthread_t racer[RACERS];
+
+	race_open(b, pool);
+	race_start(racer, race_many);
+	while (atomic_load(&race.racing) > 0)
+		bed_pass(b, 5 * SEC);
+	assert_int_equal(race.released + race.stale, RACERS * ROUNDS);
+	race_end(racer, pool);
+}
 BED_TEST(test_lease_release_races_renew)
+
+/* SPEC 8.4: the same with a shutdown: told once, or released. */
+static void test_lease_shutdown_races_all(struct timer_bed *b)
+{
+	for (int i = 0; i < 5; i++) {
+		struct tkw_pool *pool = make_pool(2);
+		pthread_t racer[RACERS];
+
+		race_open(b, pool);
+		race_start(racer, race_until_shut);
+		while (atomic_load(&race.released) < 50)
+			bed_pass(b, 5 * SEC);
+		assert_int_equal(tkw_leases_shutdown(race.l.set), 0);
+		race_end(racer, pool);
+	}
+}
+BED_TEST(test_lease_shutdown_races_all)
 
 /* --- fork ---------------------------------------------------------------- */
 
 #define child_must(x) ((x) ? (void)0 : _exit(__LINE__ & 127))
 
-/* In the child the keeper is inert. */
-static void expect_inert(struct lease_bed *l, const struct kept *k, int destroy)
+/* In the child the set is inert. */
+static void expect_inert(struct lease_bed *l, const struct kept *k)
 {
 	struct tkw_leases_config cfg = bed_leases_config(l);
 	struct tkw_leases *other;
-	uint64_t id;
+	struct tkw_lease_id id;
 
 	child_must(tkw_leases_create(&other, &cfg) == -EPERM);
-	child_must(tkw_leases_add(l->k, NULL, 0, &id) == -EPERM);
-	child_must(tkw_leases_release(l->k, k->id) == -EPERM);
-	child_must(tkw_leases_count(l->k) == 0);
-	child_must(tkw_leases_stop(l->k) == -EPERM);
-	child_must(tkw_leases_destroy(l->k) == destroy);
+	child_must(tkw_leases_add(l->set, NULL, 0, &id) == -EPERM);
+	child_must(tkw_leases_release(l->set, k->id) == -EPERM);
+	child_must(tkw_leases_count(l->set) == 0);
+	child_must(tkw_leases_shutdown(l->set) == -EPERM);
+	child_must(tkw_leases_destroy(l->set) == 0);
 }
 
 static void assert_child_is_well(pid_t child)
@@ -774,7 +1052,7 @@ static void assert_child_is_well(pid_t child)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* SPEC 8.4: in the child of a fork the keeper is inert, jobs included, and the
+/* SPEC 8.4: in the child of a fork the set is inert, jobs included, and the
  * parent notices nothing. */
 static void test_leases_in_a_forked_child(struct timer_bed *b)
 {
@@ -790,84 +1068,45 @@ static void test_leases_in_a_forked_child(struct timer_bed *b)
 	assert_int_equal(hand.count, 2);
 	child = fork();
 	if (child == 0) {
-		expect_inert(&l, &k[0], 0);
+		expect_inert(&l, &k[0]);
 		last = hand.job[1];
 		hand.count = 1;
 		run_jobs();
 		last.abandon(&last);
-		child_must(l.calls == 0);
+		child_must(l.calls == 0 && k[0].lost == 0);
 		_exit(0);
 	}
 	assert_child_is_well(child);
 	run_jobs();
 	assert_int_equal(l.calls, 2);
-	assert_true(tkw_leases_count(l.k) == 4);
+	assert_true(tkw_leases_count(l.set) == 4);
 	lease_bed_close(&l);
 }
 BED_TEST(test_leases_in_a_forked_child)
 
-static pid_t forked;
-static bool fork_in_lost;
-
-static void fork_inside(struct lease_bed *l, const struct tkw_lease *lease)
-{
-	/* renew knows of -EIO only */
-	if (forked == 0 && (lease->result == -ETIMEDOUT) == fork_in_lost) {
-		forked = fork();
-		if (forked == 0)
-			expect_inert(l, lease->arg, -EDEADLK);
-	}
-}
-
-/* SPEC 8.4: a child that renew or on_lost has forked may return from there.
- * (Not under a thread, of which nothing would be left in the child.) */
-static void test_leases_callback_forks(struct timer_bed *b)
-{
-	const pid_t parent = getpid();
-	struct lease_bed l;
-
-	for (int i = 0; i < 2; i++) {
-		struct kept k[2] = { { .answer = 1 }, { .answer = 1 } };
-
-		forked = 0;
-		fork_in_lost = i == 1;
-		lease_bed_open(&l, b);
-		keep(&l, &k[0]);
-		keep(&l, &k[1]);
-		set_inside(&l, fork_inside);
-		bed_set_clock(b, tkw_timer_now(b->t) + (i ? 27 : 10) * SEC);
-		tkw_timer_turn(b->t, NULL);
-		if (getpid() != parent) {
-			child_must(tkw_leases_destroy(l.k) == 0);
-			_exit(0);
-		}
-		assert_child_is_well(forked);
-		assert_true(tkw_leases_count(l.k) == (i ? 0 : 2));
-		set_inside(&l, NULL);
-		lease_bed_close(&l);
-	}
-}
-BED_TEST(test_leases_callback_forks)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		BED_TESTS(test_lease_takes_little_memory),
 		BED_TESTS(test_lease_without_memory),
 		BED_TESTS(test_lease_without_room_on_the_timer),
 		cmocka_unit_test(test_leases_are_lost_without_an_alarm),
 		BED_TESTS(test_lease_released_while_queued),
 		BED_TESTS(test_lease_lost_while_queued),
 		BED_TESTS(test_lease_executor_refuses),
-		BED_TESTS(test_lease_jobs_outlive_the_keeper),
+		BED_TESTS(test_lease_jobs_outlive_the_set),
 		BED_TESTS(test_lease_on_the_inline_executor),
 		BED_TEST_UNDER(test_lease_alarm_is_dropped, manual),
 		BED_TESTS(test_lease_release_waits_for_renew),
 		BED_TESTS(test_lease_lost_while_renew_hangs),
-		BED_TESTS(test_leases_stop_waits_for_renew),
+		BED_TESTS(test_leases_shutdown_while_renew_runs),
+		BED_TESTS(test_leases_destroy_waits_for_renew),
+		BED_TESTS(test_lease_release_waits_for_on_lost),
+		BED_TESTS(test_lease_release_from_other_callbacks),
 		BED_TESTS(test_lease_release_of_another_batch),
 		BED_TESTS(test_lease_release_races_renew),
+		BED_TESTS(test_lease_shutdown_races_all),
 		BED_TESTS(test_leases_in_a_forked_child),
-		BED_TEST_UNDER(test_leases_callback_forks, manual),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

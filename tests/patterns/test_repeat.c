@@ -2,13 +2,12 @@
 /*
  * test_repeat.c - SPEC 7 from outside: the rounds and their times, each call,
  * bad input, no memory, and forks. Others: test_repeat_delay.c, the times
- * between rounds; test_repeat_inside.c, calls from inside of the callbacks;
- * test_repeat_broken.c, what breaks it off; test_repeat_threads.c.
+ * between rounds; test_repeat_inside.c, calls inside the callbacks, or while
+ * one runs; test_repeat_broken.c, what breaks it off; test_repeat_threads.c.
  */
 #include "repeat_bed.h"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* --- the memory, which may be refused ----------------------------------- */
 
@@ -26,6 +25,13 @@ void *wrap_aligned_alloc(size_t align, size_t size)
 					   : real_aligned_alloc(align, size);
 }
 
+static void wait_in_task(const struct tkw_firing *firing, void *ctx)
+{
+	(void)firing;
+	(void)ctx;
+	gate_pass(&gate);
+}
+
 /* --- rounds ------------------------------------------------------------- */
 
 /* SPEC 7.1: JRaft's own test: 50 ms, and there are 20 rounds in a second. */
@@ -39,25 +45,25 @@ static void test_repeat_makes_twenty_rounds_in_a_second(struct timer_bed *b)
 	assert_int_equal(k.rounds, 20);
 	for (i = 0; i < 20; i++)
 		assert_int_equal(k.at_ns[i], MS(50) * (i + 1));
-	assert_int_equal(k.destroyed, 0);
+	assert_int_equal(k.ends, 0);
 	close_repeat(&k);
 }
 BED_TEST(test_repeat_makes_twenty_rounds_in_a_second)
 
-/* SPEC 7.3: it is created stopped. */
-static void test_repeat_is_stopped_at_first(struct timer_bed *b)
+/* SPEC 7.3: it is created paused. */
+static void test_repeat_is_paused_at_first(struct timer_bed *b)
 {
 	static struct book k;
 
 	open_repeat(&k, b);
 	assert_chains(&k, 0);
-	assert_int_equal(tkw_repeat_stop(k.r), 1);
-	assert_int_equal(tkw_repeat_run_once_now(k.r), 1);
+	assert_int_equal(tkw_repeat_pause(k.r), 0);
+	assert_int_equal(tkw_repeat_run_now(k.r), -ENOENT);
 	pass_to(b, 200);
 	assert_no_round(&k);
 	close_repeat(&k);
 }
-BED_TEST(test_repeat_is_stopped_at_first)
+BED_TEST(test_repeat_is_paused_at_first)
 
 /* SPEC 7.3, 7.4: start when started does nothing, not even to the time. */
 static void test_repeat_starts_once(struct timer_bed *b)
@@ -67,7 +73,7 @@ static void test_repeat_starts_once(struct timer_bed *b)
 	start_repeat(&k, b);
 	assert_chains(&k, 1);
 	pass_to(b, 30);
-	assert_int_equal(tkw_repeat_start(k.r), 1);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
 	assert_chains(&k, 1);
 	pass_to(b, 120);
 	assert_rounds(&k, 50, 100);
@@ -76,17 +82,17 @@ static void test_repeat_starts_once(struct timer_bed *b)
 }
 BED_TEST(test_repeat_starts_once)
 
-/* SPEC 7.3: JRaft's own test: stopped there are no rounds; started again they
+/* SPEC 7.3: JRaft's own test: paused there are no rounds; started again they
  * come after a full interval. */
-static void test_repeat_stops_and_starts_again(struct timer_bed *b)
+static void test_repeat_pauses_and_starts_again(struct timer_bed *b)
 {
 	static struct book k;
 
 	start_repeat(&k, b);
 	pass_to(b, 120);
-	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	assert_int_equal(tkw_repeat_pause(k.r), 0);
 	assert_chains(&k, 0);
-	assert_int_equal(tkw_repeat_stop(k.r), 1);
+	assert_int_equal(tkw_repeat_pause(k.r), 0);
 	pass_to(b, 500);
 	assert_rounds(&k, 50, 100);
 	assert_int_equal(tkw_repeat_start(k.r), 0);
@@ -94,7 +100,7 @@ static void test_repeat_stops_and_starts_again(struct timer_bed *b)
 	pass_to(b, 610);
 	assert_rounds(&k, 550, 600);
 	/* At once, too. */
-	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	assert_int_equal(tkw_repeat_pause(k.r), 0);
 	assert_int_equal(tkw_repeat_start(k.r), 0);
 	assert_chains(&k, 1);
 	pass_to(b, 720);
@@ -102,32 +108,125 @@ static void test_repeat_stops_and_starts_again(struct timer_bed *b)
 	assert_int_equal(k.broken, 0);
 	close_repeat(&k);
 }
-BED_TEST(test_repeat_stops_and_starts_again)
+BED_TEST(test_repeat_pauses_and_starts_again)
 
 /* SPEC 7.3: JRaft's own test: the pending round is made now, on the caller, and
  * the next one comes a full interval later. */
-static void test_repeat_runs_once_now(struct timer_bed *b)
+static void test_repeat_runs_now(struct timer_bed *b)
 {
 	static struct book k;
 
 	start_repeat(&k, b);
 	pass_to(b, 20);
-	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_int_equal(tkw_repeat_run_now(k.r), 0);
 	assert_rounds(&k, 20);
 	assert_true(pthread_equal(k.by, pthread_self()));
 	assert_chains(&k, 1);
-	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_int_equal(tkw_repeat_run_now(k.r), 0);
 	pass_to(b, 130);
 	assert_rounds(&k, 20, 70, 120);
 	assert_chains(&k, 1);
-	assert_int_equal(tkw_repeat_stop(k.r), 0);
-	assert_int_equal(tkw_repeat_run_once_now(k.r), 1);
+	assert_int_equal(tkw_repeat_pause(k.r), 0);
+	assert_int_equal(tkw_repeat_run_now(k.r), -ENOENT);
 	assert_no_round(&k);
 	close_repeat(&k);
 }
-BED_TEST(test_repeat_runs_once_now)
+BED_TEST(test_repeat_runs_now)
 
-/* SPEC 7.3: restart is a full new interval, whether stopped or running, and
+/* SPEC 7.2: the first round at once, on the timer's thread, and the next ones
+ * from there; a pending round is moved. */
+static void test_repeat_starts_now(struct timer_bed *b)
+{
+	static struct book k;
+
+	open_repeat(&k, b);
+	pass_to(b, 20);
+	assert_int_equal(tkw_repeat_start_now(k.r), 0);
+	if (bed_by_hand(b))
+		assert_no_round(&k); /* not inside the call */
+	bed_pass(b, 0);
+	assert_rounds(&k, 20);
+	assert_int_equal(pthread_equal(k.by, pthread_self()) != 0,
+			 bed_by_hand(b));
+	pass_to(b, 100);
+	assert_rounds(&k, 70);
+	assert_chains(&k, 1);
+	/* It is started: the round of 120 comes now. */
+	assert_int_equal(tkw_repeat_start_now(k.r), 0);
+	if (bed_by_hand(b))
+		assert_chains(&k, 1);
+	bed_pass(b, 0);
+	assert_rounds(&k, 100);
+	pass_to(b, 210);
+	assert_rounds(&k, 150, 200);
+	assert_chains(&k, 1);
+	assert_int_equal(tkw_repeat_pause(k.r), 0);
+	assert_int_equal(tkw_repeat_start_now(k.r), 0);
+	bed_pass(b, 0);
+	assert_rounds(&k, 210);
+	assert_int_equal(k.broken, 0);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_starts_now)
+
+/* SPEC 7.2: on the next turn, also in the middle of a tick, and once however
+ * often it is called. */
+static void test_repeat_starts_on_the_next_turn(struct timer_bed *b)
+{
+	static struct book k;
+
+	open_repeat(&k, b);
+	bed_set_clock(b, ZERO_NS + TKW_MSEC / 3);
+	assert_int_equal(tkw_repeat_start_now(k.r), 0);
+	assert_int_equal(tkw_repeat_start_now(k.r), 0);
+	assert_chains(&k, 1);
+	assert_int_equal(tkw_timer_turn(b->t, 0, NULL), 1);
+	assert_int_equal(k.rounds, 1);
+	assert_int_equal(k.at_ns[0], TKW_MSEC / 3);
+	assert_int_equal(tkw_timer_turn(b->t, 0, NULL), 0);
+	/* Moved from 50 ms later, too. */
+	assert_int_equal(tkw_repeat_start_now(k.r), 0);
+	assert_int_equal(tkw_timer_turn(b->t, 0, NULL), 1);
+	assert_int_equal(k.rounds, 2);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_starts_on_the_next_turn)
+
+/* SPEC 7.2, 7.3: what is called before that round came holds. */
+static void test_repeat_starts_now_and_is_called_again(struct timer_bed *b)
+{
+	const struct tkw_task wait = { .fn = wait_in_task };
+	static struct book k;
+	struct passer p = { .b = b };
+
+	/* Nothing comes meanwhile, under a thread too. */
+	open_repeat(&k, b);
+	gate_init(&gate);
+	assert_int_equal(tkw_timer_schedule(b->t, &wait, 0, NULL), 0);
+	if (bed_by_hand(b))
+		must(pthread_create(&p.thread, NULL, pass_beside, &p) == 0);
+	gate_await(&gate, 1);
+	assert_int_equal(tkw_repeat_start_now(k.r), 0);
+	assert_int_equal(tkw_repeat_start(k.r), 0); /* changes nothing */
+	assert_int_equal(tkw_repeat_run_now(k.r), 0);
+	assert_rounds(&k, 0);
+	assert_int_equal(tkw_repeat_start_now(k.r), 0);
+	assert_int_equal(tkw_repeat_pause(k.r), 0);
+	assert_chains(&k, 0);
+	assert_int_equal(tkw_repeat_start_now(k.r), 0);
+	assert_int_equal(tkw_repeat_reset(k.r, MS(40)), 0);
+	assert_int_equal(tkw_repeat_start_now(k.r), 0);
+	assert_int_equal(tkw_repeat_restart(k.r), 0);
+	assert_chains(&k, 1);
+	pass_the_gate(&p);
+	assert_no_round(&k);
+	pass_to(b, 90);
+	assert_rounds(&k, 40, 80);
+	close_repeat(&k);
+}
+BED_TEST(test_repeat_starts_now_and_is_called_again)
+
+/* SPEC 7.3: restart is a full new interval, whether paused or running, and
  * whether that is later or earlier. */
 static void test_repeat_restarts(struct timer_bed *b)
 {
@@ -143,9 +242,9 @@ static void test_repeat_restarts(struct timer_bed *b)
 	assert_no_round(&k);
 	pass_to(b, 100);
 	assert_rounds(&k, 90);
-	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	assert_int_equal(tkw_repeat_pause(k.r), 0);
 	assert_int_equal(tkw_repeat_restart(k.r), 0);
-	assert_int_equal(tkw_repeat_start(k.r), 1);
+	assert_int_equal(tkw_repeat_start(k.r), 0);
 	pass_to(b, 210);
 	assert_rounds(&k, 150, 200);
 	assert_chains(&k, 1);
@@ -187,14 +286,14 @@ static void test_repeat_is_reset_every_80_ms(struct timer_bed *b)
 BED_TEST(test_repeat_is_reset_every_80_ms)
 
 /* SPEC 7.3: reset stores the interval, and re-arms only if running. */
-static void test_repeat_is_reset_when_stopped(struct timer_bed *b)
+static void test_repeat_is_reset_when_paused(struct timer_bed *b)
 {
 	static struct book k;
 
 	open_repeat(&k, b);
 	assert_int_equal(tkw_repeat_reset(k.r, MS(20)), 0);
 	assert_chains(&k, 0);
-	assert_described(&k, "heartbeat, every 20 ms, stopped");
+	assert_described(&k, "heartbeat, every 20 ms, paused");
 	pass_to(b, 100);
 	assert_no_round(&k);
 	assert_int_equal(tkw_repeat_start(k.r), 0);
@@ -202,38 +301,39 @@ static void test_repeat_is_reset_when_stopped(struct timer_bed *b)
 	assert_rounds(&k, 120, 140);
 	close_repeat(&k);
 }
-BED_TEST(test_repeat_is_reset_when_stopped)
+BED_TEST(test_repeat_is_reset_when_paused)
 
-/* SPEC 7.5, 7.3: JRaft's own test: destroyed there are no rounds, and nothing
- * begins them again; the second destroy is refused, and told to nobody. */
-static void test_repeat_is_destroyed_once(struct timer_bed *b)
+/* SPEC 7.5, 7.3: JRaft's own test: shut down there are no rounds, and nothing
+ * begins them again; a second shutdown changes nothing, and tells nobody. */
+static void test_repeat_is_shut_down_once(struct timer_bed *b)
 {
 	static struct book k;
 
 	start_repeat(&k, b);
 	pass_to(b, 60);
-	assert_int_equal(tkw_repeat_destroy(k.r), 0);
-	assert_int_equal(k.destroyed, 1);
+	assert_int_equal(tkw_repeat_shutdown(k.r), 0);
+	assert_int_equal(k.ends, 1);
 	assert_chains(&k, 0);
-	assert_int_equal(tkw_repeat_destroy(k.r), 1);
-	assert_int_equal(k.destroyed, 1);
+	assert_int_equal(tkw_repeat_shutdown(k.r), 0);
+	assert_int_equal(k.ends, 1);
 	assert_int_equal(tkw_repeat_start(k.r), -ESHUTDOWN);
-	assert_int_equal(tkw_repeat_stop(k.r), -ESHUTDOWN);
+	assert_int_equal(tkw_repeat_start_now(k.r), -ESHUTDOWN);
+	assert_int_equal(tkw_repeat_pause(k.r), -ESHUTDOWN);
 	assert_int_equal(tkw_repeat_restart(k.r), -ESHUTDOWN);
 	assert_int_equal(tkw_repeat_reset(k.r, MS(10)), -ESHUTDOWN);
-	assert_int_equal(tkw_repeat_run_once_now(k.r), -ESHUTDOWN);
-	assert_described(&k, "heartbeat, every 50 ms, stopped, destroyed");
+	assert_int_equal(tkw_repeat_run_now(k.r), -ESHUTDOWN);
+	assert_described(&k, "heartbeat, every 50 ms, paused, ended");
 	pass_to(b, 300);
 	assert_rounds(&k, 50);
 	assert_chains(&k, 0);
 	assert_int_equal(k.broken, 0);
 	close_repeat(&k);
 }
-BED_TEST(test_repeat_is_destroyed_once)
+BED_TEST(test_repeat_is_shut_down_once)
 
-/* SPEC 7.5: free is destroy too, also for one that was never started; nobody
- * needs to be told. */
-static void test_repeat_is_freed_without_destroy(struct timer_bed *b)
+/* SPEC 7.5: destroy is a shutdown too, also of one that was never started;
+ * nobody needs to be told. */
+static void test_repeat_is_destroyed_at_once(struct timer_bed *b)
 {
 	struct tkw_repeat_config cfg;
 	static struct book k;
@@ -244,13 +344,13 @@ static void test_repeat_is_freed_without_destroy(struct timer_bed *b)
 	close_repeat(&k);
 	open_book(&k, b);
 	cfg = config_of(&k);
-	cfg.on_destroy = NULL;
+	cfg.on_end = NULL;
 	make_repeat(&k, &cfg);
 	assert_int_equal(tkw_repeat_start(k.r), 0);
-	assert_int_equal(tkw_repeat_free(k.r), 0);
+	assert_int_equal(tkw_repeat_destroy(k.r), 0);
 	assert_chains(&k, 0);
 }
-BED_TEST(test_repeat_is_freed_without_destroy)
+BED_TEST(test_repeat_is_destroyed_at_once)
 
 /* Two on one timer have nothing in common. */
 static void test_repeats_are_apart(struct timer_bed *b)
@@ -262,20 +362,21 @@ static void test_repeats_are_apart(struct timer_bed *b)
 	assert_int_equal(tkw_repeat_reset(other.r, MS(20)), 0);
 	assert_int_equal(tkw_repeat_start(other.r), 0);
 	pass_to(b, 100);
-	assert_int_equal(tkw_repeat_free(other.r), 0);
+	assert_int_equal(tkw_repeat_destroy(other.r), 0);
 	pass_to(b, 150);
 	assert_rounds(&k, 50, 100, 150);
 	assert_rounds(&other, 20, 40, 60, 80, 100);
-	assert_int_equal(other.destroyed, 1);
+	assert_int_equal(other.ends, 1);
 	close_repeat(&k);
 }
 BED_TEST(test_repeats_are_apart)
 
 /* --- bad input ---------------------------------------------------------- */
 
-static int64_t same_delay(void *arg, int64_t interval_ns)
+static int64_t same_delay(struct tkw_repeat *r, int64_t interval_ns, void *ctx)
 {
-	(void)arg;
+	(void)r;
+	(void)ctx;
 	return interval_ns;
 }
 
@@ -305,7 +406,6 @@ static void test_repeat_refuses_a_bad_config(struct timer_bed *b)
 	} while (0)
 	REFUSED(cfg.size = 1);
 	REFUSED(cfg.size = sizeof(cfg) - 1);
-	REFUSED(cfg.size = sizeof(cfg) + 1);
 	REFUSED(cfg.timer = NULL);
 	REFUSED(cfg.fn = NULL);
 	REFUSED(cfg.interval_ns = 0);
@@ -316,10 +416,37 @@ static void test_repeat_refuses_a_bad_config(struct timer_bed *b)
 	REFUSED(cfg.spread_ns = -1);
 	REFUSED(cfg.spread_ns = 1; cfg.adjust = same_delay);
 #undef REFUSED
-	assert_int_equal(k.destroyed, 0);
+	assert_int_equal(k.ends, 0);
 	assert_chains(&k, 0);
 }
 BED_TEST(test_repeat_refuses_a_bad_config)
+
+/* Larger than this library knows it: what is beyond must be zero. */
+static void test_repeat_takes_a_newer_config(struct timer_bed *b)
+{
+	struct {
+		struct tkw_repeat_config cfg;
+		unsigned char newer[8192];
+	} large = { .cfg = { 0 } };
+	static struct book k;
+
+	open_book(&k, b);
+	large.cfg = config_of(&k);
+	large.cfg.size = sizeof(large.cfg) + 8;
+	make_repeat(&k, &large.cfg);
+	close_repeat(&k);
+	open_book(&k, b);
+	large.newer[8] = 1;
+	make_repeat(&k, &large.cfg);
+	close_repeat(&k);
+	large.newer[7] = 1;
+	assert_refused(&large.cfg);
+	large.newer[7] = 0;
+	/* No config is as large as that. */
+	large.cfg.size = sizeof(large);
+	assert_refused(&large.cfg);
+}
+BED_TEST(test_repeat_takes_a_newer_config)
 
 /* Errors: NULL, and an interval that is not positive, whatever the state. */
 static void test_repeat_refuses_bad_arguments(struct timer_bed *b)
@@ -328,28 +455,29 @@ static void test_repeat_refuses_bad_arguments(struct timer_bed *b)
 	char buf[8];
 
 	assert_int_equal(tkw_repeat_start(NULL), -EINVAL);
-	assert_int_equal(tkw_repeat_stop(NULL), -EINVAL);
+	assert_int_equal(tkw_repeat_start_now(NULL), -EINVAL);
+	assert_int_equal(tkw_repeat_pause(NULL), -EINVAL);
 	assert_int_equal(tkw_repeat_restart(NULL), -EINVAL);
 	assert_int_equal(tkw_repeat_reset(NULL, 1), -EINVAL);
-	assert_int_equal(tkw_repeat_run_once_now(NULL), -EINVAL);
-	assert_int_equal(tkw_repeat_destroy(NULL), -EINVAL);
-	assert_int_equal(tkw_repeat_free(NULL), -EINVAL);
-	assert_int_equal(tkw_repeat_describe(NULL, buf, 8), -EINVAL);
+	assert_int_equal(tkw_repeat_run_now(NULL), -EINVAL);
+	assert_int_equal(tkw_repeat_shutdown(NULL), -EINVAL);
+	assert_int_equal(tkw_repeat_destroy(NULL), 0);
+	assert_int_equal(tkw_repeat_print(NULL, buf, 8), -EINVAL);
 	start_repeat(&k, b);
-	assert_int_equal(tkw_repeat_describe(k.r, NULL, 8), -EINVAL);
+	assert_int_equal(tkw_repeat_print(k.r, NULL, 8), -EINVAL);
 	pass_to(b, 40);
 	assert_int_equal(tkw_repeat_reset(k.r, 0), -EINVAL);
 	assert_int_equal(tkw_repeat_reset(k.r, -1), -EINVAL);
 	assert_int_equal(tkw_repeat_reset(k.r, INT64_MIN), -EINVAL);
 	pass_to(b, 110);
 	assert_rounds(&k, 50, 100);
-	assert_int_equal(tkw_repeat_destroy(k.r), 0);
+	assert_int_equal(tkw_repeat_shutdown(k.r), 0);
 	assert_int_equal(tkw_repeat_reset(k.r, 0), -EINVAL);
 	close_repeat(&k);
 }
 BED_TEST(test_repeat_refuses_bad_arguments)
 
-/* A size of zero: the fields of version 0.1. All others may be zero, but for
+/* A size of zero: the fields of version 0.2. All others may be zero, but for
  * timer, interval and function. */
 static void test_repeat_takes_a_size_of_zero(struct timer_bed *b)
 {
@@ -359,7 +487,7 @@ static void test_repeat_takes_a_size_of_zero(struct timer_bed *b)
 	open_book(&k, b);
 	cfg.timer = b->t;
 	cfg.interval_ns = MS(10);
-	cfg.arg = &k;
+	cfg.ctx = &k;
 	make_repeat(&k, &cfg);
 	/* It is not kept. */
 	memset(&cfg, 0xff, sizeof(cfg));
@@ -369,8 +497,8 @@ static void test_repeat_takes_a_size_of_zero(struct timer_bed *b)
 	assert_rounds(&k, 10, 20);
 	/* With nobody to be told. */
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
-	assert_described(&k, "repeat, every 10 ms, stopped");
-	assert_int_equal(tkw_repeat_free(k.r), 0);
+	assert_described(&k, "repeat, every 10 ms, paused");
+	assert_int_equal(tkw_repeat_destroy(k.r), 0);
 }
 BED_TEST(test_repeat_takes_a_size_of_zero)
 
@@ -380,18 +508,18 @@ static void describe_inside(struct book *k, struct tkw_repeat *r)
 {
 	char buf[128];
 
-	must(tkw_repeat_describe(r, buf, sizeof(buf)) > 0);
+	must(tkw_repeat_print(r, buf, sizeof(buf)) > 0);
 	must(strcmp(buf, "heartbeat, every 50 ms, running, invoking") == 0);
-	must(tkw_repeat_stop(r) == 0);
-	must(tkw_repeat_describe(r, buf, sizeof(buf)) > 0);
-	must(strcmp(buf, "heartbeat, every 50 ms, stopped, invoking") == 0);
+	must(tkw_repeat_pause(r) == 0);
+	must(tkw_repeat_print(r, buf, sizeof(buf)) > 0);
+	must(strcmp(buf, "heartbeat, every 50 ms, paused, invoking") == 0);
 	if (k->rounds == 1) {
 		must(tkw_repeat_start(r) == 0);
 		return;
 	}
-	must(tkw_repeat_destroy(r) == 0);
-	must(tkw_repeat_describe(r, buf, sizeof(buf)) > 0);
-	must(strcmp(buf, "heartbeat, every 50 ms, stopped, destroyed, "
+	must(tkw_repeat_shutdown(r) == 0);
+	must(tkw_repeat_print(r, buf, sizeof(buf)) > 0);
+	must(strcmp(buf, "heartbeat, every 50 ms, paused, ended, "
 			 "invoking") == 0);
 }
 
@@ -401,13 +529,13 @@ static void test_repeat_describes_itself(struct timer_bed *b)
 	static struct book k;
 
 	open_repeat(&k, b);
-	assert_described(&k, "heartbeat, every 50 ms, stopped");
+	assert_described(&k, "heartbeat, every 50 ms, paused");
 	assert_int_equal(tkw_repeat_start(k.r), 0);
 	assert_described(&k, "heartbeat, every 50 ms, running");
 	k.in_round = describe_inside;
 	pass_to(b, 120);
 	assert_int_equal(k.rounds, 2);
-	assert_described(&k, "heartbeat, every 50 ms, stopped, destroyed");
+	assert_described(&k, "heartbeat, every 50 ms, paused, ended");
 	close_repeat(&k);
 }
 BED_TEST(test_repeat_describes_itself)
@@ -419,14 +547,14 @@ static void test_repeat_describes_its_interval(struct timer_bed *b)
 		int64_t ns;
 		const char *text;
 	} cases[] = {
-		{ 1, "heartbeat, every 1 ns, stopped" },
-		{ 1001, "heartbeat, every 1001 ns, stopped" },
-		{ 1000, "heartbeat, every 1 us, stopped" },
-		{ 1500000, "heartbeat, every 1500 us, stopped" },
-		{ MS(1500), "heartbeat, every 1500 ms, stopped" },
-		{ 3600 * TKW_SEC, "heartbeat, every 3600 s, stopped" },
+		{ 1, "heartbeat, every 1 ns, paused" },
+		{ 1001, "heartbeat, every 1001 ns, paused" },
+		{ 1000, "heartbeat, every 1 us, paused" },
+		{ 1500000, "heartbeat, every 1500 us, paused" },
+		{ MS(1500), "heartbeat, every 1500 ms, paused" },
+		{ 3600 * TKW_SEC, "heartbeat, every 3600 s, paused" },
 		{ INT64_MAX,
-		  "heartbeat, every 9223372036854775807 ns, stopped" },
+		  "heartbeat, every 9223372036854775807 ns, paused" },
 	};
 	static struct book k;
 	size_t i;
@@ -443,17 +571,17 @@ BED_TEST(test_repeat_describes_its_interval)
 /* SPEC 7.6: cut as snprintf() cuts; a long name is cut to 31 bytes. */
 static void test_repeat_describes_what_fits(struct timer_bed *b)
 {
-	static const char text[] = "heartbeat, every 50 ms, stopped";
+	static const char text[] = "heartbeat, every 50 ms, paused";
 	struct tkw_repeat_config cfg;
 	static struct book k;
 	char buf[sizeof(text) + 1];
 	size_t size;
 
 	open_repeat(&k, b);
-	assert_int_equal(tkw_repeat_describe(k.r, NULL, 0), sizeof(text) - 1);
+	assert_int_equal(tkw_repeat_print(k.r, NULL, 0), sizeof(text) - 1);
 	for (size = 0; size <= sizeof(text); size++) {
 		memset(buf, '#', sizeof(buf));
-		assert_int_equal(tkw_repeat_describe(k.r, buf, size),
+		assert_int_equal(tkw_repeat_print(k.r, buf, size),
 				 sizeof(text) - 1);
 		if (size > 0) {
 			assert_int_equal(strlen(buf), size - 1);
@@ -467,7 +595,7 @@ static void test_repeat_describes_what_fits(struct timer_bed *b)
 	cfg.name = "0123456789012345678901234567890123456789";
 	make_repeat(&k, &cfg);
 	assert_described(&k, "0123456789012345678901234567890, every 50 ms, "
-			     "stopped");
+			     "paused");
 	close_repeat(&k);
 }
 BED_TEST(test_repeat_describes_what_fits)
@@ -489,13 +617,13 @@ static void test_repeat_without_memory(struct timer_bed *b)
 	atomic_store(&refuse_memory, false);
 	assert_int_equal(err, -ENOMEM);
 	assert_null(r);
-	assert_int_equal(k.destroyed, 0);
+	assert_int_equal(k.ends, 0);
 	make_repeat(&k, &cfg);
 	close_repeat(&k);
 }
 BED_TEST(test_repeat_without_memory)
 
-/* SPEC 7.3, Errors: the timer has no memory for the first round: it is stopped
+/* SPEC 7.3, Errors: the timer has no memory for the first round: it is paused
  * as before, the caller alone knows; later it may succeed. */
 static void test_repeat_start_without_memory(struct timer_bed *b)
 {
@@ -509,9 +637,11 @@ static void test_repeat_start_without_memory(struct timer_bed *b)
 	open_repeat(&k, b);
 	bed_memory_refuse(&m, true);
 	assert_int_equal(tkw_repeat_start(k.r), -ENOMEM);
-	assert_described(&k, "heartbeat, every 50 ms, stopped");
+	assert_described(&k, "heartbeat, every 50 ms, paused");
 	assert_int_equal(tkw_repeat_restart(k.r), -ENOMEM);
-	assert_described(&k, "heartbeat, every 50 ms, stopped");
+	assert_described(&k, "heartbeat, every 50 ms, paused");
+	assert_int_equal(tkw_repeat_start_now(k.r), -ENOMEM);
+	assert_described(&k, "heartbeat, every 50 ms, paused");
 	assert_int_equal(tkw_repeat_reset(k.r, MS(40)), 0);
 	bed_memory_refuse(&m, false);
 	assert_int_equal(k.broken, 0);
@@ -557,17 +687,18 @@ static void test_repeat_in_a_child_is_inert(struct timer_bed *b)
 	child = fork();
 	if (child == 0) {
 		must(tkw_repeat_start(k.r) == -EPERM);
-		must(tkw_repeat_stop(k.r) == -EPERM);
+		must(tkw_repeat_start_now(k.r) == -EPERM);
+		must(tkw_repeat_pause(k.r) == -EPERM);
 		must(tkw_repeat_restart(k.r) == -EPERM);
 		must(tkw_repeat_reset(k.r, 1) == -EPERM);
 		must(tkw_repeat_reset(k.r, 0) == -EINVAL);
-		must(tkw_repeat_run_once_now(k.r) == -EPERM);
-		must(tkw_repeat_destroy(k.r) == -EPERM);
-		must(tkw_repeat_describe(k.r, buf, 8) == -EPERM);
+		must(tkw_repeat_run_now(k.r) == -EPERM);
+		must(tkw_repeat_shutdown(k.r) == -EPERM);
+		must(tkw_repeat_print(k.r, buf, 8) == -EPERM);
 		must(tkw_repeat_create(&other, &cfg) == -EPERM);
 		must(other == NULL);
-		must(tkw_repeat_free(k.r) == 0);
-		must(k.destroyed == 0 && k.rounds == 1);
+		must(tkw_repeat_destroy(k.r) == 0);
+		must(k.ends == 0 && k.rounds == 1);
 		_exit(0);
 	}
 	assert_child_ends_well(child);
@@ -577,88 +708,25 @@ static void test_repeat_in_a_child_is_inert(struct timer_bed *b)
 }
 BED_TEST(test_repeat_in_a_child_is_inert)
 
-static pid_t forked;
-static bool free_in_child;
-
-static void fork_in_round(struct book *k, struct tkw_repeat *r)
-{
-	if (k->rounds > 1)
-		return;
-	forked = fork();
-	if (forked == 0 && free_in_child)
-		must(tkw_repeat_free(r) == 0);
-}
-
-/* A round forks, and both return from it. What it has freed the child does not
- * look at again. */
-static void test_repeat_child_returns_from_a_round(struct timer_bed *b)
-{
-	static struct book k;
-	int i;
-	int ran;
-
-	for (i = 0; i < 2; i++) {
-		forked = -1;
-		free_in_child = i == 1;
-		bed_set_clock(b, ZERO_NS);
-		bed_reopen(b, NULL);
-		start_repeat(&k, b);
-		k.in_round = fork_in_round;
-		bed_set_clock(b, ZERO_NS + MS(50));
-		ran = tkw_timer_turn(b->t, NULL);
-		if (forked == 0)
-			_exit(ran == -EPERM && k.destroyed == 0 ? 0 : 1);
-		assert_child_ends_well(forked);
-		assert_int_equal(ran, 1);
-		pass_to(b, 100);
-		assert_rounds(&k, 50, 100);
-		assert_chains(&k, 1);
-		close_repeat(&k);
-	}
-}
-BED_TEST(test_repeat_child_returns_from_a_round)
-
-/* The same on the caller of run_once_now. */
-static void test_repeat_child_returns_from_run_once_now(struct timer_bed *b)
-{
-	static struct book k;
-	int i;
-	int err;
-
-	for (i = 0; i < 2; i++) {
-		forked = -1;
-		free_in_child = i == 1;
-		bed_set_clock(b, ZERO_NS);
-		bed_reopen(b, NULL);
-		start_repeat(&k, b);
-		k.in_round = fork_in_round;
-		err = tkw_repeat_run_once_now(k.r);
-		if (forked == 0)
-			_exit(err == 0 && k.destroyed == 0 ? 0 : 1);
-		assert_child_ends_well(forked);
-		assert_int_equal(err, 0);
-		pass_to(b, 50);
-		assert_rounds(&k, 0, 50);
-		close_repeat(&k);
-	}
-}
-BED_TEST(test_repeat_child_returns_from_run_once_now)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BED_TESTS(test_repeat_makes_twenty_rounds_in_a_second),
-		BED_TESTS(test_repeat_is_stopped_at_first),
+		BED_TESTS(test_repeat_is_paused_at_first),
 		BED_TESTS(test_repeat_starts_once),
-		BED_TESTS(test_repeat_stops_and_starts_again),
-		BED_TESTS(test_repeat_runs_once_now),
+		BED_TESTS(test_repeat_pauses_and_starts_again),
+		BED_TESTS(test_repeat_runs_now),
+		BED_TESTS(test_repeat_starts_now),
+		BED_TEST_UNDER(test_repeat_starts_on_the_next_turn, manual),
+		BED_TESTS(test_repeat_starts_now_and_is_called_again),
 		BED_TESTS(test_repeat_restarts),
 		BED_TESTS(test_repeat_is_reset_every_80_ms),
-		BED_TESTS(test_repeat_is_reset_when_stopped),
-		BED_TESTS(test_repeat_is_destroyed_once),
-		BED_TESTS(test_repeat_is_freed_without_destroy),
+		BED_TESTS(test_repeat_is_reset_when_paused),
+		BED_TESTS(test_repeat_is_shut_down_once),
+		BED_TESTS(test_repeat_is_destroyed_at_once),
 		BED_TESTS(test_repeats_are_apart),
 		BED_TESTS(test_repeat_refuses_a_bad_config),
+		BED_TESTS(test_repeat_takes_a_newer_config),
 		BED_TESTS(test_repeat_refuses_bad_arguments),
 		BED_TESTS(test_repeat_takes_a_size_of_zero),
 		BED_TESTS(test_repeat_describes_itself),
@@ -667,8 +735,6 @@ int main(void)
 		BED_TESTS(test_repeat_without_memory),
 		BED_TESTS(test_repeat_start_without_memory),
 		BED_TESTS(test_repeat_in_a_child_is_inert),
-		BED_TEST_UNDER(test_repeat_child_returns_from_a_round, manual),
-		BED_TESTS(test_repeat_child_returns_from_run_once_now),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

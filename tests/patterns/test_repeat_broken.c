@@ -5,8 +5,6 @@
  */
 #include "repeat_bed.h"
 
-#include <sched.h>
-
 /* --- what breaks a chain off -------------------------------------------- */
 
 /* SPEC 6.2 for a repeat: the timer is stopped: that is told once, and nothing
@@ -21,15 +19,16 @@ static void test_repeat_timer_is_stopped(struct timer_bed *b)
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
 	assert_int_equal(k.broken, 1);
 	assert_int_equal(k.err, -ESHUTDOWN);
-	assert_described(&k, "heartbeat, every 50 ms, stopped");
+	assert_described(&k, "heartbeat, every 50 ms, paused");
 	/* It was not started: there is nothing to tell. */
 	assert_int_equal(other.broken, 0);
 	assert_int_equal(tkw_repeat_start(k.r), -ESHUTDOWN);
+	assert_int_equal(tkw_repeat_start_now(k.r), -ESHUTDOWN);
 	assert_int_equal(tkw_repeat_restart(k.r), -ESHUTDOWN);
 	assert_int_equal(tkw_repeat_reset(k.r, MS(10)), 0);
-	assert_int_equal(tkw_repeat_stop(k.r), 1);
-	assert_int_equal(tkw_repeat_run_once_now(k.r), 1);
-	assert_described(&k, "heartbeat, every 10 ms, stopped");
+	assert_int_equal(tkw_repeat_pause(k.r), 0);
+	assert_int_equal(tkw_repeat_run_now(k.r), -ENOENT);
+	assert_described(&k, "heartbeat, every 10 ms, paused");
 	assert_int_equal(k.broken, 1);
 	assert_rounds(&k, 50);
 	close_repeat(&k);
@@ -64,7 +63,7 @@ static void test_repeat_timer_is_stopped_beside_a_round(struct timer_bed *b)
 	must(pthread_join(stopper, NULL) == 0);
 	assert_int_equal(k.broken, 1);
 	assert_int_equal(k.err, -ESHUTDOWN);
-	assert_described(&k, "heartbeat, every 50 ms, stopped");
+	assert_described(&k, "heartbeat, every 50 ms, paused");
 	assert_rounds(&k, 50);
 	close_repeat(&k);
 }
@@ -75,25 +74,32 @@ static void call_in_visitor(const struct tkw_timeout_info *info, void *ctx)
 	struct book *k = ctx;
 
 	(void)info;
-	must(tkw_repeat_run_once_now(k->r) == 1);
-	must(tkw_repeat_restart(k->r) == -ESHUTDOWN);
+	must(tkw_repeat_run_now(k->r) == -ENOENT);
+	must(k->in_visitor(k->r) == -ESHUTDOWN);
 	must(k->broken == 1);
-	must(tkw_repeat_restart(k->r) == -ESHUTDOWN);
+	must(k->in_visitor(k->r) == -ESHUTDOWN);
 	must(tkw_repeat_start(k->r) == -ESHUTDOWN);
 }
 
-/* It breaks off in a restart, before the timer has handed the round over: that
- * is told once, too. */
+/* It breaks off in a restart, or in a start with a round at once, before the
+ * timer has handed the round over: that is told once, too. */
 static void test_repeat_restart_breaks_off(struct timer_bed *b)
 {
+	int (*const calls[])(struct tkw_repeat *) = { tkw_repeat_restart,
+						      tkw_repeat_start_now };
 	static struct book k;
+	size_t i;
 
-	start_repeat(&k, b);
-	assert_int_equal(tkw_timer_stop(b->t, call_in_visitor, &k), 0);
-	assert_int_equal(k.broken, 1);
-	assert_int_equal(k.err, -ESHUTDOWN);
-	assert_described(&k, "heartbeat, every 50 ms, stopped");
-	close_repeat(&k);
+	for (i = 0; i < 2; i++) {
+		bed_reopen(b, NULL);
+		start_repeat(&k, b);
+		k.in_visitor = calls[i];
+		assert_int_equal(tkw_timer_stop(b->t, call_in_visitor, &k), 0);
+		assert_int_equal(k.broken, 1);
+		assert_int_equal(k.err, -ESHUTDOWN);
+		assert_described(&k, "heartbeat, every 50 ms, paused");
+		close_repeat(&k);
+	}
 }
 BED_TEST(test_repeat_restart_breaks_off)
 
@@ -102,64 +108,93 @@ static void destroy_in_visitor(const struct tkw_timeout_info *info, void *ctx)
 	struct book *k = ctx;
 
 	(void)info;
-	must(tkw_repeat_free(k->r) == 0);
-	must(k->destroyed == 1);
+	must(tkw_repeat_destroy(k->r) == 0);
+	must(k->ends == 1);
 }
 
-/* SPEC 7.5: freed while the timer hands its round over: nothing is told after
- * on_destroy. */
-static void test_repeat_is_freed_in_a_visitor(struct timer_bed *b)
+/* SPEC 7.5: destroyed while the timer hands its round over: nothing is told
+ * after on_end. */
+static void test_repeat_is_destroyed_in_a_visitor(struct timer_bed *b)
 {
 	static struct book k;
 
 	start_repeat(&k, b);
 	assert_int_equal(tkw_timer_stop(b->t, destroy_in_visitor, &k), 0);
-	assert_int_equal(k.destroyed, 1);
+	assert_int_equal(k.ends, 1);
 	assert_int_equal(k.broken, 0);
 }
-BED_TEST(test_repeat_is_freed_in_a_visitor)
+BED_TEST(test_repeat_is_destroyed_in_a_visitor)
+
+static void shut_down_in_broken(struct book *k)
+{
+	must(tkw_repeat_shutdown(k->r) == 0);
+	must(tkw_repeat_shutdown(k->r) == 0);
+	must(k->ends == 0);
+}
 
 static void destroy_in_broken(struct book *k)
 {
 	must(tkw_repeat_destroy(k->r) == 0);
-	must(tkw_repeat_destroy(k->r) == 1);
-	must(k->destroyed == 0);
+	must(k->ends == 0);
 }
 
-static void free_in_broken(struct book *k)
-{
-	must(tkw_repeat_free(k->r) == 0);
-	must(k->destroyed == 0);
-}
-
-/* SPEC 7.5: destroy and free inside of on_broken: told after that. */
-static void test_repeat_destroy_inside_of_on_broken(struct timer_bed *b)
+/* SPEC 7.5: shutdown and destroy inside on_broken: told after that. */
+static void test_repeat_destroy_inside_on_broken(struct timer_bed *b)
 {
 	static struct book k;
 
 	start_repeat(&k, b);
-	k.in_broken = destroy_in_broken;
+	k.in_broken = shut_down_in_broken;
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
 	assert_int_equal(k.broken, 1);
-	assert_int_equal(k.destroyed, 1);
+	assert_int_equal(k.ends, 1);
 	close_repeat(&k);
 
 	bed_reopen(b, NULL);
 	start_repeat(&k, b);
-	k.in_broken = destroy_in_broken;
-	k.in_destroy = free_it;
+	k.in_broken = shut_down_in_broken;
+	k.in_end = destroy_it;
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
 	assert_null(k.r);
-	assert_int_equal(k.destroyed, 1);
+	assert_int_equal(k.ends, 1);
 
 	bed_reopen(b, NULL);
 	start_repeat(&k, b);
-	k.in_broken = free_in_broken;
+	k.in_broken = destroy_in_broken;
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
 	assert_int_equal(k.broken, 1);
-	assert_int_equal(k.destroyed, 1);
+	assert_int_equal(k.ends, 1);
 }
-BED_TEST(test_repeat_destroy_inside_of_on_broken)
+BED_TEST(test_repeat_destroy_inside_on_broken)
+
+static void wait_in_broken(struct book *k)
+{
+	(void)k;
+	gate_pass(&gate);
+}
+
+/* SPEC 7.5: destroyed while on_broken runs on another thread: it waits for
+ * that, and for on_end. */
+static void test_repeat_destroy_beside_on_broken(struct timer_bed *b)
+{
+	static struct book k;
+	struct destroyer d;
+	pthread_t stopper;
+
+	start_repeat(&k, b);
+	k.in_broken = wait_in_broken;
+	gate_init(&gate);
+	must(pthread_create(&stopper, NULL, stop_timer, b) == 0);
+	gate_await(&gate, 1);
+	destroy_and_wait(&d, &k);
+	assert_int_equal(k.ends, 0);
+	gate_open(&gate);
+	end_destroy(&d);
+	assert_int_equal(k.ends, 1);
+	must(pthread_join(stopper, NULL) == 0);
+	assert_int_equal(k.broken, 1);
+}
+BED_TEST(test_repeat_destroy_beside_on_broken)
 
 /* --- at the limit ------------------------------------------------------- */
 
@@ -192,13 +227,14 @@ static void test_repeat_at_the_limit(struct timer_bed *b)
 	assert_int_equal(tkw_repeat_reset(k.r, MS(20)), 0);
 	open_repeat(&other, b);
 	assert_int_equal(tkw_repeat_start(other.r), -EAGAIN);
+	assert_int_equal(tkw_repeat_start_now(other.r), -EAGAIN);
 	assert_int_equal(tkw_repeat_restart(other.r), -EAGAIN);
-	assert_described(&other, "heartbeat, every 50 ms, stopped");
+	assert_described(&other, "heartbeat, every 50 ms, paused");
 	assert_int_equal(other.broken, 0);
-	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	assert_int_equal(tkw_repeat_pause(k.r), 0);
 	assert_int_equal(tkw_repeat_start(other.r), 0);
 	assert_int_equal(tkw_repeat_start(k.r), -EAGAIN);
-	assert_int_equal(tkw_repeat_free(other.r), 0);
+	assert_int_equal(tkw_repeat_destroy(other.r), 0);
 	assert_int_equal(tkw_repeat_start(k.r), 0);
 	assert_int_equal(k.broken, 0);
 	close_repeat(&k);
@@ -217,14 +253,14 @@ static void test_repeat_breaks_off_at_the_limit(struct timer_bed *b)
 	assert_rounds(&k, 50);
 	assert_int_equal(k.broken, 1);
 	assert_int_equal(k.err, -EAGAIN);
-	assert_described(&k, "heartbeat, every 50 ms, stopped");
+	assert_described(&k, "heartbeat, every 50 ms, paused");
 	assert_int_equal(tkw_repeat_start(k.r), -EAGAIN);
 	assert_int_equal(k.broken, 1);
 	/* That one goes. */
 	bed_pass(b, 3600 * TKW_SEC);
 	assert_int_equal(tkw_repeat_start(k.r), 0);
-	/* In a round of one's own, too, which was made all the same. */
-	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	/* In a round on the caller, too, which was made all the same. */
+	assert_int_equal(tkw_repeat_run_now(k.r), 0);
 	assert_int_equal(k.rounds, 2);
 	assert_int_equal(k.broken, 2);
 	assert_int_equal(k.err, -EAGAIN);
@@ -241,7 +277,7 @@ static struct {
 	int refuse;
 } picky;
 
-static int pick(void *ctx, const struct tkw_job *job)
+static int pick(const struct tkw_job *job, void *ctx)
 {
 	(void)ctx;
 	if (picky.refuse > 0) {
@@ -274,7 +310,7 @@ static void pass_picky(struct timer_bed *b, int64_t ms)
 	bed_pass(b, 0);
 }
 
-/* SPEC 4.8: the executor drops a round: -ECANCELED, and it is stopped. */
+/* SPEC 4.8: the executor drops a round: -ECANCELED, and it is paused. */
 static void test_repeat_round_is_dropped(struct timer_bed *b)
 {
 	static struct book k;
@@ -287,7 +323,7 @@ static void test_repeat_round_is_dropped(struct timer_bed *b)
 	assert_no_round(&k);
 	assert_int_equal(k.broken, 1);
 	assert_int_equal(k.err, -ECANCELED);
-	assert_described(&k, "heartbeat, every 50 ms, stopped");
+	assert_described(&k, "heartbeat, every 50 ms, paused");
 	assert_chains(&k, 0);
 	assert_int_equal(tkw_repeat_start(k.r), 0);
 	pass_picky(b, 50);
@@ -309,8 +345,8 @@ static void start_in_broken(struct book *k)
 {
 	char buf[64];
 
-	must(tkw_repeat_describe(k->r, buf, sizeof(buf)) > 0);
-	must(strcmp(buf, "heartbeat, every 50 ms, stopped") == 0);
+	must(tkw_repeat_print(k->r, buf, sizeof(buf)) > 0);
+	must(strcmp(buf, "heartbeat, every 50 ms, paused") == 0);
 	k->said[0] = k->broken % 2 ? tkw_repeat_start(k->r)
 				   : tkw_repeat_restart(k->r);
 }
@@ -366,7 +402,7 @@ static void test_repeat_round_is_refused(struct timer_bed *b)
 BED_TEST(test_repeat_round_is_refused)
 
 /* SPEC 7.3, 7.4: a round that waits in the executor's queue is pending: it can
- * be moved, stopped and made now, and its job comes to nothing. */
+ * be moved, paused and made now, and its job comes to nothing. */
 static void test_repeat_round_waits_in_a_queue(struct timer_bed *b)
 {
 	static struct book k;
@@ -382,14 +418,14 @@ static void test_repeat_round_waits_in_a_queue(struct timer_bed *b)
 	assert_chains(&k, 1);
 	pass_picky(b, 50);
 	job = picky.job;
-	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_int_equal(tkw_repeat_run_now(k.r), 0);
 	assert_rounds(&k, 100);
 	job.run(&job);
 	assert_no_round(&k);
 	assert_chains(&k, 1);
 	pass_picky(b, 50);
 	job = picky.job;
-	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	assert_int_equal(tkw_repeat_pause(k.r), 0);
 	job.run(&job);
 	assert_no_round(&k);
 	assert_chains(&k, 0);
@@ -404,8 +440,9 @@ int main(void)
 		BED_TESTS(test_repeat_timer_is_stopped),
 		BED_TESTS(test_repeat_timer_is_stopped_beside_a_round),
 		BED_TESTS(test_repeat_restart_breaks_off),
-		BED_TESTS(test_repeat_is_freed_in_a_visitor),
-		BED_TESTS(test_repeat_destroy_inside_of_on_broken),
+		BED_TESTS(test_repeat_is_destroyed_in_a_visitor),
+		BED_TESTS(test_repeat_destroy_inside_on_broken),
+		BED_TESTS(test_repeat_destroy_beside_on_broken),
 		BED_TESTS(test_repeat_at_the_limit),
 		BED_TEST_UNDER(test_repeat_breaks_off_at_the_limit, manual),
 		BED_TEST_UNDER(test_repeat_round_is_dropped, manual),

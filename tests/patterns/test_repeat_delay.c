@@ -7,10 +7,12 @@
 
 /* --- the delay ---------------------------------------------------------- */
 
-static int64_t add_10_ms_more(void *arg, int64_t interval_ns)
+static int64_t add_10_ms_more(struct tkw_repeat *r, int64_t interval_ns,
+			      void *ctx)
 {
-	struct book *k = arg;
+	struct book *k = ctx;
 
+	(void)r;
 	must(!k->inside);
 	return interval_ns + MS(10) * k->asked++;
 }
@@ -39,20 +41,28 @@ static void test_repeat_asks_for_each_delay(struct timer_bed *b)
 	assert_int_equal(tkw_repeat_reset(k.r, MS(10)), 0);
 	pass_to(b, 600);
 	assert_rounds(&k, 600);
-	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_int_equal(tkw_repeat_run_now(k.r), 0);
 	assert_int_equal(k.asked, 11);
 	assert_chains(&k, 1);
 	pass_to(b, 710);
 	assert_rounds(&k, 600, 710);
+	assert_int_equal(k.asked, 12);
+	/* For a round at once there is nothing to ask; after it there is. */
+	assert_int_equal(tkw_repeat_start_now(k.r), 0);
+	bed_pass(b, 0);
+	assert_rounds(&k, 710);
+	assert_int_equal(k.asked, 13);
+	assert_chains(&k, 1);
 	close_repeat(&k);
 }
 BED_TEST(test_repeat_asks_for_each_delay)
 
-static int64_t odd_delays(void *arg, int64_t interval_ns)
+static int64_t odd_delays(struct tkw_repeat *r, int64_t interval_ns, void *ctx)
 {
 	static const int64_t delays[] = { -1, INT64_MIN, 0, MS(30), INT64_MAX };
-	struct book *k = arg;
+	struct book *k = ctx;
 
+	(void)r;
 	(void)interval_ns;
 	return delays[k->asked++ % 5];
 }
@@ -84,10 +94,12 @@ static void test_repeat_takes_any_delay(struct timer_bed *b)
 }
 BED_TEST(test_repeat_takes_any_delay)
 
-static int64_t none_after_one(void *arg, int64_t interval_ns)
+static int64_t none_after_one(struct tkw_repeat *r, int64_t interval_ns,
+			      void *ctx)
 {
-	struct book *k = arg;
+	struct book *k = ctx;
 
+	(void)r;
 	return k->asked++ == 1 ? 0 : interval_ns;
 }
 
@@ -130,7 +142,7 @@ static void test_repeat_has_a_longest_interval(struct timer_bed *b)
 	bed_pass(b, 1000000 * TKW_SEC);
 	assert_no_round(&k);
 	assert_chains(&k, 1);
-	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_int_equal(tkw_repeat_run_now(k.r), 0);
 	assert_int_equal(k.rounds, 1);
 	assert_chains(&k, 1);
 	close_repeat(&k);
@@ -165,7 +177,7 @@ static void spread_delays(struct timer_bed *b, uint64_t seed, unsigned count,
 }
 
 /* SPEC 7.2: random election timeouts, evenly in [t, t + max): in bounds, the
- * same for the same seed, and not all equal. (A deadline inside of a tick comes
+ * same for the same seed, and not all equal. (A deadline inside a tick comes
  * at its end, so that the last tick of the bounds counts too.) */
 static void test_repeat_spreads_its_delays(struct timer_bed *b)
 {
@@ -268,7 +280,7 @@ static void test_repeat_rate_counts_from_the_deadline(struct timer_bed *b)
 		pass_to(b, 200);
 		assert_rounds(&k, 50, 100, 150, 200);
 		k.long_ns = 0;
-		bed_pass(b, ZERO_NS + MS(260) - tkw_timer_now(b->t));
+		bed_pass(b, ZERO_NS + MS(260) - tkw_timer_now_ns(b->t));
 		assert_rounds(&k, 260);
 		pass_to(b, 350);
 		assert_rounds(&k, 300, 350);
@@ -353,7 +365,7 @@ static void test_repeat_rate_begins_anew(struct timer_bed *b)
 	start_mode(&k, b, TKW_REPEAT_RATE_BURST);
 	pass_to(b, 60);
 	assert_rounds(&k, 50);
-	assert_int_equal(tkw_repeat_run_once_now(k.r), 0);
+	assert_int_equal(tkw_repeat_run_now(k.r), 0);
 	assert_rounds(&k, 60);
 	pass_to(b, 170);
 	assert_rounds(&k, 110, 160);
@@ -363,11 +375,15 @@ static void test_repeat_rate_begins_anew(struct timer_bed *b)
 	assert_int_equal(tkw_repeat_reset(k.r, MS(20)), 0);
 	pass_to(b, 325);
 	assert_rounds(&k, 300, 320);
-	assert_int_equal(tkw_repeat_stop(k.r), 0);
+	assert_int_equal(tkw_repeat_pause(k.r), 0);
 	pass_to(b, 1000);
 	assert_int_equal(tkw_repeat_start(k.r), 0);
 	pass_to(b, 1050);
 	assert_rounds(&k, 1020, 1040);
+	assert_int_equal(tkw_repeat_start_now(k.r), 0);
+	bed_pass(b, 0);
+	pass_to(b, 1100);
+	assert_rounds(&k, 1050, 1070, 1090);
 	close_repeat(&k);
 }
 BED_TEST(test_repeat_rate_begins_anew)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/id_table.h"
 #include "request_bed.h"
 
 static char answer[] = "42";
@@ -22,9 +23,12 @@ void *wrap_aligned_alloc(size_t align, size_t size)
 	NAMED("__wrap_aligned_alloc");
 
 static atomic_bool no_memory;
+static atomic_size_t watched; /* pieces of this size are counted */
+static atomic_uint pieces;
 
 void *wrap_aligned_alloc(size_t align, size_t size)
 {
+	atomic_fetch_add(&pieces, size == atomic_load(&watched));
 	return atomic_load(&no_memory) ? NULL : real_aligned_alloc(align, size);
 }
 
@@ -37,15 +41,15 @@ static void test_request_is_answered(struct timer_bed *b)
 	struct asked a;
 
 	ask(rs, &a, 5 * TKW_MSEC);
-	assert_int_equal(tkw_requests_pending(rs), 1);
-	assert_int_equal(tkw_timer_pending(b->t), 1);
+	assert_int_equal(tkw_requests_count(rs), 1);
+	assert_int_equal(tkw_timer_count(b->t), 1);
 	assert_int_equal(tkw_requests_complete(rs, a.id, answer), 0);
 	assert_ended(&a, 0, answer);
 	/* Inside the call. */
 	assert_true(pthread_equal(a.by, pthread_self()));
 	/* Nothing is left behind. */
-	assert_int_equal(tkw_requests_pending(rs), 0);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_requests_count(rs), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	bed_pass(b, TKW_SEC);
 	assert_ended(&a, 0, answer);
 	assert_int_equal(tkw_requests_complete(rs, a.id, answer), -ENOENT);
@@ -72,7 +76,7 @@ static void test_request_times_out(struct timer_bed *b)
 	bed_pass(b, 2 * TKW_MSEC);
 	assert_ended(&a, -ETIMEDOUT, NULL);
 	assert_under_way(&other);
-	assert_int_equal(tkw_requests_pending(rs), 1);
+	assert_int_equal(tkw_requests_count(rs), 1);
 	assert_int_equal(tkw_requests_complete(rs, a.id, answer), -ENOENT);
 	assert_int_equal(tkw_requests_cancel(rs, a.id), -ENOENT);
 	assert_ended(&a, -ETIMEDOUT, NULL);
@@ -98,7 +102,7 @@ static void test_request_is_cancelled(struct timer_bed *b)
 }
 BED_TEST(test_request_is_cancelled)
 
-/* A timeout that is due at once is not told inside of begin; one that lies
+/* A timeout that is due at once is not told inside add; one that lies
  * beyond the end of time never is. */
 static void test_request_timeouts_of_all_kinds(struct timer_bed *b)
 {
@@ -124,7 +128,7 @@ BED_TEST(test_request_timeouts_of_all_kinds)
 
 /* --- bad input ------------------------------------------------------------ */
 
-static int submit_nothing(void *ctx, const struct tkw_job *job)
+static int submit_nothing(const struct tkw_job *job, void *ctx)
 {
 	(void)ctx;
 	(void)job;
@@ -140,11 +144,6 @@ static void test_request_create_refuses(struct timer_bed *b)
 
 	assert_int_equal(tkw_requests_create(NULL, &cfg), -EINVAL);
 	assert_int_equal(tkw_requests_create(&rs, NULL), -EINVAL);
-	cfg.size = sizeof(cfg) + 8;
-	assert_int_equal(tkw_requests_create(&rs, &cfg), -EINVAL);
-	cfg.size = 1;
-	assert_int_equal(tkw_requests_create(&rs, &cfg), -EINVAL);
-	cfg.size = 0;
 	cfg.exec = &no_function;
 	assert_int_equal(tkw_requests_create(&rs, &cfg), -EINVAL);
 	cfg.exec = &exec;
@@ -160,31 +159,58 @@ static void test_request_create_refuses(struct timer_bed *b)
 }
 BED_TEST(test_request_create_refuses)
 
+/* Configs of older and of newer programs. */
+static void test_request_config_sizes(struct timer_bed *b)
+{
+	struct {
+		struct tkw_requests_config cfg;
+		char newer[4104];
+	} c = { .cfg = { .timer = b->t } };
+	const size_t bad[] = { 1, sizeof(c.cfg) - 1, sizeof(c) };
+	struct tkw_requests *rs = NULL;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		c.cfg.size = bad[i];
+		assert_int_equal(tkw_requests_create(&rs, &c.cfg), -EINVAL);
+	}
+	c.cfg.size = sizeof(c.cfg) + 8;
+	c.newer[7] = 1;
+	assert_int_equal(tkw_requests_create(&rs, &c.cfg), -EINVAL);
+	assert_null(rs);
+	c.newer[7] = 0;
+	assert_int_equal(tkw_requests_create(&rs, &c.cfg), 0);
+	close_set(rs);
+	c.cfg.size = 0;
+	assert_int_equal(tkw_requests_create(&rs, &c.cfg), 0);
+	close_set(rs);
+}
+BED_TEST(test_request_config_sizes)
+
 static void test_request_calls_refuse_null(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
-	struct tkw_request_end end = { .id = 7 };
-	uint64_t id = 7;
+	struct tkw_request_end end = { .id = { 7 } };
+	struct tkw_request_id id = { 7 };
 
-	assert_int_equal(tkw_requests_begin(NULL, note_end, NULL, 0, &id),
+	assert_int_equal(tkw_requests_add(NULL, note_end, NULL, 0, &id),
 			 -EINVAL);
-	assert_int_equal(tkw_requests_begin(rs, note_end, NULL, 0, NULL),
+	assert_int_equal(tkw_requests_add(rs, note_end, NULL, 0, NULL),
 			 -EINVAL);
-	assert_int_equal(tkw_requests_complete(NULL, 1, NULL), -EINVAL);
-	assert_int_equal(tkw_requests_cancel(NULL, 1), -EINVAL);
-	assert_int_equal(tkw_requests_wait(NULL, 1, &end), -EINVAL);
-	assert_int_equal(tkw_requests_wait(rs, 1, NULL), -EINVAL);
-	assert_int_equal(tkw_requests_pending(NULL), 0);
-	assert_int_equal(tkw_requests_stop(NULL), -EINVAL);
-	assert_int_equal(tkw_requests_destroy(NULL), -EINVAL);
-	assert_int_equal(id, 7);
-	assert_int_equal(end.id, 7);
-	assert_int_equal(tkw_requests_pending(rs), 0);
+	assert_int_equal(tkw_requests_complete(NULL, id_of(1), NULL), -EINVAL);
+	assert_int_equal(tkw_requests_cancel(NULL, id_of(1)), -EINVAL);
+	assert_int_equal(tkw_requests_wait(NULL, id_of(1), &end), -EINVAL);
+	assert_int_equal(tkw_requests_wait(rs, id_of(1), NULL), -EINVAL);
+	assert_int_equal(tkw_requests_count(NULL), 0);
+	assert_int_equal(tkw_requests_shutdown(NULL), -EINVAL);
+	assert_int_equal(tkw_requests_destroy(NULL), 0);
+	assert_int_equal(id.bits, 7);
+	assert_int_equal(end.id.bits, 7);
+	assert_int_equal(tkw_requests_count(rs), 0);
 	close_set(rs);
 }
 BED_TEST(test_request_calls_refuse_null)
 
-static void refuse_id(struct tkw_requests *rs, uint64_t id)
+static void refuse_id(struct tkw_requests *rs, struct tkw_request_id id)
 {
 	struct tkw_request_end end;
 
@@ -200,20 +226,21 @@ static void test_request_made_up_ids(struct timer_bed *b)
 	uint64_t random = 1;
 	struct asked a;
 
-	refuse_id(rs, 0);
-	refuse_id(rs, 1);
-	refuse_id(rs, UINT64_MAX);
+	refuse_id(rs, id_of(0));
+	refuse_id(rs, id_of(1));
+	refuse_id(rs, id_of(UINT64_MAX));
 	ask(rs, &a, HOUR_NS);
 	for (unsigned bit = 0; bit < 64; bit++)
-		refuse_id(rs, a.id ^ UINT64_C(1) << bit);
-	refuse_id(rs, a.id & ~(uint64_t)UINT32_MAX); /* generation 0 */
+		refuse_id(rs, id_of(a.id.bits ^ UINT64_C(1) << bit));
+	/* generation 0 */
+	refuse_id(rs, id_of(a.id.bits & ~(uint64_t)UINT32_MAX));
 	for (int i = 0; i < 10000; i++) {
 		random = random * UINT64_C(6364136223846793005) + 1;
-		if (random != a.id)
-			refuse_id(rs, random);
+		if (random != a.id.bits)
+			refuse_id(rs, id_of(random));
 	}
 	assert_under_way(&a);
-	assert_int_equal(tkw_requests_pending(rs), 1);
+	assert_int_equal(tkw_requests_count(rs), 1);
 	assert_int_equal(tkw_requests_complete(rs, a.id, answer), 0);
 	assert_ended(&a, 0, answer);
 	close_set(rs);
@@ -242,18 +269,18 @@ static void test_request_stale_ids(struct timer_bed *b)
 
 	for (int i = 0; i < IDS; i++) {
 		ask(rs, &a, HOUR_NS);
-		ids[i] = a.id;
+		ids[i] = a.id.bits;
 		assert_int_equal(tkw_requests_complete(rs, a.id, answer), 0);
 		assert_ended(&a, 0, answer);
 	}
 	ask(rs, &live, HOUR_NS);
 	for (int i = 0; i < IDS; i++)
-		refuse_id(rs, ids[i]);
+		refuse_id(rs, id_of(ids[i]));
 	assert_under_way(&live);
 	qsort(ids, IDS, sizeof(ids[0]), compare_ids);
 	for (int i = 1; i < IDS; i++)
 		assert_true(ids[i - 1] < ids[i]);
-	assert_int_equal(tkw_requests_pending(rs), 1);
+	assert_int_equal(tkw_requests_count(rs), 1);
 	close_set(rs);
 }
 BED_TEST(test_request_stale_ids)
@@ -269,21 +296,21 @@ static void test_request_many_at_a_time(struct timer_bed *b)
 
 	for (int i = 0; i < MANY; i++)
 		ask(rs, &many[i], i % 3 == 0 ? TKW_MSEC : HOUR_NS);
-	assert_int_equal(tkw_requests_pending(rs), MANY);
+	assert_int_equal(tkw_requests_count(rs), MANY);
 	for (int i = 1; i < MANY; i += 3)
 		assert_int_equal(
 			tkw_requests_complete(rs, many[i].id, &many[i]), 0);
 	bed_pass(b, 2 * TKW_MSEC);
-	assert_int_equal(tkw_requests_pending(rs), MANY / 3);
-	assert_int_equal(tkw_requests_stop(rs), 0);
+	assert_int_equal(tkw_requests_count(rs), MANY / 3);
+	assert_int_equal(tkw_requests_shutdown(rs), 0);
 	for (int i = 0; i < MANY; i++) {
 		static const int status[] = { -ETIMEDOUT, 0, -ESHUTDOWN };
 
 		assert_ended(&many[i], status[i % 3],
 			     i % 3 == 1 ? &many[i] : NULL);
 	}
-	assert_int_equal(tkw_requests_pending(rs), 0);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_requests_count(rs), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	close_set(rs);
 }
 BED_TEST(test_request_many_at_a_time)
@@ -293,23 +320,23 @@ BED_TEST(test_request_many_at_a_time)
 static void test_request_out_of_indices(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
-	uint64_t first = ask_quietly(rs, HOUR_NS);
+	struct tkw_request_id first = ask_quietly(rs, HOUR_NS);
 	uint64_t count = 1;
-	uint64_t id;
+	struct tkw_request_id id;
 	int err = 0;
 
 	while (err == 0 && count < 1 << 20) {
-		err = tkw_requests_begin(rs, NULL, NULL, HOUR_NS, &id);
+		err = tkw_requests_add(rs, NULL, NULL, HOUR_NS, &id);
 		count += err == 0;
 	}
 	assert_int_equal(err, -EAGAIN);
-	assert_int_equal(tkw_requests_pending(rs), count);
-	assert_int_equal(tkw_timer_pending(b->t), count);
+	assert_int_equal(tkw_requests_count(rs), count);
+	assert_int_equal(tkw_timer_count(b->t), count);
 	/* When one has ended there is room for one. */
 	assert_int_equal(tkw_requests_cancel(rs, first), 0);
 	assert_kept(rs, first, -ECANCELED, NULL);
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, HOUR_NS, &id), 0);
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, HOUR_NS, &id),
+	assert_int_equal(tkw_requests_add(rs, NULL, NULL, HOUR_NS, &id), 0);
+	assert_int_equal(tkw_requests_add(rs, NULL, NULL, HOUR_NS, &id),
 			 -EAGAIN);
 	close_set(rs);
 }
@@ -322,23 +349,23 @@ BED_TEST(test_request_out_of_indices)
 static void test_request_wait_after_the_end(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
-	uint64_t answered = ask_quietly(rs, 5 * TKW_MSEC);
-	uint64_t timed_out = ask_quietly(rs, 5 * TKW_MSEC);
-	uint64_t cancelled = ask_quietly(rs, 5 * TKW_MSEC);
-	uint64_t stopped = ask_quietly(rs, HOUR_NS);
+	struct tkw_request_id answered = ask_quietly(rs, 5 * TKW_MSEC);
+	struct tkw_request_id timed_out = ask_quietly(rs, 5 * TKW_MSEC);
+	struct tkw_request_id cancelled = ask_quietly(rs, 5 * TKW_MSEC);
+	struct tkw_request_id stopped = ask_quietly(rs, HOUR_NS);
 
 	assert_int_equal(tkw_requests_complete(rs, answered, answer), 0);
 	assert_int_equal(tkw_requests_complete(rs, answered, answer), -ENOENT);
 	assert_int_equal(tkw_requests_cancel(rs, cancelled), 0);
 	bed_pass(b, 10 * TKW_MSEC);
 	assert_int_equal(tkw_requests_complete(rs, timed_out, answer), -ENOENT);
-	assert_int_equal(tkw_requests_stop(rs), 0);
-	assert_int_equal(tkw_requests_pending(rs), 4);
+	assert_int_equal(tkw_requests_shutdown(rs), 0);
+	assert_int_equal(tkw_requests_count(rs), 4);
 	assert_kept(rs, answered, 0, answer);
 	assert_kept(rs, timed_out, -ETIMEDOUT, NULL);
 	assert_kept(rs, cancelled, -ECANCELED, NULL);
 	assert_kept(rs, stopped, -ESHUTDOWN, NULL);
-	assert_int_equal(tkw_requests_pending(rs), 0);
+	assert_int_equal(tkw_requests_count(rs), 0);
 	close_set(rs);
 }
 BED_TEST(test_request_wait_after_the_end)
@@ -352,7 +379,7 @@ static void test_request_destroy_with_kept_ends(struct timer_bed *b)
 		tkw_requests_complete(rs, ask_quietly(rs, HOUR_NS), answer), 0);
 	ask_quietly(rs, HOUR_NS);
 	close_set(rs);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 }
 BED_TEST(test_request_destroy_with_kept_ends)
 
@@ -376,9 +403,9 @@ struct inside {
 	struct tkw_requests *rs;
 	struct timer_bed *b;
 	struct asked other;
-	uint64_t open; /* without fn */
-	uint64_t done; /* the same, ended */
-	uint64_t own;
+	struct tkw_request_id open; /* without fn */
+	struct tkw_request_id done; /* the same, ended */
+	struct tkw_request_id own;
 	unsigned calls;
 	int ret[8];
 	struct tkw_request_end end;
@@ -393,8 +420,7 @@ static void call_from_inside(struct inside *i)
 	i->ret[1] = tkw_requests_wait(i->rs, i->done, &i->end);
 	i->ret[2] = tkw_requests_complete(i->rs, i->other.id, answer);
 	i->ret[3] = tkw_requests_complete(i->rs, i->own, answer);
-	i->ret[4] =
-		tkw_requests_begin(i->rs, note_end, &more, HOUR_NS, &more.id);
+	i->ret[4] = tkw_requests_add(i->rs, note_end, &more, HOUR_NS, &more.id);
 	i->ret[5] = tkw_requests_cancel(i->rs, more.id);
 }
 
@@ -422,11 +448,11 @@ static void assert_inside(struct inside *i)
 	assert_int_equal(i->ret[4], 0);
 	assert_int_equal(i->ret[5], 0);
 	/* The open one alone. */
-	assert_int_equal(tkw_requests_pending(i->rs), 1);
+	assert_int_equal(tkw_requests_count(i->rs), 1);
 	close_set(i->rs);
 }
 
-static void end_calls_the_set(void *arg, const struct tkw_request_end *end)
+static void end_calls_the_set(const struct tkw_request_end *end, void *arg)
 {
 	struct inside *i = arg;
 
@@ -442,23 +468,23 @@ static void test_request_calls_from_a_callback(struct timer_bed *b)
 	struct inside i;
 
 	open_inside(&i, b, 4);
-	assert_int_equal(tkw_requests_begin(i.rs, end_calls_the_set, &i,
-					    HOUR_NS, &i.own),
-			 0);
+	assert_int_equal(
+		tkw_requests_add(i.rs, end_calls_the_set, &i, HOUR_NS, &i.own),
+		0);
 	assert_int_equal(tkw_requests_complete(i.rs, i.own, NULL), 0);
 	assert_inside(&i);
 	/* By the timer's worker: it cannot wait for what it ends itself. */
 	open_inside(&i, b, 4);
-	assert_int_equal(tkw_requests_begin(i.rs, end_calls_the_set, &i,
-					    TKW_MSEC, &i.own),
-			 0);
+	assert_int_equal(
+		tkw_requests_add(i.rs, end_calls_the_set, &i, TKW_MSEC, &i.own),
+		0);
 	bed_pass(b, 5 * TKW_MSEC);
 	assert_int_equal(i.ret[6], -EDEADLK);
 	assert_inside(&i);
 }
 BED_TEST(test_request_calls_from_a_callback)
 
-static void task_calls_the_set(void *arg, const struct tkw_firing *firing)
+static void task_calls_the_set(const struct tkw_firing *firing, void *arg)
 {
 	struct inside *i = arg;
 
@@ -470,7 +496,7 @@ static void task_calls_the_set(void *arg, const struct tkw_firing *firing)
 static void test_request_calls_from_a_task(struct timer_bed *b)
 {
 	struct inside i;
-	const struct tkw_task task = { .fn = task_calls_the_set, .arg = &i };
+	const struct tkw_task task = { .fn = task_calls_the_set, .ctx = &i };
 
 	open_inside(&i, b, 0);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
@@ -486,26 +512,26 @@ BED_TEST(test_request_calls_from_a_task)
 static void test_request_max_pending(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_limited_set(b, NULL, 3);
-	uint64_t kept = ask_quietly(rs, HOUR_NS);
+	struct tkw_request_id kept = ask_quietly(rs, HOUR_NS);
 	struct asked first;
 	struct asked second;
-	uint64_t id = 7;
+	struct tkw_request_id id = { 7 };
 
 	ask(rs, &first, HOUR_NS);
 	ask(rs, &second, TKW_MSEC);
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id), -EAGAIN);
-	assert_int_equal(id, 7);
-	assert_int_equal(tkw_requests_pending(rs), 3);
-	assert_int_equal(tkw_timer_pending(b->t), 3);
+	assert_int_equal(tkw_requests_add(rs, NULL, NULL, 0, &id), -EAGAIN);
+	assert_int_equal(id.bits, 7);
+	assert_int_equal(tkw_requests_count(rs), 3);
+	assert_int_equal(tkw_timer_count(b->t), 3);
 	assert_int_equal(tkw_requests_complete(rs, kept, NULL), 0);
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id), -EAGAIN);
+	assert_int_equal(tkw_requests_add(rs, NULL, NULL, 0, &id), -EAGAIN);
 	assert_kept(rs, kept, 0, NULL);
 	ask_quietly(rs, HOUR_NS);
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id), -EAGAIN);
+	assert_int_equal(tkw_requests_add(rs, NULL, NULL, 0, &id), -EAGAIN);
 	bed_pass(b, 5 * TKW_MSEC);
 	assert_ended(&second, -ETIMEDOUT, NULL);
 	ask(rs, &second, HOUR_NS);
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id), -EAGAIN);
+	assert_int_equal(tkw_requests_add(rs, NULL, NULL, 0, &id), -EAGAIN);
 	assert_int_equal(tkw_requests_cancel(rs, second.id), 0);
 	ask(rs, &second, HOUR_NS);
 	close_set(rs);
@@ -518,16 +544,16 @@ static void test_request_timer_is_full(struct timer_bed *b)
 	const struct tkw_timer_config cfg = { .max_pending = 2 };
 	struct tkw_requests *rs;
 	struct asked a[2];
-	uint64_t id;
+	struct tkw_request_id id;
 
 	bed_reopen(b, &cfg);
 	rs = open_limited_set(b, NULL, 3);
 	ask(rs, &a[0], HOUR_NS);
 	ask(rs, &a[1], HOUR_NS);
 	for (int i = 0; i < 5; i++)
-		assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id),
+		assert_int_equal(tkw_requests_add(rs, NULL, NULL, 0, &id),
 				 -EAGAIN);
-	assert_int_equal(tkw_requests_pending(rs), 2);
+	assert_int_equal(tkw_requests_count(rs), 2);
 	assert_int_equal(tkw_requests_cancel(rs, a[0].id), 0);
 	ask(rs, &a[0], HOUR_NS);
 	assert_int_equal(tkw_requests_cancel(rs, a[1].id), 0);
@@ -542,7 +568,7 @@ static void test_request_no_memory(struct timer_bed *b)
 	const struct tkw_requests_config cfg = { .timer = b->t };
 	struct tkw_requests *rs = NULL;
 	unsigned refused = 0;
-	uint64_t id = 7;
+	struct tkw_request_id id = { 7 };
 
 	assert_int_equal(tkw_timer_start(b->t), 0);
 	atomic_store(&no_memory, true);
@@ -554,10 +580,10 @@ static void test_request_no_memory(struct timer_bed *b)
 		int err;
 
 		atomic_store(&no_memory, true);
-		err = tkw_requests_begin(rs, NULL, NULL, HOUR_NS, &id);
+		err = tkw_requests_add(rs, NULL, NULL, HOUR_NS, &id);
 		atomic_store(&no_memory, false);
-		assert_int_equal(tkw_requests_pending(rs), i + (err == 0));
-		assert_int_equal(tkw_timer_pending(b->t), i + (err == 0));
+		assert_int_equal(tkw_requests_count(rs), i + (err == 0));
+		assert_int_equal(tkw_timer_count(b->t), i + (err == 0));
 		if (err == 0)
 			continue;
 		assert_int_equal(err, -ENOMEM);
@@ -569,6 +595,36 @@ static void test_request_no_memory(struct timer_bed *b)
 }
 BED_TEST(test_request_no_memory)
 
+/* A request takes a line of 64 bytes, and nothing else. */
+static void test_request_takes_one_line(struct timer_bed *b)
+{
+	enum {
+		BLOCK = 1 << TKW__RECORD_BLOCK_BITS
+	};
+	struct tkw_requests *rs = open_set(b, NULL);
+	struct tkw_timeout_id ids[8 * BLOCK];
+
+	/* The timer has room in each of its own blocks. */
+	for (int i = 0; i < 8 * BLOCK; i++)
+		ids[i] = bed_schedule(b, 1, HOUR_NS);
+	for (int i = 0; i < 8 * BLOCK; i += 2)
+		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), 0);
+	atomic_store(&pieces, 0);
+	atomic_store(&watched, (size_t)BLOCK * 64);
+	ask_quietly(rs, HOUR_NS);
+	assert_int_equal(atomic_load(&pieces), 1);
+	for (int i = 1; i < BLOCK; i++)
+		ask_quietly(rs, HOUR_NS);
+	assert_int_equal(atomic_load(&pieces), 1);
+	/* The next block is twice as large. */
+	atomic_store(&watched, (size_t)BLOCK * 128);
+	ask_quietly(rs, HOUR_NS);
+	assert_int_equal(atomic_load(&pieces), 2);
+	atomic_store(&watched, 0);
+	close_set(rs);
+}
+BED_TEST(test_request_takes_one_line)
+
 /* No memory in the timer: no trace in the set. */
 static void test_request_no_memory_in_the_timer(struct timer_bed *b)
 {
@@ -577,16 +633,16 @@ static void test_request_no_memory_in_the_timer(struct timer_bed *b)
 	const struct tkw_timer_config cfg = { .hooks = &hooks };
 	struct tkw_requests *rs;
 	struct asked a;
-	uint64_t id;
+	struct tkw_request_id id;
 
 	bed_reopen(b, &cfg);
 	assert_int_equal(tkw_timer_start(b->t), 0);
 	rs = open_limited_set(b, NULL, 1);
 	bed_memory_refuse(&m, true);
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id), -ENOMEM);
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id), -ENOMEM);
+	assert_int_equal(tkw_requests_add(rs, NULL, NULL, 0, &id), -ENOMEM);
+	assert_int_equal(tkw_requests_add(rs, NULL, NULL, 0, &id), -ENOMEM);
 	bed_memory_refuse(&m, false);
-	assert_int_equal(tkw_requests_pending(rs), 0);
+	assert_int_equal(tkw_requests_count(rs), 0);
 	ask(rs, &a, HOUR_NS);
 	close_set(rs);
 	assert_ended(&a, -ESHUTDOWN, NULL);
@@ -594,27 +650,27 @@ static void test_request_no_memory_in_the_timer(struct timer_bed *b)
 }
 BED_TEST(test_request_no_memory_in_the_timer)
 
-/* --- stop ----------------------------------------------------------------- */
+/* --- shutdown ------------------------------------------------------------- */
 
-static void test_request_stop(struct timer_bed *b)
+static void test_request_shutdown(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
-	uint64_t kept = ask_quietly(rs, HOUR_NS);
+	struct tkw_request_id kept = ask_quietly(rs, HOUR_NS);
 	struct asked a[3];
-	uint64_t id = 7;
+	struct tkw_request_id id = { 7 };
 
 	for (int i = 0; i < 3; i++)
 		ask(rs, &a[i], HOUR_NS);
 	assert_int_equal(tkw_requests_complete(rs, a[1].id, answer), 0);
-	assert_int_equal(tkw_requests_stop(rs), 0);
+	assert_int_equal(tkw_requests_shutdown(rs), 0);
 	assert_ended(&a[0], -ESHUTDOWN, NULL);
 	assert_ended(&a[1], 0, answer);
 	assert_ended(&a[2], -ESHUTDOWN, NULL);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
-	assert_int_equal(tkw_requests_stop(rs), 1);
-	assert_int_equal(tkw_requests_begin(rs, note_end, &a[0], 0, &id),
+	assert_int_equal(tkw_timer_count(b->t), 0);
+	assert_int_equal(tkw_requests_shutdown(rs), 0);
+	assert_int_equal(tkw_requests_add(rs, note_end, &a[0], 0, &id),
 			 -ESHUTDOWN);
-	assert_int_equal(id, 7);
+	assert_int_equal(id.bits, 7);
 	refuse_id(rs, a[0].id);
 	assert_kept(rs, kept, -ESHUTDOWN, NULL);
 	bed_pass(b, 2 * HOUR_NS);
@@ -625,9 +681,10 @@ static void test_request_stop(struct timer_bed *b)
 	bed_pass(b, 5 * TKW_MSEC);
 	assert_int_equal(bed_fired_times(b, 1), 1);
 }
-BED_TEST(test_request_stop)
+BED_TEST(test_request_shutdown)
 
-/* A callback stops the set, and another the set that is being stopped. */
+/* A callback shuts the set down, and another the set that is being shut down.
+ */
 struct stopper {
 	struct tkw_requests *rs;
 	int ret;
@@ -635,39 +692,39 @@ struct stopper {
 	unsigned calls;
 };
 
-static void end_stops_the_set(void *arg, const struct tkw_request_end *end)
+static void end_stops_the_set(const struct tkw_request_end *end, void *arg)
 {
 	struct stopper *s = arg;
-	uint64_t id;
+	struct tkw_request_id id;
 
 	(void)end;
 	s->calls++;
-	s->ret = tkw_requests_stop(s->rs);
-	s->begin = tkw_requests_begin(s->rs, NULL, NULL, 0, &id);
+	s->ret = tkw_requests_shutdown(s->rs);
+	s->begin = tkw_requests_add(s->rs, NULL, NULL, 0, &id);
 }
 
-static void test_request_stop_from_a_callback(struct timer_bed *b)
+static void test_request_shutdown_from_a_callback(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
 	struct stopper first = { .rs = rs };
 	struct stopper second = { .rs = rs };
-	uint64_t id[2];
+	struct tkw_request_id id[2];
 
-	assert_int_equal(tkw_requests_begin(rs, end_stops_the_set, &first,
-					    HOUR_NS, &id[0]),
+	assert_int_equal(tkw_requests_add(rs, end_stops_the_set, &first,
+					  HOUR_NS, &id[0]),
 			 0);
-	assert_int_equal(tkw_requests_begin(rs, end_stops_the_set, &second,
-					    HOUR_NS, &id[1]),
+	assert_int_equal(tkw_requests_add(rs, end_stops_the_set, &second,
+					  HOUR_NS, &id[1]),
 			 0);
 	assert_int_equal(tkw_requests_complete(rs, id[0], NULL), 0);
 	assert_int_equal(first.ret, 0);
-	assert_int_equal(second.ret, 1);
+	assert_int_equal(second.ret, 0);
 	assert_int_equal(first.calls + second.calls, 2);
 	assert_int_equal(first.begin, -ESHUTDOWN);
 	assert_int_equal(second.begin, -ESHUTDOWN);
 	close_set(rs);
 }
-BED_TEST(test_request_stop_from_a_callback)
+BED_TEST(test_request_shutdown_from_a_callback)
 
 /* What a visitor of the timer's stop gets. */
 static void visit_destroys(const struct tkw_timeout_info *info, void *ctx)
@@ -684,9 +741,9 @@ static void test_request_timer_is_stopped(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
 	struct stopper s = { .rs = rs };
-	uint64_t kept = ask_quietly(rs, HOUR_NS);
+	struct tkw_request_id kept = ask_quietly(rs, HOUR_NS);
 	struct asked a[2];
-	uint64_t id;
+	struct tkw_request_id id;
 
 	ask(rs, &a[0], HOUR_NS);
 	ask(rs, &a[1], HOUR_NS);
@@ -696,14 +753,12 @@ static void test_request_timer_is_stopped(struct timer_bed *b)
 	assert_int_equal(s.ret, -EDEADLK);
 	assert_ended(&a[0], -ESHUTDOWN, NULL);
 	assert_ended(&a[1], -ECANCELED, NULL);
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id),
-			 -ESHUTDOWN);
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id),
-			 -ESHUTDOWN);
+	assert_int_equal(tkw_requests_add(rs, NULL, NULL, 0, &id), -ESHUTDOWN);
+	assert_int_equal(tkw_requests_add(rs, NULL, NULL, 0, &id), -ESHUTDOWN);
 	refuse_id(rs, a[0].id);
 	assert_kept(rs, kept, -ESHUTDOWN, NULL);
-	assert_int_equal(tkw_requests_pending(rs), 0);
-	assert_int_equal(tkw_requests_stop(rs), 0);
+	assert_int_equal(tkw_requests_count(rs), 0);
+	assert_int_equal(tkw_requests_shutdown(rs), 0);
 	close_set(rs);
 }
 BED_TEST(test_request_timer_is_stopped)
@@ -715,7 +770,7 @@ static void test_request_timeout_is_dropped(struct timer_bed *b)
 	const struct tkw_timer_config cfg = { .exec = &exec,
 					      .refusal = TKW_REFUSED_DROP };
 	struct tkw_requests *rs;
-	uint64_t kept;
+	struct tkw_request_id kept;
 	struct asked a;
 
 	bed_reopen(b, &cfg);
@@ -737,6 +792,7 @@ int main(void)
 		BED_TESTS(test_request_is_cancelled),
 		BED_TESTS(test_request_timeouts_of_all_kinds),
 		BED_TESTS(test_request_create_refuses),
+		BED_TESTS(test_request_config_sizes),
 		BED_TESTS(test_request_calls_refuse_null),
 		BED_TESTS(test_request_made_up_ids),
 		BED_TESTS(test_request_stale_ids),
@@ -752,9 +808,10 @@ int main(void)
 		BED_TESTS(test_request_max_pending),
 		BED_TESTS(test_request_timer_is_full),
 		BED_TESTS(test_request_no_memory),
+		BED_TESTS(test_request_takes_one_line),
 		BED_TESTS(test_request_no_memory_in_the_timer),
-		BED_TESTS(test_request_stop),
-		BED_TESTS(test_request_stop_from_a_callback),
+		BED_TESTS(test_request_shutdown),
+		BED_TESTS(test_request_shutdown_from_a_callback),
 		BED_TESTS(test_request_timer_is_stopped),
 		BED_TEST_UNDER(test_request_timeout_is_dropped, manual),
 	};

@@ -38,7 +38,7 @@ static void spawn(pthread_t *thread, void *(*run)(void *arg), void *arg)
 
 struct waiter {
 	struct tkw_requests *rs;
-	uint64_t id;
+	struct tkw_request_id id;
 	pthread_t thread;
 	_Atomic pid_t tid;
 	int ret;
@@ -72,10 +72,10 @@ static void waiter_end(struct waiter *w, int status, void *response)
 {
 	pthread_join(w->thread, NULL);
 	assert_int_equal(w->ret, 0);
-	assert_true(w->end.id == w->id);
+	assert_true(w->end.id.bits == w->id.bits);
 	assert_int_equal(w->end.status, status);
 	assert_ptr_equal(w->end.response, response);
-	assert_int_equal(tkw_requests_pending(w->rs), 0);
+	assert_int_equal(tkw_requests_count(w->rs), 0);
 }
 
 /* SPEC 8.3: who waits is woken by each way to end. */
@@ -94,7 +94,7 @@ static void test_request_wait_is_woken(struct timer_bed *b)
 	bed_pass(b, 10 * TKW_MSEC);
 	waiter_end(&w, -ETIMEDOUT, NULL);
 	waiter_start(&w, rs);
-	assert_int_equal(tkw_requests_stop(rs), 0);
+	assert_int_equal(tkw_requests_shutdown(rs), 0);
 	waiter_end(&w, -ESHUTDOWN, NULL);
 	close_set(rs);
 	rs = open_set(b, NULL);
@@ -114,7 +114,7 @@ static struct hand {
 	struct tkw_job job[8];
 } hand;
 
-static int take_job(void *ctx, const struct tkw_job *job)
+static int take_job(const struct tkw_job *job, void *ctx)
 {
 	struct hand *h = ctx;
 
@@ -127,10 +127,11 @@ static int take_job(void *ctx, const struct tkw_job *job)
 
 static const struct tkw_exec by_hand = { .submit = take_job, .ctx = &hand };
 
-static struct tkw_requests *open_by_hand(struct timer_bed *b, int64_t most)
+static struct tkw_requests *open_by_hand(struct timer_bed *b,
+					 int64_t max_pending)
 {
 	memset(&hand, 0, sizeof(hand));
-	return open_limited_set(b, &by_hand, most);
+	return open_limited_set(b, &by_hand, max_pending);
 }
 
 /* SPEC 8.3: on the executor of choice, and not before it says so. */
@@ -139,7 +140,7 @@ static void test_request_executor_calls(struct timer_bed *b)
 	struct tkw_requests *rs = open_by_hand(b, 4);
 	struct tkw_request_end end;
 	struct asked a[4];
-	uint64_t id;
+	struct tkw_request_id id;
 
 	for (int i = 0; i < 4; i++)
 		ask(rs, &a[i], i == 2 ? TKW_MSEC : HOUR_NS);
@@ -147,8 +148,8 @@ static void test_request_executor_calls(struct timer_bed *b)
 	assert_int_equal(tkw_requests_cancel(rs, a[1].id), 0);
 	bed_pass(b, 5 * TKW_MSEC);
 	/* What waits for its call has its place. */
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id), -EAGAIN);
-	assert_int_equal(tkw_requests_stop(rs), 0);
+	assert_int_equal(tkw_requests_add(rs, NULL, NULL, 0, &id), -EAGAIN);
+	assert_int_equal(tkw_requests_shutdown(rs), 0);
 	assert_int_equal(hand.count, 4);
 	for (int i = 0; i < 4; i++) {
 		assert_under_way(&a[i]);
@@ -158,16 +159,15 @@ static void test_request_executor_calls(struct timer_bed *b)
 		assert_int_equal(tkw_requests_cancel(rs, a[i].id), -ENOENT);
 		assert_int_equal(tkw_requests_wait(rs, a[i].id, &end), -EINVAL);
 	}
-	assert_int_equal(tkw_requests_pending(rs), 4);
-	assert_int_equal(tkw_requests_begin(rs, NULL, NULL, 0, &id),
-			 -ESHUTDOWN);
+	assert_int_equal(tkw_requests_count(rs), 4);
+	assert_int_equal(tkw_requests_add(rs, NULL, NULL, 0, &id), -ESHUTDOWN);
 	/* Run or abandoned, it is told. */
 	for (int i = 0; i < 4; i++) {
 		if (i % 2 == 0)
 			hand.job[i].run(&hand.job[i]);
 		else
 			hand.job[i].abandon(&hand.job[i]);
-		assert_int_equal(tkw_requests_pending(rs), 3 - i);
+		assert_int_equal(tkw_requests_count(rs), 3 - i);
 	}
 	assert_ended(&a[0], 0, answer);
 	assert_ended(&a[1], -ECANCELED, NULL);
@@ -181,7 +181,7 @@ BED_TEST(test_request_executor_calls)
 static void test_request_executor_refuses(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_by_hand(b, 0);
-	uint64_t kept = ask_quietly(rs, HOUR_NS);
+	struct tkw_request_id kept = ask_quietly(rs, HOUR_NS);
 	struct asked a[3];
 
 	hand.refuse = -EAGAIN;
@@ -203,7 +203,8 @@ BED_TEST(test_request_executor_refuses)
 
 static struct tkw_pool *open_pool(int threads)
 {
-	const struct tkw_pool_config cfg = { .threads = threads, .queue = 64 };
+	const struct tkw_pool_config cfg = { .threads = threads,
+					     .max_queued = 64 };
 	struct tkw_pool *p = NULL;
 
 	assert_int_equal(tkw_pool_create(&p, &cfg), 0);
@@ -250,10 +251,10 @@ struct gated {
 	struct gate gate;
 	atomic_int over;
 	int destroy;
-	uint64_t id;
+	struct tkw_request_id id;
 };
 
-static void end_at_gate(void *arg, const struct tkw_request_end *end)
+static void end_at_gate(const struct tkw_request_end *end, void *arg)
 {
 	struct gated *g = arg;
 
@@ -303,8 +304,8 @@ static void ask_gated(struct gated *g, struct tkw_requests *rs)
 	memset(g, 0, sizeof(*g));
 	g->rs = rs;
 	gate_init(&g->gate);
-	assert_int_equal(
-		tkw_requests_begin(rs, end_at_gate, g, TKW_MSEC, &g->id), 0);
+	assert_int_equal(tkw_requests_add(rs, end_at_gate, g, TKW_MSEC, &g->id),
+			 0);
 }
 
 /* For the worker, which is in a callback. */
@@ -318,6 +319,27 @@ static void test_request_destroy_waits_for_the_worker(struct timer_bed *b)
 	destroy_at_gate(&g);
 }
 BED_TEST(test_request_destroy_waits_for_the_worker)
+
+/* A shutdown does not wait for it. */
+static void test_request_shutdown_does_not_wait(struct timer_bed *b)
+{
+	struct tkw_requests *rs = open_set(b, NULL);
+	struct asked a;
+	struct gated g;
+
+	ask_gated(&g, rs);
+	ask(rs, &a, HOUR_NS);
+	bed_set_clock(b, b->now_ns + 5 * TKW_MSEC);
+	bed_wake(b);
+	gate_await(&g.gate, 1);
+	assert_int_equal(tkw_requests_shutdown(rs), 0);
+	assert_int_equal(tkw_requests_shutdown(rs), 0);
+	assert_int_equal(atomic_load(&g.over), 0);
+	assert_ended(&a, -ESHUTDOWN, NULL);
+	assert_int_equal(tkw_requests_count(rs), 0);
+	destroy_at_gate(&g);
+}
+BED_TEST(test_request_shutdown_does_not_wait)
 
 /* For a thread of the executor. */
 static void test_request_destroy_waits_for_the_pool(struct timer_bed *b)
@@ -355,20 +377,20 @@ static bool ends_well(pid_t child)
 }
 
 static void expect_inert(struct timer_bed *b, struct tkw_requests *rs,
-			 uint64_t id)
+			 struct tkw_request_id id)
 {
 	const struct tkw_requests_config cfg = { .timer = b->t };
 	struct tkw_requests *other = NULL;
 	struct tkw_request_end end;
-	uint64_t more;
+	struct tkw_request_id more;
 
 	must(tkw_requests_create(&other, &cfg) == -EPERM && other == NULL);
-	must(tkw_requests_begin(rs, NULL, NULL, 0, &more) == -EPERM);
+	must(tkw_requests_add(rs, NULL, NULL, 0, &more) == -EPERM);
 	must(tkw_requests_complete(rs, id, NULL) == -EPERM);
 	must(tkw_requests_cancel(rs, id) == -EPERM);
 	must(tkw_requests_wait(rs, id, &end) == -EPERM);
-	must(tkw_requests_pending(rs) == 0);
-	must(tkw_requests_stop(rs) == -EPERM);
+	must(tkw_requests_count(rs) == 0);
+	must(tkw_requests_shutdown(rs) == -EPERM);
 }
 
 /* In a child the set is inert; the parent notices nothing. */
@@ -427,83 +449,6 @@ static void test_request_in_a_forked_executor(struct timer_bed *b)
 }
 BED_TEST(test_request_in_a_forked_executor)
 
-/* A callback that forks; the child goes on where the callback was called. */
-struct forker {
-	struct timer_bed *b;
-	struct tkw_requests *rs;
-	pid_t child;
-	bool in_turn; /* the child does not come back to the test */
-};
-
-static void end_forks(void *arg, const struct tkw_request_end *end)
-{
-	struct forker *f = arg;
-
-	f->child = fork_child();
-	if (f->child != 0)
-		return;
-	expect_inert(f->b, f->rs, end->id);
-	must(tkw_requests_destroy(f->rs) == -EDEADLK);
-	if (f->in_turn)
-		_exit(0);
-}
-
-static uint64_t ask_forker(struct forker *f, struct timer_bed *b)
-{
-	uint64_t id = 0;
-
-	*f = (struct forker){ .b = b, .rs = open_set(b, NULL) };
-	assert_int_equal(tkw_requests_begin(f->rs, end_forks, f, TKW_MSEC, &id),
-			 0);
-	return id;
-}
-
-static void test_request_callback_forks(struct timer_bed *b)
-{
-	struct forker f;
-	struct asked a;
-	uint64_t id;
-	int ret;
-
-	id = ask_forker(&f, b);
-	ret = tkw_requests_complete(f.rs, id, answer);
-	if (f.child == 0) {
-		must(ret == 0 && tkw_requests_destroy(f.rs) == 0);
-		_exit(0);
-	}
-	assert_true(ends_well(f.child));
-	close_set(f.rs);
-	/* In a stop, which does not go on in the child. */
-	ask_forker(&f, b);
-	ask(f.rs, &a, HOUR_NS);
-	ret = tkw_requests_stop(f.rs);
-	if (f.child == 0) {
-		must(ret == -EPERM && atomic_load(&a.calls) == 0);
-		must(tkw_requests_destroy(f.rs) == 0);
-		_exit(0);
-	}
-	assert_true(ends_well(f.child));
-	assert_int_equal(ret, 0);
-	assert_ended(&a, -ESHUTDOWN, NULL);
-	close_set(f.rs);
-	/* In a destroy. */
-	ask_forker(&f, b);
-	ret = tkw_requests_destroy(f.rs);
-	if (f.child == 0) {
-		must(ret == 0);
-		_exit(0);
-	}
-	assert_true(ends_well(f.child));
-	assert_int_equal(ret, 0);
-	/* By the worker. */
-	ask_forker(&f, b);
-	f.in_turn = true;
-	bed_pass(b, 5 * TKW_MSEC);
-	assert_true(ends_well(f.child));
-	close_set(f.rs);
-}
-BED_TEST(test_request_callback_forks)
-
 /* --- races ---------------------------------------------------------------- */
 
 /* An answer is the id of the request for which it is: whoever gets another one
@@ -537,13 +482,14 @@ struct racer {
 	unsigned number;
 };
 
-static void note_race(void *arg, const struct tkw_request_end *end)
+static void note_race(const struct tkw_request_end *end, void *arg)
 {
 	struct slot *s = arg;
 
 	must(atomic_fetch_add(&s->ends, 1) == 0);
-	must(end->status == 0 ? (uintptr_t)end->response == (uintptr_t)end->id
-			      : end->response == NULL);
+	must(end->status == 0
+		     ? (uintptr_t)end->response == (uintptr_t)end->id.bits
+		     : end->response == NULL);
 	atomic_store(&s->status, end->status);
 }
 
@@ -558,20 +504,33 @@ static void *begin_many(void *arg)
 				     : i % 3 == 1
 					     ? (int64_t)(i % 7) * 100 * TKW_USEC
 					     : HOUR_NS;
-		uint64_t id;
-		int err = tkw_requests_begin(race.rs, note_race, s, timeout_ns,
-					     &id);
+		struct tkw_request_id id;
+		int err = tkw_requests_add(race.rs, note_race, s, timeout_ns,
+					   &id);
 
 		must(err == 0 || err == -ESHUTDOWN);
 		if (err != 0) {
 			atomic_fetch_add(&race.refused, EACH - i);
 			break;
 		}
-		atomic_store(&s->id, id);
+		atomic_store(&s->id, id.bits);
 		atomic_store(&race.begun[r->number], i + 1);
 	}
 	atomic_fetch_sub(&race.running, 1);
 	return NULL;
+}
+
+/* Answer, or cancel, one of these bits. */
+static void end_one(uint64_t bits, bool cancel)
+{
+	struct tkw_request_id id = id_of(bits);
+	int err = cancel ? tkw_requests_cancel(race.rs, id)
+			 : tkw_requests_complete(race.rs, id,
+						 (void *)(uintptr_t)bits);
+
+	must(err == 0 || err == -ENOENT);
+	if (err == 0)
+		atomic_fetch_add(cancel ? &race.cancelled : &race.answered, 1);
 }
 
 /* Answer, or cancel, what there is, and all of it more than once. */
@@ -589,21 +548,8 @@ static void *answer_many(void *arg)
 			unsigned i = from[k] > 50 ? from[k] - 50 : 0;
 
 			for (; i < to; i++) {
-				uint64_t id = race.slots[k][i].id;
-				bool cancel = i % 11 == r->number;
-				int err =
-					cancel ? tkw_requests_cancel(race.rs,
-								     id)
-					       : tkw_requests_complete(
-							 race.rs, id,
-							 (void *)(uintptr_t)id);
-
-				must(err == 0 || err == -ENOENT);
-				if (err == 0)
-					atomic_fetch_add(
-						cancel ? &race.cancelled
-						       : &race.answered,
-						1);
+				end_one(race.slots[k][i].id,
+					i % 11 == r->number);
 			}
 			from[k] = to;
 		}
@@ -634,14 +580,14 @@ static void run_race(bool stop_early)
 	if (stop_early) {
 		while (atomic_load(&race.begun[0]) < EACH / 4)
 			sched_yield();
-		assert_int_equal(tkw_requests_stop(race.rs), 0);
+		assert_int_equal(tkw_requests_shutdown(race.rs), 0);
 	}
 	for (unsigned i = 0; i < BEGINNERS; i++)
 		pthread_join(beginners[i].thread, NULL);
 	for (unsigned i = 0; i < ANSWERERS; i++)
 		pthread_join(answerers[i].thread, NULL);
 	close_set(race.rs);
-	assert_int_equal(tkw_timer_pending(cfg.timer), 0);
+	assert_int_equal(tkw_timer_count(cfg.timer), 0);
 	assert_int_equal(tkw_timer_destroy(cfg.timer), 0);
 }
 
@@ -705,10 +651,10 @@ struct reuse {
 	atomic_uint taken; /* late answers that came in time */
 };
 
-static void note_reuse(void *arg, const struct tkw_request_end *end)
+static void note_reuse(const struct tkw_request_end *end, void *arg)
 {
 	must(atomic_fetch_add((atomic_uint *)arg, 1) == 0);
-	must((uintptr_t)end->response == (uintptr_t)end->id);
+	must((uintptr_t)end->response == (uintptr_t)end->id.bits);
 }
 
 static void *answer_late(void *arg)
@@ -716,9 +662,9 @@ static void *answer_late(void *arg)
 	struct reuse *u = arg;
 
 	while (!atomic_load(&u->over)) {
-		uint64_t id = atomic_load(&u->latest);
-		int err =
-			tkw_requests_complete(u->rs, id, (void *)(uintptr_t)id);
+		uint64_t bits = atomic_load(&u->latest);
+		int err = tkw_requests_complete(u->rs, id_of(bits),
+						(void *)(uintptr_t)bits);
 
 		must(err == 0 || err == -ENOENT);
 		if (err == 0)
@@ -740,14 +686,15 @@ static void test_request_race_of_reuse(struct timer_bed *b)
 	for (int i = 0; i < 2; i++)
 		spawn(&late[i], answer_late, &u);
 	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct tkw_request_id id;
 		atomic_uint calls = 0;
-		uint64_t id;
 		int err;
 
-		must(tkw_requests_begin(u.rs, note_reuse, &calls, HOUR_NS,
-					&id) == 0);
-		atomic_store(&u.latest, id);
-		err = tkw_requests_complete(u.rs, id, (void *)(uintptr_t)id);
+		must(tkw_requests_add(u.rs, note_reuse, &calls, HOUR_NS, &id) ==
+		     0);
+		atomic_store(&u.latest, id.bits);
+		err = tkw_requests_complete(u.rs, id,
+					    (void *)(uintptr_t)id.bits);
 		must(err == 0 || err == -ENOENT);
 		own += err == 0;
 		/* Who has won may yet have to make the call. */
@@ -774,13 +721,14 @@ static void *answer_chain(void *arg)
 	struct chain *c = arg;
 
 	while (!atomic_load(&c->over)) {
-		uint64_t id = atomic_exchange(&c->latest, 0);
+		uint64_t bits = atomic_exchange(&c->latest, 0);
 
-		if (id == 0)
+		if (bits == 0)
 			sched_yield();
 		else
-			must(tkw_requests_complete(c->rs, id,
-						   (void *)(uintptr_t)id) == 0);
+			must(tkw_requests_complete(c->rs, id_of(bits),
+						   (void *)(uintptr_t)bits) ==
+			     0);
 	}
 	return NULL;
 }
@@ -793,13 +741,13 @@ static void test_request_race_of_wait(struct timer_bed *b)
 
 	spawn(&thread, answer_chain, &c);
 	for (int i = 0; i < 5000; i++) {
-		uint64_t id = ask_quietly(c.rs, HOUR_NS);
+		struct tkw_request_id id = ask_quietly(c.rs, HOUR_NS);
 		struct tkw_request_end end;
 
-		atomic_store(&c.latest, id);
+		atomic_store(&c.latest, id.bits);
 		must(tkw_requests_wait(c.rs, id, &end) == 0);
-		must(end.status == 0 && end.id == id);
-		must((uintptr_t)end.response == (uintptr_t)id);
+		must(end.status == 0 && end.id.bits == id.bits);
+		must((uintptr_t)end.response == (uintptr_t)id.bits);
 	}
 	atomic_store(&c.over, true);
 	pthread_join(thread, NULL);
@@ -816,10 +764,10 @@ int main(void)
 		BED_TESTS(test_request_on_a_pool),
 		BED_TEST_UNDER(test_request_destroy_waits_for_the_worker,
 			       thread),
+		BED_TEST_UNDER(test_request_shutdown_does_not_wait, thread),
 		BED_TESTS(test_request_destroy_waits_for_the_pool),
 		BED_TESTS(test_request_in_a_forked_child),
 		BED_TESTS(test_request_in_a_forked_executor),
-		BED_TESTS(test_request_callback_forks),
 		cmocka_unit_test(test_request_race_of_ends),
 		cmocka_unit_test(test_request_race_of_stop),
 		BED_TESTS(test_request_race_of_reuse),

@@ -9,13 +9,13 @@
 static void test_netty_does_not_run_before_the_delay(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	const int64_t at_ns = tkw_timer_now(b->t) + 10 * TKW_SEC;
-	const uint64_t id = bed_schedule(b, 1, 10 * TKW_SEC);
+	const int64_t at_ns = tkw_timer_now_ns(b->t) + 10 * TKW_SEC;
+	const struct tkw_timeout_id id = bed_schedule(b, 1, 10 * TKW_SEC);
 	struct tkw_timeout_info info;
 
 	bed_pass(b, 3 * TKW_SEC);
 	bed_assert_nothing_fired(b);
-	assert_int_equal(tkw_timer_query(b->t, id, &info), 0);
+	assert_int_equal(tkw_timer_get(b->t, id, &info), 0);
 	assert_int_equal(info.state, TKW_TIMEOUT_PENDING);
 	assert_true(info.left_ns == 7 * TKW_SEC);
 	peers_pass_to(p, peers_due_ns(p, at_ns) - 1);
@@ -28,15 +28,15 @@ PEERS_TEST(test_netty_does_not_run_before_the_delay)
 static void test_netty_runs_after_the_delay(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	const int64_t at_ns = tkw_timer_now(b->t) + 2 * TKW_SEC;
-	const uint64_t id = bed_schedule(b, 1, 2 * TKW_SEC);
+	const int64_t at_ns = tkw_timer_now_ns(b->t) + 2 * TKW_SEC;
+	const struct tkw_timeout_id id = bed_schedule(b, 1, 2 * TKW_SEC);
 	struct tkw_timeout_info info;
 
 	peers_assert_fires_at(p, 1, at_ns);
 	assert_true(b->fired[0].deadline_ns == at_ns);
 	assert_true(b->fired[0].late_ns >= 0);
 	assert_true(b->fired[0].late_ns < p->cfg.tick_ns);
-	assert_int_equal(tkw_timer_query(b->t, id, &info), -ENOENT);
+	assert_int_equal(tkw_timer_get(b->t, id, &info), -ENOENT);
 	bed_pass(b, 10 * TKW_SEC);
 	bed_assert_nothing_fired(b);
 	bed_assert_ledger(b, 0);
@@ -60,13 +60,14 @@ static void test_netty_stop_returns_nothing_when_all_has_run(struct peers *p)
 }
 PEERS_TEST(test_netty_stop_returns_nothing_when_all_has_run)
 
-static size_t visited_times(const struct peers_visit *v, uint64_t id)
+static size_t visited_times(const struct peers_visit *v,
+			    struct tkw_timeout_id id)
 {
 	size_t times = 0;
 	size_t i;
 
 	for (i = 0; i < v->count && i < 16; i++)
-		times += v->ids[i] == id;
+		times += v->ids[i].bits == id.bits;
 	return times;
 }
 
@@ -74,9 +75,9 @@ static size_t visited_times(const struct peers_visit *v, uint64_t id)
 static void test_netty_stop_returns_what_has_not_run(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	const int64_t at_ns = tkw_timer_now(b->t) + 5 * TKW_SEC;
+	const int64_t at_ns = tkw_timer_now_ns(b->t) + 5 * TKW_SEC;
 	struct peers_visit v = { 0 };
-	uint64_t ids[5];
+	struct tkw_timeout_id ids[5];
 	uint64_t i;
 
 	for (i = 0; i < 5; i++)
@@ -104,22 +105,22 @@ static void test_netty_refuses_after_stop(struct peers *p)
 	const struct tkw_task task = bed_task(b, 9);
 	struct tkw_ledger before;
 	struct tkw_ledger after;
-	uint64_t id = 77;
+	struct tkw_timeout_id id = { 77 };
 
 	bed_schedule(b, 1, TKW_MSEC);
 	bed_pass(b, 2 * p->cfg.tick_ns);
 	bed_assert_fired(b, 1);
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
 	assert_int_equal(tkw_timer_is_stopped(b->t), 1);
-	assert_int_equal(tkw_timer_ledger(b->t, &before), 0);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &before), 0);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 1, &id), -ESHUTDOWN);
 	assert_int_equal(tkw_timer_schedule_at(b->t, &task, 1, &id),
 			 -ESHUTDOWN);
 	assert_int_equal(tkw_timer_start(b->t), -ESHUTDOWN);
-	assert_true(id == 77);
-	assert_int_equal(tkw_timer_ledger(b->t, &after), 0);
+	assert_true(id.bits == 77);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &after), 0);
 	assert_memory_equal(&before, &after, sizeof(before));
-	assert_true(tkw_timer_pending(b->t) == 0);
+	assert_true(tkw_timer_count(b->t) == 0);
 	assert_int_equal(bed_cancelled_times(b, 9), 0);
 }
 PEERS_TEST(test_netty_refuses_after_stop)
@@ -140,7 +141,7 @@ static void assert_arms_itself_thrice(struct peers *p, int64_t ticks)
 {
 	struct timer_bed *b = &p->bed;
 	const int64_t tick_ns = p->cfg.tick_ns;
-	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now(b->t));
+	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now_ns(b->t));
 	struct peers_deed *deed = peers_deed(p, 0, arm_again);
 	struct peers_visit v = { 0 };
 	int64_t k;
@@ -194,13 +195,13 @@ struct one_of_many {
 	uint32_t i;
 };
 
-static void note_one(void *arg, const struct tkw_firing *firing)
+static void note_one(const struct tkw_firing *firing, void *ctx)
 {
-	const struct one_of_many *one = arg;
+	const struct one_of_many *one = ctx;
 	struct many *all = one->all;
 
 	all->times[one->i]++;
-	if (tkw_timer_now(firing->timer) < firing->deadline_ns)
+	if (tkw_timer_now_ns(firing->timer) < firing->deadline_ns)
 		all->early++;
 	if (firing->late_ns > all->latest_ns)
 		all->latest_ns = firing->late_ns;
@@ -211,13 +212,13 @@ static void schedule_many(struct peers *p, struct one_of_many *ones)
 {
 	struct timer_bed *b = &p->bed;
 	const int64_t tick_ns = p->cfg.tick_ns;
-	const int64_t begin_ns = tkw_timer_now(b->t);
+	const int64_t begin_ns = tkw_timer_now_ns(b->t);
 	struct tkw_task task = { .fn = note_one };
 	int64_t i;
 
 	for (i = 0; i < MANY; i++) {
 		bed_set_clock(b, begin_ns + tick_ns / 4 * i / MANY);
-		task.arg = &ones[i];
+		task.ctx = &ones[i];
 		assert_int_equal(
 			tkw_timer_schedule(b->t, &task, tick_ns * 5 / 8, NULL),
 			0);
@@ -228,7 +229,7 @@ static void schedule_many(struct peers *p, struct one_of_many *ones)
 static void test_netty_runs_100000_on_time(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now(b->t));
+	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now_ns(b->t));
 	struct many *all = calloc(1, sizeof(*all));
 	struct one_of_many *ones = calloc(MANY, sizeof(*ones));
 	uint32_t i;
@@ -252,7 +253,8 @@ static void test_netty_runs_100000_on_time(struct peers *p)
 }
 PEERS_TEST(test_netty_runs_100000_on_time)
 
-static void open_with_room_for_two(struct peers *p, uint64_t ids[2])
+static void open_with_room_for_two(struct peers *p,
+				   struct tkw_timeout_id ids[2])
 {
 	struct timer_bed *b = &p->bed;
 
@@ -267,13 +269,13 @@ static void assert_full(struct timer_bed *b)
 	const struct tkw_task task = bed_task(b, 9);
 	struct tkw_ledger before;
 	struct tkw_ledger after;
-	uint64_t id = 77;
+	struct tkw_timeout_id id = { 77 };
 
-	assert_int_equal(tkw_timer_ledger(b->t, &before), 0);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &before), 0);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, &id),
 			 -EAGAIN);
-	assert_true(id == 77);
-	assert_int_equal(tkw_timer_ledger(b->t, &after), 0);
+	assert_true(id.bits == 77);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &after), 0);
 	assert_memory_equal(&before, &after, sizeof(before));
 	assert_int_equal(bed_cancelled_times(b, 9), 0);
 }
@@ -281,7 +283,7 @@ static void assert_full(struct timer_bed *b)
 /* SPEC 3.6, 3.7. Netty: one more than the limit is rejected. */
 static void test_netty_rejects_beyond_the_limit(struct peers *p)
 {
-	uint64_t ids[2];
+	struct tkw_timeout_id ids[2];
 
 	open_with_room_for_two(p, ids);
 	assert_full(&p->bed);
@@ -294,7 +296,7 @@ PEERS_TEST(test_netty_rejects_beyond_the_limit)
 static void test_netty_cancel_makes_room_at_once(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	uint64_t ids[2];
+	struct tkw_timeout_id ids[2];
 
 	open_with_room_for_two(p, ids);
 	assert_int_equal(tkw_timer_cancel(b->t, ids[1]), 0);
@@ -316,8 +318,8 @@ static void test_netty_run_makes_room(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
 	struct peers_deed *deed = peers_deed(p, 0, arm_again);
-	uint64_t ids[2];
-	uint64_t id;
+	struct tkw_timeout_id ids[2];
+	struct tkw_timeout_id id;
 
 	open_with_room_for_two(p, ids);
 	assert_int_equal(tkw_timer_cancel(b->t, ids[1]), 0);
@@ -339,17 +341,17 @@ PEERS_TEST(test_netty_run_makes_room)
 static void test_netty_counts_three_pending_then_none(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	const uint64_t one = bed_schedule(b, 1, 6000 * TKW_SEC);
-	const uint64_t two = bed_schedule(b, 2, 6000 * TKW_SEC);
+	const struct tkw_timeout_id one = bed_schedule(b, 1, 6000 * TKW_SEC);
+	const struct tkw_timeout_id two = bed_schedule(b, 2, 6000 * TKW_SEC);
 
 	bed_schedule(b, 3, 90 * TKW_MSEC);
-	assert_true(tkw_timer_pending(b->t) == 3);
+	assert_true(tkw_timer_count(b->t) == 3);
 	assert_int_equal(tkw_timer_cancel(b->t, one), 0);
 	assert_int_equal(tkw_timer_cancel(b->t, two), 0);
-	assert_true(tkw_timer_pending(b->t) == 1);
+	assert_true(tkw_timer_count(b->t) == 1);
 	bed_pass(b, 90 * TKW_MSEC + p->cfg.tick_ns);
 	bed_assert_fired(b, 3);
-	assert_true(tkw_timer_pending(b->t) == 0);
+	assert_true(tkw_timer_count(b->t) == 0);
 	bed_assert_ledger(b, 0);
 }
 PEERS_TEST(test_netty_counts_three_pending_then_none)
@@ -378,7 +380,7 @@ static void test_netty_counts_a_cancel_within_its_tick_once(struct peers *p)
 	assert_int_equal(deed->rets[0], 0);
 	assert_int_equal(deed->rets[1], -ENOENT);
 	assert_int_equal(bed_cancelled_times(b, 2), 1);
-	assert_true(tkw_timer_pending(b->t) == 1);
+	assert_true(tkw_timer_count(b->t) == 1);
 	bed_assert_ledger(b, 1);
 }
 PEERS_TEST(test_netty_counts_a_cancel_within_its_tick_once)
@@ -387,11 +389,11 @@ PEERS_TEST(test_netty_counts_a_cancel_within_its_tick_once)
 static void test_netty_largest_delay_never_fires(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	const uint64_t id = bed_schedule(b, 1, INT64_MAX);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, INT64_MAX);
 	struct tkw_timeout_info info;
 
 	bed_schedule(b, 2, TKW_SEC);
-	assert_int_equal(tkw_timer_query(b->t, id, &info), 0);
+	assert_int_equal(tkw_timer_get(b->t, id, &info), 0);
 	assert_true(info.deadline_ns == TKW_NEVER_NS);
 	bed_pass(b, 2 * TKW_SEC);
 	bed_assert_fired(b, 2);
@@ -409,7 +411,7 @@ PEERS_TEST(test_netty_largest_delay_never_fires)
 static void test_netty_stop_cancels_what_is_pending(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	uint64_t ids[5];
+	struct tkw_timeout_id ids[5];
 	uint64_t i;
 
 	for (i = 0; i < 5; i++)
@@ -431,17 +433,17 @@ struct told {
 	int times;
 };
 
-static void note_told(void *arg)
+static void note_told(void *ctx)
 {
-	struct told *told = arg;
+	struct told *told = ctx;
 
 	told->by = pthread_self();
 	told->times++;
 }
 
-static void note_nothing(void *arg, const struct tkw_firing *firing)
+static void note_nothing(const struct tkw_firing *firing, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 }
 
@@ -452,11 +454,11 @@ static void test_netty_cancelled_task_is_told(struct peers *p)
 	struct timer_bed *b = &p->bed;
 	struct told told[2] = { { .times = 0 }, { .times = 0 } };
 	struct tkw_task task = { .fn = note_nothing, .on_cancel = note_told };
-	uint64_t ids[2];
+	struct tkw_timeout_id ids[2];
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		task.arg = &told[i];
+		task.ctx = &told[i];
 		assert_int_equal(tkw_timer_schedule(b->t, &task,
 						    5 * p->cfg.tick_ns,
 						    &ids[i]),

@@ -14,7 +14,7 @@
 static void test_go_modified_earlier_is_not_dropped(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	uint64_t i;
 	int ret;
 	int k;
@@ -54,7 +54,7 @@ static void await_tag(struct timer_bed *b, uint64_t tag, size_t times)
 
 struct walker {
 	int step;
-	uint64_t id;
+	struct tkw_timeout_id id;
 };
 
 /* From firing at once over long delays that go up and down to firing at once.
@@ -128,7 +128,7 @@ static void test_go_fires_in_order_of_delay(struct peers *p)
 		5, 3, 6, 6, 6, 1, 1, 2, 7, 9, 4, 8, 0
 	};
 	struct timer_bed *b = &p->bed;
-	const int64_t begin_ns = tkw_timer_now(b->t) + TKW_SEC;
+	const int64_t begin_ns = tkw_timer_now_ns(b->t) + TKW_SEC;
 	struct tkw_task task;
 	size_t i;
 
@@ -184,7 +184,7 @@ static void test_go_calls_itself_without_delay(struct peers *p)
 	deed->delay_ns = 3 * p->cfg.tick_ns;
 	peers_schedule_deed(deed, 1);
 	bed_schedule(b, 2, 50 * p->cfg.tick_ns);
-	bed_set_clock(b, tkw_timer_now(b->t) + 100 * p->cfg.tick_ns);
+	bed_set_clock(b, tkw_timer_now_ns(b->t) + 100 * p->cfg.tick_ns);
 	bed_wake(b);
 	for (i = 0; bed_by_hand(b) && i < 11; i++)
 		assert_int_equal(bed_turn(b, NULL), i ? 1 : 2);
@@ -221,9 +221,9 @@ struct pairs {
 	struct pair all[THREADS][PAIRS];
 };
 
-static void half_fired(void *arg, const struct tkw_firing *firing)
+static void half_fired(const struct tkw_firing *firing, void *ctx)
 {
-	const struct half *h = arg;
+	const struct half *h = ctx;
 	struct pair *pair = h->pair;
 
 	(void)firing;
@@ -247,7 +247,7 @@ static int wait_for(struct pair *pair, bool zero, bool one)
 }
 
 /* Return 0 if the timeout is sure not to fire, now or later. */
-static int stop_or_reset(struct racer *r, uint64_t id)
+static int stop_or_reset(struct racer *r, struct tkw_timeout_id id)
 {
 	const struct pairs *pairs = r->ctx;
 	int ret;
@@ -274,14 +274,14 @@ static void race_pair(struct racer *r, struct pair *pair, int64_t more_ns)
 	const struct pairs *pairs = r->ctx;
 	struct half halves[2] = { { pair, 0 }, { pair, 1 } };
 	struct tkw_task task = { .fn = half_fired };
-	uint64_t ids[2] = { 0, 0 };
+	struct tkw_timeout_id ids[2] = { { 0 }, { 0 } };
 	int other;
 	int ret;
 
-	task.arg = &halves[0];
+	task.ctx = &halves[0];
 	r->strange += tkw_timer_schedule(pairs->t, &task, 200 * TKW_USEC,
 					 &ids[0]) != 0;
-	task.arg = &halves[1];
+	task.ctx = &halves[1];
 	r->strange +=
 		tkw_timer_schedule(pairs->t, &task, 200 * TKW_USEC + more_ns,
 				   &ids[1]) != 0;
@@ -351,7 +351,7 @@ static void race_pairs_on(const struct tkw_timer_config *cfg, bool reset)
 	for (i = 0; i < THREADS; i++)
 		cancelled += racers[i].cancelled;
 	assert_int_equal(tkw_timer_stop(pairs->t, NULL, NULL), 0);
-	assert_int_equal(tkw_timer_ledger(pairs->t, &l), 0);
+	assert_int_equal(tkw_timer_get_ledger(pairs->t, &l), 0);
 	assert_int_equal(l.accepted, 2 * THREADS * PAIRS);
 	assert_int_equal(l.fired, check_pairs(pairs));
 	assert_int_equal(l.cancelled, cancelled);

@@ -12,7 +12,7 @@
 static void test_kafka_already_expired_runs_at_once(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	const int64_t now_ns = tkw_timer_now(b->t);
+	const int64_t now_ns = tkw_timer_now_ns(b->t);
 	struct tkw_task task;
 	uint64_t i;
 
@@ -26,7 +26,7 @@ static void test_kafka_already_expired_runs_at_once(struct peers *p)
 	}
 	peers_await(b, 10);
 	/* The clock has not moved. */
-	assert_true(tkw_timer_now(b->t) == now_ns);
+	assert_true(tkw_timer_now_ns(b->t) == now_ns);
 	for (i = 0; i < 10; i++)
 		assert_int_equal(bed_fired_times(b, i), 1);
 	bed_assert_ledger(b, 0);
@@ -104,7 +104,7 @@ static void test_pekko_delay_of_whole_turns_of_the_wheel(struct peers *p)
 		for (k = turn - 1; k <= 3 * turn + 1; k++) {
 			if (k % turn > 1 && k % turn < turn - 1)
 				continue;
-			at_ns = tkw_timer_now(b->t) + k * tick_ns;
+			at_ns = tkw_timer_now_ns(b->t) + k * tick_ns;
 			bed_schedule(b, (uint64_t)k, k * tick_ns);
 			peers_assert_fires_at(p, (uint64_t)k, at_ns);
 		}
@@ -127,7 +127,7 @@ static void schedule_half_ticks(struct peers *p, uint64_t count)
 static void test_pekko_late_turn_expires_several_slots(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now(b->t));
+	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now_ns(b->t));
 
 	peers_pass_to(p, begin_ns);
 	schedule_half_ticks(p, 6);
@@ -144,7 +144,7 @@ static void test_pekko_late_turn_makes_nothing_early(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
 	const int64_t tick_ns = p->cfg.tick_ns;
-	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now(b->t));
+	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now_ns(b->t));
 
 	bed_schedule(b, 1, tick_ns);
 	/* The worker oversleeps by five ticks, or by many turns of the wheel.
@@ -165,7 +165,7 @@ PEERS_TEST(test_pekko_late_turn_makes_nothing_early)
 static void test_pekko_rounds_wrap_around(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now(b->t));
+	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now_ns(b->t));
 	int64_t k;
 
 	peers_pass_to(p, begin_ns);
@@ -208,7 +208,7 @@ static void test_pekko_fires_up_to_the_end_of_the_clock(struct peers *p)
 	struct timer_bed *b = &p->bed;
 	const int64_t tick_ns = p->cfg.tick_ns;
 	const int64_t last_ns = INT64_MAX / tick_ns * tick_ns;
-	uint64_t beyond;
+	struct tkw_timeout_id beyond;
 	int64_t k;
 
 	bed_set_clock(b, last_ns - 10 * tick_ns);
@@ -227,7 +227,7 @@ PEERS_TEST(test_pekko_fires_up_to_the_end_of_the_clock)
 static void test_pekko_cancel_is_true_then_false(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	const uint64_t id = bed_schedule(b, 1, 10 * TKW_SEC);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, 10 * TKW_SEC);
 
 	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
 	assert_int_equal(tkw_timer_cancel(b->t, id), -ENOENT);
@@ -243,7 +243,7 @@ PEERS_TEST(test_pekko_cancel_is_true_then_false)
 static void test_pekko_cancel_after_the_run_is_false(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	const uint64_t id = bed_schedule(b, 1, 10 * TKW_MSEC);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, 10 * TKW_MSEC);
 
 	bed_pass(b, 10 * TKW_MSEC + p->cfg.tick_ns);
 	bed_assert_fired(b, 1);
@@ -258,15 +258,15 @@ enum {
 };
 
 struct crowd {
-	uint64_t ids[CROWD];
+	struct tkw_timeout_id ids[CROWD];
 	uint64_t delay_ticks[CROWD];
 	uint8_t times[CROWD]; /* it was fired or cancelled */
 };
 
-/* arg is its place in times. */
-static void note_in_crowd(void *arg, const struct tkw_firing *firing)
+/* ctx is its place in times. */
+static void note_in_crowd(const struct tkw_firing *firing, void *ctx)
 {
-	uint8_t *times = arg;
+	uint8_t *times = ctx;
 
 	(void)firing;
 	++*times;
@@ -279,7 +279,7 @@ static void schedule_crowd(struct peers *p, struct crowd *c, uint32_t seed)
 
 	for (i = 0; i < CROWD; i++) {
 		c->delay_ticks[i] = 1 + peers_random(&seed) % 3000;
-		task.arg = &c->times[i];
+		task.ctx = &c->times[i];
 		assert_int_equal(tkw_timer_schedule(p->bed.t, &task,
 						    (int64_t)c->delay_ticks[i] *
 							    p->cfg.tick_ns,
@@ -293,7 +293,7 @@ static void schedule_crowd(struct peers *p, struct crowd *c, uint32_t seed)
 static void test_pekko_survives_cancelling_a_crowd(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now(b->t));
+	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now_ns(b->t));
 	struct crowd *c = calloc(1, sizeof(*c));
 	size_t i;
 	int ret;
@@ -318,7 +318,7 @@ PEERS_TEST(test_pekko_survives_cancelling_a_crowd)
 /* SPEC 1.6, 4.1. Pekko: the same crowd if nothing is cancelled. */
 static void test_pekko_survives_a_crowd(struct peers *p)
 {
-	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now(p->bed.t));
+	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now_ns(p->bed.t));
 	struct crowd *c = calloc(1, sizeof(*c));
 	uint64_t tick;
 	size_t i;

@@ -19,7 +19,7 @@ enum {
 static int64_t begin_all_rings(struct peers *p)
 {
 	const int64_t whole_ns = (INT64_C(1) << 20) * p->cfg.tick_ns;
-	const int64_t now_ns = tkw_timer_now(p->bed.t);
+	const int64_t now_ns = tkw_timer_now_ns(p->bed.t);
 	const int64_t begin_ns = (now_ns / whole_ns + 1) * whole_ns;
 
 	/* With a turn: what is scheduled now is put where it is by this tick.
@@ -28,17 +28,19 @@ static int64_t begin_all_rings(struct peers *p)
 	return begin_ns;
 }
 
-static uint64_t schedule_at(struct peers *p, uint64_t tag, int64_t deadline_ns)
+static struct tkw_timeout_id schedule_at(struct peers *p, uint64_t tag,
+					 int64_t deadline_ns)
 {
 	const struct tkw_task task = bed_task(&p->bed, tag);
-	uint64_t id = 0;
+	struct tkw_timeout_id id = { 0 };
 
 	assert_int_equal(
 		tkw_timer_schedule_at(p->bed.t, &task, deadline_ns, &id), 0);
 	return id;
 }
 
-static void reset_at(struct peers *p, uint64_t id, int64_t deadline_ns)
+static void reset_at(struct peers *p, struct tkw_timeout_id id,
+		     int64_t deadline_ns)
 {
 	assert_int_equal(tkw_timer_reschedule_at(p->bed.t, id, deadline_ns), 0);
 }
@@ -55,7 +57,7 @@ static void assert_reset_moves_it(struct peers *p, int64_t from, int64_t at,
 {
 	const int64_t tick_ns = p->cfg.tick_ns;
 	int64_t begin_ns;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int turned;
 
 	for (turned = 0; turned < 2; turned++) {
@@ -113,7 +115,8 @@ static void test_tokio_reset_later(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
 	const int64_t now_ns = begin_all_rings(p);
-	const uint64_t id = schedule_at(p, 1, now_ns + 5 * TKW_MSEC);
+	const struct tkw_timeout_id id =
+		schedule_at(p, 1, now_ns + 5 * TKW_MSEC);
 
 	bed_pass(b, TKW_MSEC);
 	reset_at(p, id, now_ns + 10 * TKW_MSEC);
@@ -130,7 +133,7 @@ static void test_tokio_reset_much_earlier(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
 	int64_t now_ns = begin_all_rings(p);
-	uint64_t id = schedule_at(p, 1, now_ns + 200 * TKW_MSEC);
+	struct tkw_timeout_id id = schedule_at(p, 1, now_ns + 200 * TKW_MSEC);
 
 	bed_pass(b, 3 * TKW_MSEC);
 	reset_at(p, id, now_ns + 10 * TKW_MSEC);
@@ -152,8 +155,10 @@ static void test_tokio_last_reset_counts(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
 	const int64_t now_ns = begin_all_rings(p);
-	const uint64_t one = schedule_at(p, 1, now_ns + 200 * TKW_MSEC);
-	const uint64_t two = schedule_at(p, 2, now_ns + 250 * TKW_MSEC);
+	const struct tkw_timeout_id one =
+		schedule_at(p, 1, now_ns + 200 * TKW_MSEC);
+	const struct tkw_timeout_id two =
+		schedule_at(p, 2, now_ns + 250 * TKW_MSEC);
 
 	reset_at(p, one, now_ns + 300 * TKW_MSEC);
 	reset_at(p, two, now_ns + 350 * TKW_MSEC);
@@ -173,7 +178,7 @@ static void test_tokio_reset_changes_who_is_first(struct peers *p)
 	const int64_t to_ms[3][2] = { { 100, 250 },
 				      { 200, 100 },
 				      { 300, 250 } };
-	uint64_t ids[2];
+	struct tkw_timeout_id ids[2];
 	int64_t now_ns;
 	size_t early;
 	size_t i;
@@ -198,7 +203,7 @@ static void cancel_ids(struct peers_deed *deed, const struct tkw_firing *firing)
 	int i;
 
 	for (i = 0; i < 8; i++) {
-		if (deed->ids[i] != 0)
+		if (deed->ids[i].bits != 0)
 			deed->rets[i] =
 				tkw_timer_cancel(firing->timer, deed->ids[i]);
 	}
@@ -246,7 +251,7 @@ static void test_tokio_remove_what_is_due_before_the_turn(struct peers *p)
 	struct timer_bed *b = &p->bed;
 	int64_t begin_ns;
 	int64_t next_ns;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	size_t i;
 
 	for (i = 0; i < EDGES; i++) {
@@ -279,7 +284,7 @@ static void test_tokio_insert_in_the_past_fires_at_once(struct peers *p)
 	schedule_at(p, 3, now_ns + 40 * TKW_MSEC);
 	peers_await(b, 2);
 	bed_assert_fired(b, 3);
-	assert_true(tkw_timer_now(b->t) == now_ns + 80 * TKW_MSEC);
+	assert_true(tkw_timer_now_ns(b->t) == now_ns + 80 * TKW_MSEC);
 	peers_assert_fires_at(p, 2, now_ns + 200 * TKW_MSEC);
 }
 PEERS_TEST(test_tokio_insert_in_the_past_fires_at_once)
@@ -290,7 +295,7 @@ static void test_tokio_reset_what_was_inserted_in_the_past(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
 	int64_t now_ns = begin_all_rings(p);
-	uint64_t id = schedule_at(p, 1, now_ns - 100 * TKW_MSEC);
+	struct tkw_timeout_id id = schedule_at(p, 1, now_ns - 100 * TKW_MSEC);
 
 	reset_at(p, id, now_ns + 100 * TKW_MSEC);
 	bed_assert_ledger(b, 1);
@@ -347,7 +352,7 @@ static void test_tokio_delays_of_several_rings_tick_by_tick(struct peers *p)
 		bed_schedule(b, (uint64_t)delays[i], delays[i] * tick_ns);
 	for (k = 1; k <= 1200; k++) {
 		least = earliest_after(delays, 6, k - 1);
-		assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+		assert_int_equal(tkw_timer_next_turn(b->t, &next_ns), 0);
 		assert_true(next_ns <= begin_ns + least * tick_ns);
 		peers_pass_to(p, begin_ns + k * tick_ns);
 		if (k == least)
@@ -414,7 +419,7 @@ static void be_slow_and_arm(struct peers_deed *deed,
 {
 	struct timer_bed *b = &deed->p->bed;
 	const struct tkw_task task = bed_task(b, 2);
-	const int64_t now_ns = tkw_timer_now(firing->timer);
+	const int64_t now_ns = tkw_timer_now_ns(firing->timer);
 
 	bed_set_clock(b, now_ns + 100 * deed->p->cfg.tick_ns);
 	deed->rets[0] =
@@ -488,18 +493,18 @@ static void test_folly_scheduled_twice_fires_once(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
 	const int64_t now_ns = begin_all_rings(p);
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	bed_schedule(b, 1, 5 * TKW_MSEC);
 	id = bed_schedule(b, 2, 5 * TKW_MSEC);
 	assert_int_equal(tkw_timer_reschedule(b->t, id, 5 * TKW_MSEC), 0);
 	bed_schedule(b, 3, 10 * TKW_MSEC);
-	assert_true(tkw_timer_pending(b->t) == 3);
+	assert_true(tkw_timer_count(b->t) == 3);
 	peers_pass_to(p, now_ns + 5 * TKW_MSEC);
 	bed_assert_fired(b, 1, 2);
-	assert_true(tkw_timer_pending(b->t) == 1);
+	assert_true(tkw_timer_count(b->t) == 1);
 	peers_assert_fires_at(p, 3, now_ns + 10 * TKW_MSEC);
-	assert_true(tkw_timer_pending(b->t) == 0);
+	assert_true(tkw_timer_count(b->t) == 0);
 }
 PEERS_TEST(test_folly_scheduled_twice_fires_once)
 
@@ -539,18 +544,18 @@ PEERS_TEST(test_folly_destroy_inside_a_task)
 static void test_folly_tells_the_time_that_remains(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
-	const uint64_t id = bed_schedule(b, 1, 600 * TKW_MSEC);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, 600 * TKW_MSEC);
 	struct tkw_timeout_info info;
 	int64_t passed;
 
 	for (passed = 0; passed < 600; passed += 150) {
-		assert_int_equal(tkw_timer_query(b->t, id, &info), 0);
+		assert_int_equal(tkw_timer_get(b->t, id, &info), 0);
 		assert_true(info.left_ns == (600 - passed) * TKW_MSEC);
 		bed_pass(b, 150 * TKW_MSEC);
 	}
 	bed_pass(b, p->cfg.tick_ns);
 	bed_assert_fired(b, 1);
-	assert_int_equal(tkw_timer_query(b->t, id, &info), -ENOENT);
+	assert_int_equal(tkw_timer_get(b->t, id, &info), -ENOENT);
 }
 PEERS_TEST(test_folly_tells_the_time_that_remains)
 

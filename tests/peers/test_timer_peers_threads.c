@@ -19,22 +19,23 @@ enum {
 struct field {
 	struct timer_bed *b;
 	int64_t at_ns;
-	_Atomic uint64_t ids[TIMERS]; /* 0: a thread has it in hand */
-	uint32_t times[TIMERS];       /* fired; the worker's */
+	/* Their bits; 0: a thread has it in hand. */
+	_Atomic uint64_t ids[TIMERS];
+	uint32_t times[TIMERS]; /* fired; the worker's */
 };
 
-/* arg is its place in times. */
-static void field_fired(void *arg, const struct tkw_firing *firing)
+/* ctx is its place in times. */
+static void field_fired(const struct tkw_firing *firing, void *ctx)
 {
-	uint32_t *times = arg;
+	uint32_t *times = ctx;
 
 	(void)firing;
 	++*times;
 }
 
-static int field_schedule(struct field *f, size_t i, uint64_t *id)
+static int field_schedule(struct field *f, size_t i, struct tkw_timeout_id *id)
 {
-	const struct tkw_task task = { .fn = field_fired, .arg = &f->times[i] };
+	const struct tkw_task task = { .fn = field_fired, .ctx = &f->times[i] };
 
 	return tkw_timer_schedule_at(f->b->t, &task, f->at_ns, id);
 }
@@ -42,7 +43,7 @@ static int field_schedule(struct field *f, size_t i, uint64_t *id)
 static struct field *sow_field(struct peers *p)
 {
 	struct field *f = calloc(1, sizeof(*f));
-	uint64_t id;
+	struct tkw_timeout_id id;
 	size_t i;
 
 	assert_non_null(f);
@@ -50,10 +51,10 @@ static struct field *sow_field(struct peers *p)
 		p->cfg.shards = THREADS;
 	bed_reopen(&p->bed, &p->cfg);
 	f->b = &p->bed;
-	f->at_ns = tkw_timer_now(p->bed.t) + 250 * p->cfg.tick_ns;
+	f->at_ns = tkw_timer_now_ns(p->bed.t) + 250 * p->cfg.tick_ns;
 	for (i = 0; i < TIMERS; i++) {
 		assert_int_equal(field_schedule(f, i, &id), 0);
-		atomic_init(&f->ids[i], id);
+		atomic_init(&f->ids[i], id.bits);
 	}
 	return f;
 }
@@ -77,12 +78,13 @@ static void reap_field(struct peers *p, struct field *f)
 static void reset_all(struct racer *r)
 {
 	struct field *f = r->ctx;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	size_t i;
 	int k;
 
 	for (i = 0; i < TIMERS; i++) {
-		id = atomic_load_explicit(&f->ids[i], memory_order_relaxed);
+		id.bits =
+			atomic_load_explicit(&f->ids[i], memory_order_relaxed);
 		for (k = (int)r->number + 1; k >= 0; k--)
 			r->strange += tkw_timer_reschedule_at(
 					      f->b->t, id,
@@ -102,8 +104,9 @@ static void test_dpdk_all_threads_reset_all_timers(struct peers *p)
 	/* The last word was spoken by whoever was last. */
 	for (i = 0; i < TIMERS; i++)
 		assert_int_equal(
-			tkw_timer_reschedule_at(
-				f->b->t, atomic_load(&f->ids[i]), f->at_ns),
+			tkw_timer_reschedule_at(f->b->t,
+						BED_ID(atomic_load(&f->ids[i])),
+						f->at_ns),
 			0);
 	reap_field(p, f);
 }
@@ -113,15 +116,15 @@ PEERS_TEST(test_dpdk_all_threads_reset_all_timers)
 static void stop_and_reset_some(struct racer *r)
 {
 	struct field *f = r->ctx;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	size_t i;
 	int n;
 
 	for (n = 0; n < 20000; n++) {
 		i = peers_random(&r->seed) % TIMERS;
-		id = atomic_exchange_explicit(&f->ids[i], 0,
-					      memory_order_acq_rel);
-		if (id == 0)
+		id.bits = atomic_exchange_explicit(&f->ids[i], 0,
+						   memory_order_acq_rel);
+		if (id.bits == 0)
 			continue;
 		if (n % 2 == 0) {
 			r->strange += tkw_timer_cancel(f->b->t, id) != 0;
@@ -133,7 +136,8 @@ static void stop_and_reset_some(struct racer *r)
 							      f->at_ns) != 0;
 		}
 		/* pairs with the exchange */
-		atomic_store_explicit(&f->ids[i], id, memory_order_release);
+		atomic_store_explicit(&f->ids[i], id.bits,
+				      memory_order_release);
 	}
 }
 
@@ -150,7 +154,7 @@ static void test_dpdk_all_threads_stop_and_reset_random_timers(struct peers *p)
 	run_racers(racers, stop_and_reset_some, f);
 	for (i = 0; i < THREADS; i++)
 		cancelled += racers[i].cancelled;
-	assert_int_equal(tkw_timer_ledger(f->b->t, &l), 0);
+	assert_int_equal(tkw_timer_get_ledger(f->b->t, &l), 0);
 	assert_int_equal(l.cancelled, cancelled);
 	assert_int_equal(l.accepted, cancelled + TIMERS);
 	reap_field(p, f);
@@ -171,21 +175,22 @@ struct token {
 struct commons {
 	struct timer_bed *b;
 	int64_t tick_ns;
-	_Atomic uint64_t ids[SHARED]; /* of any thread's, ended or not */
+	/* Their bits; of any thread's, ended or not. */
+	_Atomic uint64_t ids[SHARED];
 	struct token tokens[THREADS][EACH];
 };
 
-static void token_fired(void *arg, const struct tkw_firing *firing)
+static void token_fired(const struct tkw_firing *firing, void *ctx)
 {
-	struct token *token = arg;
+	struct token *token = ctx;
 
 	(void)firing;
 	atomic_fetch_add_explicit(&token->fired, 1, memory_order_relaxed);
 }
 
-static void token_cancelled(void *arg)
+static void token_cancelled(void *ctx)
 {
-	struct token *token = arg;
+	struct token *token = ctx;
 
 	atomic_fetch_add_explicit(&token->cancelled, 1, memory_order_relaxed);
 }
@@ -206,7 +211,7 @@ static void pass_a_tick(struct racer *r)
 }
 
 /* Something is done to a timeout that another thread may know as well. */
-static void meddle(struct racer *r, uint64_t id)
+static void meddle(struct racer *r, struct tkw_timeout_id id)
 {
 	struct commons *c = r->ctx;
 	int64_t delay_ns = peers_random(&r->seed) % 30 * c->tick_ns;
@@ -227,20 +232,22 @@ static void do_everything(struct racer *r)
 	struct tkw_task task = { .fn = token_fired,
 				 .on_cancel = token_cancelled };
 	int64_t delay_ns;
-	uint64_t id = 0;
+	struct tkw_timeout_id id = { 0 };
 	size_t place;
 	int i;
 
 	for (i = 0; i < EACH; i++) {
-		task.arg = &c->tokens[r->number][i];
+		task.ctx = &c->tokens[r->number][i];
 		delay_ns = peers_random(&r->seed) % 30 * c->tick_ns;
 		r->strange +=
 			tkw_timer_schedule(c->b->t, &task, delay_ns, &id) != 0;
 		r->accepted++;
 		place = peers_random(&r->seed) % SHARED;
-		atomic_store_explicit(&c->ids[place], id, memory_order_relaxed);
+		atomic_store_explicit(&c->ids[place], id.bits,
+				      memory_order_relaxed);
 		place = peers_random(&r->seed) % SHARED;
-		id = atomic_load_explicit(&c->ids[place], memory_order_relaxed);
+		id.bits = atomic_load_explicit(&c->ids[place],
+					       memory_order_relaxed);
 		meddle(r, id);
 		if (i % 16 == 0)
 			pass_a_tick(r);
@@ -283,7 +290,7 @@ static void test_dpdk_all_threads_do_everything_while_it_fires(struct peers *p)
 	for (i = 0; i < THREADS; i++)
 		cancelled += racers[i].cancelled;
 	bed_assert_ledger(&p->bed, 0);
-	assert_int_equal(tkw_timer_ledger(p->bed.t, &l), 0);
+	assert_int_equal(tkw_timer_get_ledger(p->bed.t, &l), 0);
 	assert_int_equal(l.fired, count_tokens(c) + p->bed.markers);
 	assert_int_equal(l.cancelled, cancelled);
 	assert_int_equal(l.accepted, (uint64_t)THREADS * EACH + p->bed.markers);
@@ -309,17 +316,17 @@ struct closing {
 	_Atomic uint64_t handed_over;
 };
 
-static void closing_fired(void *arg, const struct tkw_firing *firing)
+static void closing_fired(const struct tkw_firing *firing, void *ctx)
 {
-	struct closing *c = arg;
+	struct closing *c = ctx;
 
 	(void)firing;
 	atomic_fetch_add_explicit(&c->fired, 1, memory_order_relaxed);
 }
 
-static void closing_told(void *arg)
+static void closing_told(void *ctx)
 {
-	struct closing *c = arg;
+	struct closing *c = ctx;
 
 	atomic_fetch_add_explicit(&c->told, 1, memory_order_relaxed);
 }
@@ -345,7 +352,7 @@ static void schedule_until_refused(struct racer *r)
 {
 	struct closing *c = r->ctx;
 	const struct tkw_task task = { .fn = closing_fired,
-				       .arg = c,
+				       .ctx = c,
 				       .on_cancel = closing_told };
 	int refusals = 0;
 	int ret;
@@ -379,7 +386,7 @@ static void close_while_they_schedule(struct peers *p, struct closing *c)
 		pthread_cond_wait(&c->warm, &c->lock);
 	pthread_mutex_unlock(&c->lock);
 	assert_int_equal(tkw_timer_stop(c->t, closing_visited, c), 0);
-	assert_true(tkw_timer_pending(c->t) == 0);
+	assert_true(tkw_timer_count(c->t) == 0);
 	join_racers(racers, &begin);
 	for (i = 0; i < THREADS; i++)
 		accepted += racers[i].accepted;
@@ -442,9 +449,9 @@ static int64_t monotonic_ns(void)
 	return now.tv_sec * TKW_SEC + now.tv_nsec;
 }
 
-static void keep_appointment(void *arg, const struct tkw_firing *firing)
+static void keep_appointment(const struct tkw_firing *firing, void *ctx)
 {
-	const struct appointment *a = arg;
+	const struct appointment *a = ctx;
 	struct punctual *of = a->of;
 	const int64_t now_ns = monotonic_ns();
 
@@ -470,7 +477,7 @@ static void assert_punctual(const struct tkw_timer_config *cfg)
 		delay_ns = i % 100 * (333 * TKW_USEC);
 		made[i].of = &of;
 		made[i].not_before_ns = monotonic_ns() + delay_ns;
-		task.arg = &made[i];
+		task.ctx = &made[i];
 		assert_int_equal(tkw_timer_schedule(t, &task, delay_ns, NULL),
 				 0);
 	}

@@ -39,7 +39,7 @@ struct peers_deed {
 	struct peers *p;
 	int64_t delay_ns;
 	int64_t then_ns; /* this and the rest is for act() */
-	uint64_t ids[8];
+	struct tkw_timeout_id ids[8];
 	int rets[8];
 	int left;
 };
@@ -138,7 +138,7 @@ static inline int64_t peers_due_ns(const struct peers *p, int64_t deadline_ns)
 
 static inline void peers_pass_to(struct peers *p, int64_t at_ns)
 {
-	bed_pass(&p->bed, at_ns - tkw_timer_now(p->bed.t));
+	bed_pass(&p->bed, at_ns - tkw_timer_now_ns(p->bed.t));
 }
 
 /* Nothing fires until a deadline's tick has come, and then tag does. */
@@ -167,26 +167,26 @@ static inline void peers_await(struct timer_bed *b, size_t fired)
 		assert_true(bed_turn(b, NULL) > 0);
 }
 
-static inline void peers_deed_run(void *arg, const struct tkw_firing *firing)
+static inline void peers_deed_run(const struct tkw_firing *firing, void *ctx)
 {
-	struct peers_deed *deed = arg;
+	struct peers_deed *deed = ctx;
 
 	/* first, so that it is done when the bed has noted the task */
 	deed->act(deed, firing);
-	deed->noted.fn(deed->noted.arg, firing);
+	deed->noted.fn(firing, deed->noted.ctx);
 }
 
-static inline void peers_deed_cancelled(void *arg)
+static inline void peers_deed_cancelled(void *ctx)
 {
-	const struct peers_deed *deed = arg;
+	const struct peers_deed *deed = ctx;
 
-	deed->noted.on_cancel(deed->noted.arg);
+	deed->noted.on_cancel(deed->noted.ctx);
 }
 
 static inline struct tkw_task peers_deed_task(struct peers_deed *deed)
 {
 	const struct tkw_task task = { .fn = peers_deed_run,
-				       .arg = deed,
+				       .ctx = deed,
 				       .on_cancel = peers_deed_cancelled };
 
 	return task;
@@ -206,12 +206,12 @@ static inline struct peers_deed *peers_deed(
 }
 
 /* Schedule a deed, noted by its tag, after its delay. */
-static inline uint64_t peers_schedule_deed(struct peers_deed *deed,
-					   uint64_t tag)
+static inline struct tkw_timeout_id peers_schedule_deed(struct peers_deed *deed,
+							uint64_t tag)
 {
 	const struct tkw_task task = peers_deed_task(deed);
 	struct timer_bed *b = &deed->p->bed;
-	uint64_t id = 0;
+	struct tkw_timeout_id id = { 0 };
 
 	deed->noted = bed_task(b, tag);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, deed->delay_ns, &id),
@@ -222,7 +222,7 @@ static inline uint64_t peers_schedule_deed(struct peers_deed *deed,
 /* What a stop has handed over. */
 struct peers_visit {
 	size_t count;
-	uint64_t ids[16]; /* the first ones */
+	struct tkw_timeout_id ids[16]; /* the first ones */
 	int64_t deadlines_ns[16];
 };
 

@@ -50,9 +50,9 @@ static bool is_quiet(struct scene *s)
 
 /* ---- callbacks ---- */
 
-static void on_cancel(void *arg)
+static void on_cancel(void *ctx)
 {
-	struct record *r = arg;
+	struct record *r = ctx;
 	uint32_t plan = r->plan;
 	struct actor *a = actor_current();
 
@@ -68,9 +68,9 @@ static void on_cancel(void *arg)
 	actor_count(a, STRESS_ON_CANCEL_REENTRY);
 }
 
-static void run_task(void *arg, const struct tkw_firing *f)
+static void run_task(const struct tkw_firing *f, void *ctx)
 {
-	struct record *r = arg;
+	struct record *r = ctx;
 	uint32_t plan = r->plan;
 	struct actor *a = actor_current();
 
@@ -92,7 +92,7 @@ static void run_task(void *arg, const struct tkw_firing *f)
 
 void actor_visit(const struct tkw_timeout_info *info, void *ctx)
 {
-	struct record *r = info->task.arg;
+	struct record *r = info->task.ctx;
 	struct actor *a = actor_current();
 
 	(void)ctx;
@@ -121,8 +121,7 @@ void actor_harvest(struct actor *a, struct record *r)
 	if (s == 0)
 		return;
 	record_judge(r);
-	a->old_ids[a->steps % STRESS_OLD_IDS] =
-		atomic_load_explicit(&r->id, memory_order_relaxed);
+	a->old_ids[a->steps % STRESS_OLD_IDS] = record_id(r);
 	a->ended++;
 	a->ended_fired += (s & RECORD_DONE) != 0;
 	if (a->ended == RECENT) {
@@ -214,6 +213,8 @@ static void step_seldom(struct actor *a, uint64_t dice)
 		/* The first time comes soon: a life may be short. */
 		if (a->steps % LEDGER_STEPS == CLOCK_STEPS)
 			call_ledger(a);
+		if (a->steps % LEDGER_STEPS == 2 * CLOCK_STEPS)
+			call_wait_idle(a);
 		if (a->is_auditor && a->steps % CHECK_STEPS == CHECK_FIRST)
 			call_check(a);
 		if (a->can_meet && a->steps % MEET_STEPS == CLOCK_STEPS)
@@ -223,7 +224,7 @@ static void step_seldom(struct actor *a, uint64_t dice)
 		else if ((dice & 7) == 0)
 			start_loner(a, dice >> 8);
 	}
-	a->now_ns = tkw_timer_now(a->scene->timer);
+	a->now_ns = tkw_timer_now_ns(a->scene->timer);
 }
 
 void actor_step(struct actor *a)
@@ -262,7 +263,7 @@ int actor_turn(struct actor *a)
 	int fired;
 
 	me = worker;
-	fired = tkw_timer_turn(a->scene->timer, NULL);
+	fired = tkw_timer_turn(a->scene->timer, 0, NULL);
 	me = a;
 	if (fired >= 0)
 		actor_count(a, STRESS_TURN);
@@ -276,7 +277,7 @@ int actor_turn(struct actor *a)
 void actor_cancel_far(struct actor *a)
 {
 	const struct scene *s = a->scene;
-	int64_t now_ns = tkw_timer_now(s->timer);
+	int64_t now_ns = tkw_timer_now_ns(s->timer);
 	uint32_t i, j;
 
 	for (i = 0; i < s->actor_count; i++) {

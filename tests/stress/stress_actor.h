@@ -31,10 +31,10 @@ struct scene {
 	bool always_on_cancel;
 	int64_t max_pending;
 	int64_t tick_ns;
-	_Atomic bool stopping;  /* from here on a refusal by stop is legal */
-	_Atomic bool stopped;   /* and from here on nothing may run */
-	_Atomic bool quiet;     /* callbacks no longer call the timer */
-	_Atomic uint64_t party; /* the id of a running task to wait for */
+	_Atomic bool stopping; /* from here on a refusal by stop is legal */
+	_Atomic bool stopped;  /* and from here on nothing may run */
+	_Atomic bool quiet;    /* callbacks no longer call the timer */
+	_Atomic struct tkw_timeout_id party;  /* a running task to wait for */
 	_Atomic(struct meeting *) invitation; /* to cancel its timeout */
 	_Atomic uint64_t drilled;
 	struct actor *actors; /* the threads', then the worker's */
@@ -70,7 +70,7 @@ struct actor {
 	uint32_t ended;
 	uint32_t ended_fired;
 	struct record *loner; /* has memory of its own */
-	uint64_t old_ids[STRESS_OLD_IDS];
+	struct tkw_timeout_id old_ids[STRESS_OLD_IDS];
 	struct stress_counts counts;
 	struct meeting meeting;
 };

@@ -14,6 +14,7 @@
 enum {
 	NEAR_NS = 5000000,
 	NAP_NS = 50000,
+	IDLE_NS = 200000,
 	MAKE_ROOM = 16 /* so many are cancelled after a refusal at the limit */
 };
 
@@ -31,7 +32,7 @@ void actor_rest(struct actor *a)
 	/* With a mere yield this thread would take from the worker what the
 	 * worker needs. */
 	nanosleep(&nap, NULL);
-	a->now_ns = tkw_timer_now(a->scene->timer);
+	a->now_ns = tkw_timer_now_ns(a->scene->timer);
 }
 
 void call_wrong(const char *call, int answer)
@@ -91,8 +92,8 @@ bool call_schedule(struct actor *a, struct record *r, const struct call *c)
 {
 	uint64_t dice = actor_roll(a);
 	int64_t deadline_ns = deadline_after(a, c->delay_ns);
-	struct tkw_task task = { .fn = c->fn, .arg = r };
-	uint64_t id = 0;
+	struct tkw_task task = { .fn = c->fn, .ctx = r };
+	struct tkw_timeout_id id = { 0 };
 	int err;
 
 	r->plan = (uint32_t)(dice >> 32);
@@ -110,7 +111,7 @@ bool call_schedule(struct actor *a, struct record *r, const struct call *c)
 		err = tkw_timer_schedule_at(a->scene->timer, &task, deadline_ns,
 					    &id);
 	if (err) {
-		if (id != 0)
+		if (id.bits != 0)
 			call_wrong("id of a refused schedule", err);
 		refused(a, r, err);
 		return false;
@@ -126,10 +127,10 @@ bool call_schedule(struct actor *a, struct record *r, const struct call *c)
 
 void call_cancel(struct actor *a, struct record *r, bool foreign)
 {
-	uint64_t id = atomic_load_explicit(&r->id, memory_order_relaxed);
+	struct tkw_timeout_id id = record_id(r);
 	int err;
 
-	if (id == 0)
+	if (id.bits == 0)
 		return;
 	err = tkw_timer_cancel(a->scene->timer, id);
 	if (err == 0) {
@@ -148,7 +149,8 @@ void call_cancel(struct actor *a, struct record *r, bool foreign)
 	}
 }
 
-int call_cancel_wait(struct actor *a, struct record *r, uint64_t id)
+int call_cancel_wait(struct actor *a, struct record *r,
+		     struct tkw_timeout_id id)
 {
 	int err = tkw_timer_cancel_wait(a->scene->timer, id);
 
@@ -169,7 +171,7 @@ int call_cancel_wait(struct actor *a, struct record *r, uint64_t id)
 
 void call_wait_for_own(struct actor *a, struct record *r)
 {
-	uint64_t id = atomic_load_explicit(&r->id, memory_order_relaxed);
+	struct tkw_timeout_id id = record_id(r);
 	int err = call_cancel_wait(a, r, id);
 
 	if (err == 1 || err == -ENOENT)
@@ -178,9 +180,9 @@ void call_wait_for_own(struct actor *a, struct record *r)
 
 void call_wait_for_foreign(struct actor *a, struct record *r)
 {
-	uint64_t id = atomic_load_explicit(&r->id, memory_order_relaxed);
+	struct tkw_timeout_id id = record_id(r);
 
-	if (id != 0)
+	if (id.bits != 0)
 		call_cancel_wait(a, r, id);
 }
 
@@ -223,21 +225,22 @@ void call_reschedule(struct actor *a, struct record *r, bool foreign)
 
 void call_query(struct actor *a, const struct record *r)
 {
-	uint64_t id = atomic_load_explicit(&r->id, memory_order_relaxed);
+	struct tkw_timeout_id id = record_id(r);
 	struct tkw_timeout_info info;
 	char words[64];
-	int err = tkw_timer_query(a->scene->timer, id, &info);
+	int err = tkw_timer_get(a->scene->timer, id, &info);
 
 	if (err == 0) {
 		actor_count(a, STRESS_QUERIED);
-		if (info.id != id || info.task.arg != r ||
+		if (info.id.bits != id.bits || info.task.ctx != r ||
 		    (info.state != TKW_TIMEOUT_PENDING &&
 		     info.state != TKW_TIMEOUT_RUNNING))
 			call_wrong("what query tells", info.state);
 	} else if (err != -ENOENT) {
 		call_wrong("query", err);
 	}
-	err = tkw_timer_print(a->scene->timer, id, words, sizeof(words));
+	err = tkw_timer_print_timeout(a->scene->timer, id, words,
+				      sizeof(words));
 	if (err <= 0 && err != -ENOENT)
 		call_wrong("print", err);
 }
@@ -245,10 +248,10 @@ void call_query(struct actor *a, const struct record *r)
 void call_with_old_id(struct actor *a, uint64_t dice)
 {
 	struct tkw_timer *t = a->scene->timer;
-	uint64_t id = a->old_ids[dice % STRESS_OLD_IDS];
+	struct tkw_timeout_id id = a->old_ids[dice % STRESS_OLD_IDS];
 	int err;
 
-	if (id == 0)
+	if (id.bits == 0)
 		return;
 	actor_count(a, STRESS_STALE);
 	/* Its task had come to its end, but perhaps not returned. */
@@ -305,9 +308,14 @@ void call_forbidden(struct actor *a)
 	if (err != -EDEADLK)
 		call_wrong("destroy by a task", err);
 	actor_count(a, STRESS_STOP_INSIDE);
-	if (!a->scene->manual)
+	if (!a->scene->manual) {
+		err = tkw_timer_wait_idle(t, TKW_NEVER_NS);
+		if (err != -EDEADLK)
+			call_wrong("wait_idle by a task", err);
+		actor_count(a, STRESS_IDLE_INSIDE);
 		return;
-	err = tkw_timer_turn(t, NULL);
+	}
+	err = tkw_timer_turn(t, 0, NULL);
 	if (err != -EDEADLK &&
 	    (err != -ESHUTDOWN || !call_may_be_stopped(a->scene)))
 		call_wrong("turn by a task", err);
@@ -316,10 +324,25 @@ void call_forbidden(struct actor *a)
 
 /* ---- the whole timer ---- */
 
+void call_wait_idle(struct actor *a)
+{
+	int64_t timeout_ns = (int64_t)(actor_roll(a) % IDLE_NS);
+	int err = tkw_timer_wait_idle(a->scene->timer, timeout_ns);
+
+	if (a->scene->manual) {
+		if (err != -EINVAL)
+			call_wrong("wait_idle without a thread", err);
+	} else if (err == -ETIMEDOUT) {
+		actor_count(a, STRESS_IDLE_TIMED_OUT);
+	} else if (err != 0) {
+		call_wrong("wait_idle", err);
+	}
+}
+
 void call_ledger(struct actor *a)
 {
 	struct tkw_ledger l;
-	int err = tkw_timer_ledger(a->scene->timer, &l);
+	int err = tkw_timer_get_ledger(a->scene->timer, &l);
 
 	if (err) {
 		call_wrong("ledger", err);

@@ -60,7 +60,8 @@ void call_cancel(struct actor *a, struct record *r, bool foreign);
 void call_reschedule(struct actor *a, struct record *r, bool foreign);
 
 /* Return what cancel_wait has said. */
-int call_cancel_wait(struct actor *a, struct record *r, uint64_t id);
+int call_cancel_wait(struct actor *a, struct record *r,
+		     struct tkw_timeout_id id);
 /* The same, and then nothing of its own record may be at work. */
 void call_wait_for_own(struct actor *a, struct record *r);
 void call_wait_for_foreign(struct actor *a, struct record *r);
@@ -75,6 +76,9 @@ void call_with_old_id(struct actor *a, uint64_t dice);
 
 /* What a task must not do to its timer. */
 void call_forbidden(struct actor *a);
+
+/* Wait for a moment until the timer is idle, which it hardly ever is. */
+void call_wait_idle(struct actor *a);
 
 /* The ledger balances, and the timer is sound, whatever is going on. */
 void call_ledger(struct actor *a);

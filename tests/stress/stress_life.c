@@ -46,7 +46,8 @@ enum {
 	/* So many steps are made against a timer that is stopped. */
 	FAREWELL_STEPS = 256,
 	LIMIT_SHARE = 8, /* of the records: so many may be pending */
-	DRAIN_POLL_NS = 100000
+	DRAIN_POLL_NS = 100000,
+	DRAIN_WAIT_NS = 10000000
 };
 
 struct config {
@@ -276,7 +277,7 @@ static void *act(void *arg)
 	struct actor *a = arg;
 
 	actor_enter(a);
-	a->now_ns = tkw_timer_now(life.scene.timer);
+	a->now_ns = tkw_timer_now_ns(life.scene.timer);
 	if (!life.scene.manual)
 		meeting_drill(a, life.threads);
 	step_to_the_end(a);
@@ -312,17 +313,55 @@ static void start_threads(void)
 
 /* ---- ends ---- */
 
-static void drain(void)
+static void drain_by_hand(void)
 {
 	static const struct timespec poll = { 0, DRAIN_POLL_NS };
 
-	atomic_store_explicit(&life.scene.quiet, true, memory_order_relaxed);
 	do {
 		actor_cancel_far(&life.chief);
-		if (life.scene.manual)
-			actor_turn(&life.chief);
+		actor_turn(&life.chief);
 		nanosleep(&poll, NULL);
-	} while (tkw_timer_pending(life.scene.timer) > 0);
+	} while (tkw_timer_count(life.scene.timer) > 0);
+}
+
+/* Nothing is pending, and no callback runs any more. */
+static void look_at_the_idle(void)
+{
+	if (tkw_timer_count(life.scene.timer) != 0)
+		stress_fault(STRESS_UNENDED, "pending after wait_idle");
+	for (uint32_t i = 0; i < life.scene.actor_count; i++) {
+		const struct actor *a = &life.actors[i];
+
+		for (uint32_t j = 0; j <= a->pool_mask; j++) {
+			if (!record_is_over(&a->pool[j]))
+				stress_fault(STRESS_UNENDED,
+					     "not over after wait_idle");
+		}
+	}
+}
+
+static void drain_by_waiting(void)
+{
+	int err;
+
+	do {
+		/* A task that was under way may have scheduled one more. */
+		actor_cancel_far(&life.chief);
+		err = tkw_timer_wait_idle(life.scene.timer, DRAIN_WAIT_NS);
+	} while (err == -ETIMEDOUT);
+	if (err != 0)
+		stress_fault(STRESS_ANSWER, "wait_idle: %d", err);
+	look_at_the_idle();
+	life.chief.counts.n[STRESS_IDLE]++;
+}
+
+static void drain(void)
+{
+	atomic_store_explicit(&life.scene.quiet, true, memory_order_relaxed);
+	if (life.scene.manual)
+		drain_by_hand();
+	else
+		drain_by_waiting();
 	stop_it(&life.chief);
 	life.chief.counts.n[STRESS_DRAINED]++;
 }
@@ -335,7 +374,7 @@ static uint64_t seen(const struct stress_counts *c, enum stress_kind kind)
 static void compare_ledger(const struct stress_counts *c)
 {
 	struct tkw_ledger l;
-	int err = tkw_timer_ledger(life.scene.timer, &l);
+	int err = tkw_timer_get_ledger(life.scene.timer, &l);
 
 	if (err)
 		stress_fault(STRESS_ANSWER, "ledger: %d", err);
@@ -345,7 +384,7 @@ static void compare_ledger(const struct stress_counts *c)
 					seen(c, STRESS_WAIT_WON) ||
 		 l.handed_over != seen(c, STRESS_HANDED_OVER) ||
 		 l.dropped != 0 || l.pending != 0 ||
-		 tkw_timer_pending(life.scene.timer) != 0 ||
+		 tkw_timer_count(life.scene.timer) != 0 ||
 		 l.accepted != l.fired + l.cancelled + l.handed_over)
 		stress_fault(STRESS_LAW,
 			     "%" PRIu64 " accepted, %" PRIu64 " fired, %" PRIu64
@@ -371,6 +410,8 @@ static void look_at_the_stopped(const struct stress_counts *c)
 		stress_fault(STRESS_ANSWER, "another stop did not say 1");
 	if (tkw_timer_start(t) != -ESHUTDOWN)
 		stress_fault(STRESS_ANSWER, "start after stop");
+	if (!life.scene.manual && tkw_timer_wait_idle(t, TKW_NEVER_NS) != 0)
+		stress_fault(STRESS_ANSWER, "wait_idle after stop");
 	compare_ledger(c);
 }
 

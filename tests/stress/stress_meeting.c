@@ -51,9 +51,9 @@ static void stay(struct meeting *m, uint32_t linger)
 		sched_yield();
 }
 
-static void run_task(void *arg, const struct tkw_firing *f)
+static void run_task(const struct tkw_firing *f, void *ctx)
 {
-	struct record *r = arg;
+	struct record *r = ctx;
 	uint32_t linger = r->plan % LINGER;
 	struct actor *a = actor_current();
 
@@ -64,9 +64,9 @@ static void run_task(void *arg, const struct tkw_firing *f)
 	record_done(r);
 }
 
-static void on_cancel(void *arg)
+static void on_cancel(void *ctx)
 {
-	struct record *r = arg;
+	struct record *r = ctx;
 	uint32_t linger = r->plan % LINGER;
 	struct meeting *m = (struct meeting *)r;
 	struct actor *a = actor_current();
@@ -92,7 +92,7 @@ static bool call(struct actor *a, int64_t delay_ns)
 }
 
 /* The task runs and will not end meanwhile: there is one right answer. */
-static void meet_for_sure(struct actor *a, uint64_t id)
+static void meet_for_sure(struct actor *a, struct tkw_timeout_id id)
 {
 	struct tkw_timer *t = a->scene->timer;
 	struct tkw_timeout_info info;
@@ -106,11 +106,11 @@ static void meet_for_sure(struct actor *a, uint64_t id)
 		actor_count(a, STRESS_MOVE_BUSY);
 	else if (err != -ESHUTDOWN || !call_may_be_stopped(a->scene))
 		call_wrong("reschedule of a running task", err);
-	err = tkw_timer_query(t, id, &info);
+	err = tkw_timer_get(t, id, &info);
 	if (err != 0 || info.state != TKW_TIMEOUT_RUNNING)
 		call_wrong("query of a running task", err);
 	if (a->scene->manual) {
-		err = tkw_timer_turn(t, NULL);
+		err = tkw_timer_turn(t, 0, NULL);
 		if (err == -EBUSY)
 			actor_count(a, STRESS_TURN_BUSY);
 		else if (err != -ESHUTDOWN || !call_may_be_stopped(a->scene))
@@ -119,19 +119,20 @@ static void meet_for_sure(struct actor *a, uint64_t id)
 }
 
 /* Wait for the callback that stays, beside whoever joins. */
-static int meet_and_wait(struct actor *a, uint64_t id)
+static int meet_and_wait(struct actor *a, struct tkw_timeout_id id)
 {
+	const struct tkw_timeout_id nobody = { 0 };
 	int err;
 
 	atomic_store_explicit(&a->scene->party, id, memory_order_relaxed);
 	set_phase(&a->meeting, MEET_AWAITED);
 	err = call_cancel_wait(a, &a->meeting.record, id);
-	atomic_store_explicit(&a->scene->party, 0, memory_order_relaxed);
+	atomic_store_explicit(&a->scene->party, nobody, memory_order_relaxed);
 	record_must_be_still(&a->meeting.record);
 	return err;
 }
 
-static void attend(struct actor *a, uint64_t id, bool for_sure)
+static void attend(struct actor *a, struct tkw_timeout_id id, bool for_sure)
 {
 	struct record *r = &a->meeting.record;
 	uint32_t s = atomic_load_explicit(&r->state, memory_order_relaxed);
@@ -158,7 +159,7 @@ static void hold(struct actor *a, bool for_sure)
 {
 	struct meeting *m = &a->meeting;
 	struct record *r = &m->record;
-	uint64_t id = atomic_load_explicit(&r->id, memory_order_relaxed);
+	struct tkw_timeout_id id = record_id(r);
 
 	while (!record_is_over(r) && !is_hopeless()) {
 		if (phase_of(m) == MEET_RUNNING)
@@ -205,7 +206,7 @@ void meeting_hold(struct actor *a)
 	}
 }
 
-static void join_wait(struct actor *a, uint64_t id)
+static void join_wait(struct actor *a, struct tkw_timeout_id id)
 {
 	int err = tkw_timer_cancel_wait(a->scene->timer, id);
 
@@ -218,11 +219,12 @@ static void join_wait(struct actor *a, uint64_t id)
 void meeting_join(struct actor *a)
 {
 	struct scene *s = a->scene;
-	uint64_t party = atomic_load_explicit(&s->party, memory_order_relaxed);
+	struct tkw_timeout_id party =
+		atomic_load_explicit(&s->party, memory_order_relaxed);
 	struct meeting *m =
 		atomic_load_explicit(&s->invitation, memory_order_relaxed);
 
-	if (party != 0)
+	if (party.bits != 0)
 		join_wait(a, party);
 	/* ACQUIRE pairs with invite(). */
 	if (m && atomic_compare_exchange_strong_explicit(
@@ -233,9 +235,9 @@ void meeting_join(struct actor *a)
 
 /* ---- stop ---- */
 
-static void run_until_stop(void *arg, const struct tkw_firing *f)
+static void run_until_stop(const struct tkw_firing *f, void *ctx)
 {
-	struct record *r = arg;
+	struct record *r = ctx;
 	uint32_t linger = r->plan % LINGER;
 	struct actor *a = actor_current();
 	struct scene *s = a->scene;
@@ -260,7 +262,7 @@ void meeting_before_stop(struct actor *a)
 
 	m->host = a;
 	set_phase(m, MEET_CALLED);
-	a->now_ns = tkw_timer_now(a->scene->timer);
+	a->now_ns = tkw_timer_now_ns(a->scene->timer);
 	/* There may be no room for it under the limit. */
 	if (!call_schedule(a, &m->record, &c))
 		return;
@@ -271,9 +273,9 @@ void meeting_before_stop(struct actor *a)
 
 /* ---- drill ---- */
 
-static void run_drill(void *arg, const struct tkw_firing *f)
+static void run_drill(const struct tkw_firing *f, void *ctx)
 {
-	struct record *r = arg;
+	struct record *r = ctx;
 	struct actor *a = actor_current();
 
 	record_fired(r, f, &a->seen_ns);
@@ -282,10 +284,10 @@ static void run_drill(void *arg, const struct tkw_firing *f)
 }
 
 /* By a thread that is through with its drill. */
-static void drill_cancelled(void *arg)
+static void drill_cancelled(void *ctx)
 {
 	actor_count(actor_current(), STRESS_ON_CANCEL);
-	record_on_cancel(arg);
+	record_on_cancel(ctx);
 }
 
 static void wait_a_while(struct actor *a, int *waited)
@@ -306,7 +308,7 @@ static void drill_once(struct actor *a)
 	/* Due by now, or in a tick or so: both must wake the worker. */
 	if (dice & 1)
 		c.delay_ns = (int64_t)(dice >> 32) % (2 * a->scene->tick_ns);
-	a->now_ns = tkw_timer_now(a->scene->timer);
+	a->now_ns = tkw_timer_now_ns(a->scene->timer);
 	if (!call_schedule(a, r, &c))
 		return;
 	while (!record_is_over(r) && !is_hopeless())

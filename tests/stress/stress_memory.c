@@ -13,7 +13,7 @@
 static _Atomic int64_t bytes_out;
 static _Atomic int64_t pieces_out;
 
-void *stress_alloc(void *ctx, size_t bytes, size_t align)
+void *stress_alloc(size_t bytes, size_t align, void *ctx)
 {
 	size_t rounded = (bytes + align - 1) & ~(align - 1);
 	void *mem;
@@ -29,7 +29,7 @@ void *stress_alloc(void *ctx, size_t bytes, size_t align)
 	return mem;
 }
 
-void stress_free(void *ctx, void *mem, size_t bytes)
+void stress_free(void *mem, size_t bytes, void *ctx)
 {
 	(void)ctx;
 	if (!mem)

@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /* As alloc and free of struct tkw_timer_hooks; any thread. */
-void *stress_alloc(void *ctx, size_t bytes, size_t align);
-void stress_free(void *ctx, void *mem, size_t bytes);
+void *stress_alloc(size_t bytes, size_t align, void *ctx);
+void stress_free(void *mem, size_t bytes, void *ctx);
 
 /* A fault if anything is out. Call it when no timer with the hooks lives. */
 void stress_nothing_leaked(void);

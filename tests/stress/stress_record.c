@@ -31,12 +31,13 @@ static int64_t floor_time(int64_t floor)
 
 void record_arm(struct record *r, int64_t floor_ns, bool wild)
 {
+	const struct tkw_timeout_id none = { 0 };
 	int64_t old = atomic_load_explicit(&r->floor, memory_order_relaxed);
 	int64_t tag = ((old + 1) & TURN_MASK) | (wild ? WILD : 0);
 
-	r->fired_id = 0;
+	r->fired_id = none;
 	r->touched = 0;
-	atomic_store_explicit(&r->id, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->id, none, memory_order_relaxed);
 	atomic_store_explicit(&r->state, RECORD_ARMED, memory_order_relaxed);
 	/* Pairs with record_move_begin(): who sees this floor sees no id of
 	 * the timeout before. */
@@ -61,7 +62,7 @@ static void judge_time(const struct record *r, const struct tkw_firing *f,
 		atomic_load_explicit(&r->floor, memory_order_relaxed));
 
 	if (floor > *seen_ns || f->deadline_ns > *seen_ns)
-		*seen_ns = tkw_timer_now(f->timer);
+		*seen_ns = tkw_timer_now_ns(f->timer);
 	if (floor > *seen_ns || f->deadline_ns > *seen_ns || f->late_ns < 0)
 		stress_fault(STRESS_EARLY,
 			     "now %" PRId64 ", asked for %" PRId64
@@ -73,18 +74,19 @@ static void judge_time(const struct record *r, const struct tkw_firing *f,
 			     f->deadline_ns, floor);
 }
 
-static void judge_begin(const struct record *r, uint32_t old, uint64_t fired_id)
+static void judge_begin(const struct record *r, uint32_t old,
+			struct tkw_timeout_id fired_id)
 {
-	uint64_t id = atomic_load_explicit(&r->id, memory_order_relaxed);
+	struct tkw_timeout_id id = record_id(r);
 
 	if (old & (RECORD_CANCELLED | RECORD_ON_CANCEL | RECORD_HANDED))
 		stress_fault(STRESS_AFTER_CANCEL, "state %" PRIx32, old);
 	else if (old != RECORD_ARMED)
 		stress_fault(STRESS_TWICE, "state %" PRIx32, old);
-	else if (id != 0 && id != fired_id)
+	else if (id.bits != 0 && id.bits != fired_id.bits)
 		stress_fault(STRESS_TWICE,
 			     "fired as %" PRIx64 ", scheduled as %" PRIx64,
-			     fired_id, id);
+			     fired_id.bits, id.bits);
 }
 
 void record_fired(struct record *r, const struct tkw_firing *f,
@@ -167,22 +169,22 @@ bool record_is_over(const struct record *r)
 void record_judge(const struct record *r)
 {
 	uint32_t s = atomic_load_explicit(&r->state, memory_order_acquire);
-	uint64_t id = atomic_load_explicit(&r->id, memory_order_relaxed);
+	struct tkw_timeout_id id = record_id(r);
 	uint32_t oc = r->has_on_cancel ? RECORD_ON_CANCEL : 0;
 
 	if (s == 0 || s == (RECORD_ARMED | RECORD_CANCELLED | oc) ||
 	    s == (RECORD_ARMED | RECORD_HANDED | oc))
 		return;
 	if (s == (RECORD_ARMED | RECORD_FIRED | RECORD_DONE)) {
-		if (r->fired_id != id)
+		if (r->fired_id.bits != id.bits)
 			stress_fault(STRESS_TWICE,
 				     "fired as %" PRIx64
 				     ", scheduled as %" PRIx64,
-				     r->fired_id, id);
+				     r->fired_id.bits, id.bits);
 		return;
 	}
 	if (s == RECORD_ARMED)
-		stress_fault(STRESS_LOST, "id %" PRIx64, id);
+		stress_fault(STRESS_LOST, "id %" PRIx64, id.bits);
 	else if (s & RECORD_FIRED)
 		stress_fault(STRESS_TWICE, "state %" PRIx32 " in the end", s);
 	else
@@ -226,7 +228,7 @@ bool record_move_begin(struct record *r, int64_t floor_ns,
 		return false;
 	/* Before the exchange, which proves that it is of this timeout. */
 	m->id = atomic_load_explicit(&r->id, memory_order_acquire);
-	if (m->id == 0)
+	if (m->id.bits == 0)
 		return false;
 	m->was = was;
 	m->will = low | tag;

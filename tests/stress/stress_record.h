@@ -39,14 +39,19 @@ enum record_event {
 
 struct record {
 	alignas(64) _Atomic uint32_t state; /* sum of events; 0: free */
-	uint32_t plan;       /* random bits: what its task shall do */
-	_Atomic uint64_t id; /* 0 until known to its owner */
+	uint32_t plan; /* random bits: what its task shall do */
+	_Atomic struct tkw_timeout_id id; /* none until its owner knows it */
 	_Atomic int64_t floor;
-	uint64_t fired_id; /* as the task was told */
-	uint32_t touched;  /* by whatever runs last; for ThreadSanitizer */
+	struct tkw_timeout_id fired_id; /* as the task was told */
+	uint32_t touched; /* by whatever runs last; for ThreadSanitizer */
 	bool has_on_cancel;
 	bool reentry; /* scheduled inside a task */
 };
+
+static inline struct tkw_timeout_id record_id(const struct record *r)
+{
+	return atomic_load_explicit(&r->id, memory_order_relaxed);
+}
 
 /* Get ready for a schedule. wild: many may reschedule it at once, and to what
  * is near only, for its floor does not rise. */
@@ -81,7 +86,7 @@ bool record_is_wild(const struct record *r);
 
 /* A reschedule under way. */
 struct record_move {
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int64_t was;
 	int64_t during;
 	int64_t will;

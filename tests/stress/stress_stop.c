@@ -75,17 +75,17 @@ enum {
 
 /* ---- callbacks ---- */
 
-static void run_task(void *arg, const struct tkw_firing *f)
+static void run_task(const struct tkw_firing *f, void *ctx)
 {
-	struct record *r = arg;
+	struct record *r = ctx;
 
 	record_fired(r, f, &contest.seen_ns);
 	record_done(r);
 }
 
-static void on_cancel(void *arg)
+static void on_cancel(void *ctx)
 {
-	record_on_cancel(arg);
+	record_on_cancel(ctx);
 }
 
 /* Of the one stop that wins. */
@@ -93,7 +93,7 @@ static void visit(const struct tkw_timeout_info *info, void *ctx)
 {
 	(void)ctx;
 	contest.visited++;
-	record_handed(info->task.arg);
+	record_handed(info->task.ctx);
 }
 
 /* ---- a thread's part ---- */
@@ -103,8 +103,8 @@ static bool schedule_one(struct scheduler *s, struct record *r, int64_t now_ns)
 {
 	uint64_t dice = choice_next(&s->random);
 	int64_t delay_ns = (int64_t)(dice >> 32) % NEAR_NS;
-	struct tkw_task task = { .fn = run_task, .arg = r };
-	uint64_t id;
+	struct tkw_task task = { .fn = run_task, .ctx = r };
+	struct tkw_timeout_id id;
 	int err;
 
 	if (dice & 1)
@@ -135,7 +135,7 @@ static void turn(const struct scheduler *s)
 
 	if (!contest.manual || s != &contest.schedulers[0])
 		return;
-	err = tkw_timer_turn(contest.timer, NULL);
+	err = tkw_timer_turn(contest.timer, 0, NULL);
 	if (err < 0 && err != -ESHUTDOWN)
 		stress_fault(STRESS_ANSWER, "turn against stop: %d", err);
 }
@@ -149,7 +149,7 @@ static void stop_too(struct scheduler *s)
 
 static void schedule_until_refused(struct scheduler *s)
 {
-	int64_t now_ns = tkw_timer_now(contest.timer);
+	int64_t now_ns = tkw_timer_now_ns(contest.timer);
 	uint32_t i;
 	int err;
 
@@ -261,7 +261,7 @@ static void judge_scheduler(struct scheduler *s, struct stress_counts *c)
 static void judge_ledger(const struct stress_counts *c)
 {
 	struct tkw_ledger l;
-	int err = tkw_timer_ledger(contest.timer, &l);
+	int err = tkw_timer_get_ledger(contest.timer, &l);
 
 	if (err)
 		stress_fault(STRESS_ANSWER, "ledger: %d", err);
@@ -270,7 +270,7 @@ static void judge_ledger(const struct stress_counts *c)
 		 l.handed_over != c->n[STRESS_ROUND_HANDED_OVER] ||
 		 l.handed_over != contest.visited || l.cancelled != 0 ||
 		 l.dropped != 0 || l.pending != 0 ||
-		 tkw_timer_pending(contest.timer) != 0 ||
+		 tkw_timer_count(contest.timer) != 0 ||
 		 l.accepted != l.fired + l.handed_over)
 		stress_fault(STRESS_LAW,
 			     "%" PRIu64 " accepted, %" PRIu64 " fired, %" PRIu64

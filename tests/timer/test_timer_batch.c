@@ -33,9 +33,9 @@ static void not_so(int line, const char *condition)
 	abort();
 }
 
-static void nothing(void *arg, const struct tkw_firing *firing)
+static void nothing(const struct tkw_firing *firing, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 }
 
@@ -65,7 +65,7 @@ static struct tkw_ledger ledger_of(struct timer_bed *b)
 	struct tkw_ledger l;
 
 	memset(&l, 0, sizeof(l));
-	assert_int_equal(tkw_timer_ledger(b->t, &l), 0);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &l), 0);
 	return l;
 }
 
@@ -78,7 +78,8 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* Each names a pending timeout, and no two the same. */
-static void assert_good_ids(struct timer_bed *b, const uint64_t *ids, size_t n)
+static void assert_good_ids(struct timer_bed *b,
+			    const struct tkw_timeout_id *ids, size_t n)
 {
 	uint64_t *sorted = malloc(n * sizeof(*ids));
 	struct tkw_timeout_info info;
@@ -90,7 +91,7 @@ static void assert_good_ids(struct timer_bed *b, const uint64_t *ids, size_t n)
 	for (i = 0; i < n; i++) {
 		assert_true(sorted[i] != 0);
 		assert_true(i == 0 || sorted[i] != sorted[i - 1]);
-		assert_int_equal(tkw_timer_query(b->t, ids[i], &info), 0);
+		assert_int_equal(tkw_timer_get(b->t, ids[i], &info), 0);
 		assert_int_equal(info.state, TKW_TIMEOUT_PENDING);
 	}
 	free(sorted);
@@ -147,7 +148,7 @@ static const struct bed_fired *fired_of(struct timer_bed *b, uint64_t tag)
 }
 
 /* Tag for tag, those of the batch are as those scheduled one by one. */
-static void assert_twins(struct timer_bed *b, const uint64_t *ids)
+static void assert_twins(struct timer_bed *b, const struct tkw_timeout_id *ids)
 {
 	const struct bed_fired *one;
 	const struct bed_fired *other;
@@ -162,7 +163,7 @@ static void assert_twins(struct timer_bed *b, const uint64_t *ids)
 		}
 		one = fired_of(b, i);
 		other = fired_of(b, DELAYS + i);
-		assert_true(one->id == ids[i]);
+		assert_true(one->id.bits == ids[i].bits);
 		assert_true(one->deadline_ns == other->deadline_ns);
 		assert_true(one->now_ns == other->now_ns);
 		assert_true(one->late_ns == other->late_ns);
@@ -173,7 +174,7 @@ static void assert_twins(struct timer_bed *b, const uint64_t *ids)
 static void run_twins(struct timer_bed *b, int64_t slack_ns, bool at)
 {
 	struct tkw_batch_item items[DELAYS];
-	uint64_t ids[DELAYS] = { 0 };
+	struct tkw_timeout_id ids[DELAYS] = { 0 };
 	struct tkw_task task;
 	int64_t when_ns;
 	size_t i;
@@ -230,7 +231,7 @@ BED_TEST(test_timer_batch_has_slack_as_one_by_one)
 static void test_timer_batch_fires_each_at_its_time(struct timer_bed *b)
 {
 	struct tkw_batch_item items[20];
-	uint64_t ids[20];
+	struct tkw_timeout_id ids[20];
 	size_t i;
 
 	fill(b, items, 20, 0, 0);
@@ -309,7 +310,7 @@ BED_TEST(test_timer_batch_that_is_overdue_keeps_its_order)
 static void test_timer_batch_reads_the_clock_once(struct timer_bed *b)
 {
 	struct tkw_batch_item items[100];
-	uint64_t ids[100];
+	struct tkw_timeout_id ids[100];
 	uint64_t calls;
 
 	assert_int_equal(tkw_timer_start(b->t), 0);
@@ -415,7 +416,7 @@ static void test_timer_batch_wakes_the_worker_once(void **state)
 	assert_int_equal(own_alarms - before, 0);
 	assert_int_equal(tkw_timer_stop(b.t, NULL, NULL), 0);
 	/* And the stop is one. */
-	assert_int_equal(tkw_timer_stats(b.t, &st), 0);
+	assert_int_equal(tkw_timer_get_stats(b.t, &st), 0);
 	assert_true(st.wake_ups <= 2);
 	assert_int_equal(st.ledger.handed_over, 2000);
 	bed_close(&b);
@@ -448,8 +449,8 @@ static void test_timer_batch_that_takes_nothing_wakes_nobody(void **state)
 
 static atomic_uint threads_made;
 
-static int count_thread(void *ctx, void *(*run)(void *arg), void *arg,
-			void **handle)
+static int count_thread(void *(*run)(void *arg), void *arg, void **handle,
+			void *ctx)
 {
 	pthread_t *thread = malloc(sizeof(*thread));
 
@@ -460,7 +461,7 @@ static int count_thread(void *ctx, void *(*run)(void *arg), void *arg,
 	return 0;
 }
 
-static void join_thread(void *ctx, void *handle)
+static void join_thread(void *handle, void *ctx)
 {
 	(void)ctx;
 	must(pthread_join(*(pthread_t *)handle, NULL) == 0);
@@ -479,7 +480,7 @@ static void test_timer_batch_of_nothing_does_nothing(struct timer_bed *b)
 	struct tkw_batch_item item;
 	struct tkw_ledger before;
 	struct tkw_ledger after;
-	uint64_t id = UNTOUCHED;
+	struct tkw_timeout_id id = { UNTOUCHED };
 	int result = 77;
 
 	bed_reopen(b, &cfg);
@@ -492,7 +493,7 @@ static void test_timer_batch_of_nothing_does_nothing(struct timer_bed *b)
 	assert_int_equal(tkw_timer_schedule_batch_at(b->t, &item, 0, &id), 0);
 	assert_int_equal(tkw_timer_cancel_batch(b->t, NULL, 0, NULL), 0);
 	assert_int_equal(tkw_timer_cancel_batch(b->t, &id, 0, &result), 0);
-	assert_true(id == UNTOUCHED && result == 77);
+	assert_true(id.bits == UNTOUCHED && result == 77);
 	assert_int_equal(threads_made, 0);
 	after = ledger_of(b);
 	assert_memory_equal(&before, &after, sizeof(before));
@@ -500,37 +501,37 @@ static void test_timer_batch_of_nothing_does_nothing(struct timer_bed *b)
 BED_TEST(test_timer_batch_of_nothing_does_nothing)
 
 /* Room for one more than may be. */
-static struct tkw_batch_item many_items[TKW_BATCH_MAX + 1];
-static uint64_t many_ids[TKW_BATCH_MAX + 1];
-static int many_results[TKW_BATCH_MAX + 1];
+static struct tkw_batch_item many_items[TKW_MAX_BATCH + 1];
+static struct tkw_timeout_id many_ids[TKW_MAX_BATCH + 1];
+static int many_results[TKW_MAX_BATCH + 1];
 
 /* SPEC 3.8 */
 static void test_timer_batch_of_the_most_is_taken(struct timer_bed *b)
 {
 	size_t i;
 
-	fill(b, many_items, TKW_BATCH_MAX, 0, TKW_MSEC);
+	fill(b, many_items, TKW_MAX_BATCH, 0, TKW_MSEC);
 	assert_int_equal(tkw_timer_schedule_batch(b->t, many_items,
-						  TKW_BATCH_MAX, many_ids),
+						  TKW_MAX_BATCH, many_ids),
 			 0);
-	assert_good_ids(b, many_ids, TKW_BATCH_MAX);
-	bed_assert_ledger(b, TKW_BATCH_MAX);
+	assert_good_ids(b, many_ids, TKW_MAX_BATCH);
+	bed_assert_ledger(b, TKW_MAX_BATCH);
 	bed_pass(b, 2 * TKW_MSEC);
-	assert_int_equal(b->fired_count, TKW_BATCH_MAX);
-	for (i = 0; i < TKW_BATCH_MAX; i++) {
+	assert_int_equal(b->fired_count, TKW_MAX_BATCH);
+	for (i = 0; i < TKW_MAX_BATCH; i++) {
 		assert_true(b->fired[i].tag == i);
-		assert_true(b->fired[i].id == many_ids[i]);
+		assert_true(b->fired[i].id.bits == many_ids[i].bits);
 	}
-	for (i = 0; i < TKW_BATCH_MAX; i++)
+	for (i = 0; i < TKW_MAX_BATCH; i++)
 		many_items[i].when_ns = HOUR_NS * 1000;
 	assert_int_equal(tkw_timer_schedule_batch_at(b->t, many_items,
-						     TKW_BATCH_MAX, many_ids),
+						     TKW_MAX_BATCH, many_ids),
 			 0);
 	memset(many_results, 0xff, sizeof(many_results));
-	assert_int_equal(tkw_timer_cancel_batch(b->t, many_ids, TKW_BATCH_MAX,
+	assert_int_equal(tkw_timer_cancel_batch(b->t, many_ids, TKW_MAX_BATCH,
 						many_results),
-			 TKW_BATCH_MAX);
-	for (i = 0; i < TKW_BATCH_MAX; i++) {
+			 TKW_MAX_BATCH);
+	for (i = 0; i < TKW_MAX_BATCH; i++) {
 		assert_int_equal(many_results[i], 0);
 		assert_true(b->cancelled[i] == i);
 	}
@@ -548,8 +549,8 @@ static void assert_refused(struct timer_bed *b,
 	struct tkw_ledger after;
 	size_t i;
 
-	for (i = 0; i <= TKW_BATCH_MAX; i++)
-		many_ids[i] = UNTOUCHED;
+	for (i = 0; i <= TKW_MAX_BATCH; i++)
+		many_ids[i].bits = UNTOUCHED;
 	assert_int_equal(tkw_timer_schedule_batch(b->t, items, n, many_ids),
 			 err);
 	assert_int_equal(tkw_timer_schedule_batch(b->t, items, n, NULL), err);
@@ -557,8 +558,8 @@ static void assert_refused(struct timer_bed *b,
 			 err);
 	assert_int_equal(tkw_timer_schedule_batch_at(b->t, items, n, NULL),
 			 err);
-	for (i = 0; i <= TKW_BATCH_MAX; i++)
-		assert_true(many_ids[i] == UNTOUCHED);
+	for (i = 0; i <= TKW_MAX_BATCH; i++)
+		assert_true(many_ids[i].bits == UNTOUCHED);
 	after = ledger_of(b);
 	assert_memory_equal(&before, &after, sizeof(before));
 	bed_assert_ledger(b, before.pending);
@@ -581,8 +582,8 @@ static void test_timer_batch_with_a_bad_argument_is_refused(struct timer_bed *b)
 	assert_int_equal(tkw_timer_schedule_batch_at(NULL, NULL, 0, NULL),
 			 -EINVAL);
 	assert_refused(b, NULL, 1, -EINVAL);
-	fill_plain(many_items, TKW_BATCH_MAX + 1, 0);
-	assert_refused(b, many_items, TKW_BATCH_MAX + 1, -EINVAL);
+	fill_plain(many_items, TKW_MAX_BATCH + 1, 0);
+	assert_refused(b, many_items, TKW_MAX_BATCH + 1, -EINVAL);
 	assert_refused(b, many_items, SIZE_MAX, -EINVAL);
 	/* Nothing was begun for them. */
 	assert_int_equal(threads_made, 0);
@@ -611,7 +612,7 @@ BED_TEST(test_timer_batch_with_one_bad_item_is_refused)
 static void test_timer_batch_fits_the_limit_or_is_refused(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 10 };
-	uint64_t ids[10];
+	struct tkw_timeout_id ids[10];
 
 	bed_reopen(b, &cfg);
 	fill_plain(many_items, 11, HOUR_NS * 1000);
@@ -641,7 +642,7 @@ BED_TEST(test_timer_batch_fits_the_limit_or_is_refused)
 /* SPEC 3.8, 6.4 */
 static void test_timer_batch_after_stop_is_refused(struct timer_bed *b)
 {
-	uint64_t ids[2];
+	struct tkw_timeout_id ids[2];
 	int results[2];
 
 	fill_plain(many_items, 100, 0);
@@ -657,16 +658,20 @@ static void test_timer_batch_after_stop_is_refused(struct timer_bed *b)
 }
 BED_TEST(test_timer_batch_after_stop_is_refused)
 
-static int calls_in_a_child(struct timer_bed *b, const uint64_t *id)
+static int calls_in_a_child(struct timer_bed *b,
+			    const struct tkw_timeout_id *id)
 {
-	uint64_t ids[3] = { UNTOUCHED, UNTOUCHED, UNTOUCHED };
+	struct tkw_timeout_id ids[3] = { { UNTOUCHED },
+					 { UNTOUCHED },
+					 { UNTOUCHED } };
 	int result = 77;
 
 	if (tkw_timer_schedule_batch(b->t, many_items, 3, ids) != -EPERM ||
 	    tkw_timer_schedule_batch_at(b->t, many_items, 3, ids) != -EPERM ||
 	    tkw_timer_cancel_batch(b->t, id, 1, &result) != -EPERM)
 		return 1;
-	return ids[0] != UNTOUCHED || ids[2] != UNTOUCHED || result != 77;
+	return ids[0].bits != UNTOUCHED || ids[2].bits != UNTOUCHED ||
+	       result != 77;
 }
 
 /* SPEC 3.8, 6.7 */
@@ -675,7 +680,7 @@ static void test_timer_batch_in_a_child_is_refused(struct timer_bed *b)
 	struct tkw_ledger before;
 	struct tkw_ledger after;
 	int status = -1;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	pid_t pid;
 
 	fill_plain(many_items, 3, 0);
@@ -724,7 +729,7 @@ static bool refuse_nth(struct timer_bed *b, struct bed_memory *m, size_t n)
 	fill_plain(many_items, HUNGRY, TKW_MSEC);
 	for (twice = 0; twice < 2; twice++) {
 		before = ledger_of(b);
-		many_ids[0] = many_ids[HUNGRY - 1] = UNTOUCHED;
+		many_ids[0] = many_ids[HUNGRY - 1] = BED_ID(UNTOUCHED);
 		bed_memory_refuse_at(m, n);
 		ret = tkw_timer_schedule_batch(b->t, many_items, HUNGRY,
 					       many_ids);
@@ -732,15 +737,16 @@ static bool refuse_nth(struct timer_bed *b, struct bed_memory *m, size_t n)
 		if (ret == 0)
 			return twice > 0;
 		assert_int_equal(ret, -ENOMEM);
-		assert_true(many_ids[0] == UNTOUCHED);
-		assert_true(many_ids[HUNGRY - 1] == UNTOUCHED);
+		assert_true(many_ids[0].bits == UNTOUCHED);
+		assert_true(many_ids[HUNGRY - 1].bits == UNTOUCHED);
 		after = ledger_of(b);
 		assert_memory_equal(&before, &after, sizeof(before));
 		bed_assert_ledger(b, before.pending);
-		/* The directory, and the one block that is kept. */
-		assert_true(live_of(m) <= at_first + 2);
+		/* The wheel and its histogram, the directory, and the one
+		 * block that is kept. */
+		assert_true(live_of(m) <= at_first + 4);
 	}
-	assert_int_equal(tkw_timer_stats(b->t, &st), 0);
+	assert_int_equal(tkw_timer_get_stats(b->t, &st), 0);
 	assert_int_equal(st.refused_memory, 2);
 	return true;
 }
@@ -798,7 +804,7 @@ static void test_timer_batch_cancel_gives_memory_back(struct timer_bed *b)
 	enum {
 		ROUNDS = 10
 	};
-	static uint64_t ids[ROUNDS][TKW_BATCH_MAX];
+	static struct tkw_timeout_id ids[ROUNDS][TKW_MAX_BATCH];
 	static struct bed_memory m;
 	struct tkw_timer_hooks hooks = bed_memory_hooks(&m);
 	const struct tkw_timer_config cfg = { .hooks = &hooks };
@@ -809,17 +815,17 @@ static void test_timer_batch_cancel_gives_memory_back(struct timer_bed *b)
 	assert_int_equal(tkw_timer_cancel(b->t, bed_schedule(b, 1, HOUR_NS)),
 			 0);
 	before = live_of(&m);
-	fill_plain(many_items, TKW_BATCH_MAX, HOUR_NS);
+	fill_plain(many_items, TKW_MAX_BATCH, HOUR_NS);
 	for (i = 0; i < ROUNDS; i++)
 		assert_int_equal(tkw_timer_schedule_batch(b->t, many_items,
-							  TKW_BATCH_MAX,
+							  TKW_MAX_BATCH,
 							  ids[i]),
 				 0);
 	assert_true(live_of(&m) > before);
 	for (i = 0; i < ROUNDS; i++)
 		assert_int_equal(tkw_timer_cancel_batch(b->t, ids[i],
-							TKW_BATCH_MAX, NULL),
-				 TKW_BATCH_MAX);
+							TKW_MAX_BATCH, NULL),
+				 TKW_MAX_BATCH);
 	assert_true(live_of(&m) <= before);
 	bed_assert_ledger(b, 0);
 	bed_reopen(b, NULL);
@@ -835,16 +841,16 @@ enum {
 
 struct from_task {
 	struct tkw_batch_item items[FROM_TASK];
-	uint64_t ids[FROM_TASK + 1];
+	struct tkw_timeout_id ids[FROM_TASK + 1];
 	int scheduled;
 	int cancelled;
 	int results[FROM_TASK + 1];
 };
 
 /* Schedule a batch for now, and cancel a half of it, and itself. */
-static void schedule_and_cancel(void *arg, const struct tkw_firing *firing)
+static void schedule_and_cancel(const struct tkw_firing *firing, void *ctx)
 {
-	struct from_task *f = arg;
+	struct from_task *f = ctx;
 
 	f->scheduled = tkw_timer_schedule_batch(firing->timer, f->items,
 						FROM_TASK, f->ids);
@@ -857,7 +863,7 @@ static void schedule_and_cancel(void *arg, const struct tkw_firing *firing)
 static void test_timer_batch_from_a_task(struct timer_bed *b)
 {
 	struct from_task f = { .scheduled = 77 };
-	const struct tkw_task task = { .fn = schedule_and_cancel, .arg = &f };
+	const struct tkw_task task = { .fn = schedule_and_cancel, .ctx = &f };
 	uint64_t i;
 
 	fill(b, f.items, FROM_TASK, 0, 0);
@@ -879,10 +885,10 @@ BED_TEST(test_timer_batch_from_a_task)
 /* --- cancel -------------------------------------------------------------- */
 
 /* Where a task waits until it is let go. */
-static void pass_gate(void *arg, const struct tkw_firing *firing)
+static void pass_gate(const struct tkw_firing *firing, void *ctx)
 {
 	(void)firing;
-	gate_pass(arg);
+	gate_pass(ctx);
 }
 
 static void *turn_once(void *arg)
@@ -901,22 +907,22 @@ static const int said[KINDS] = { 0,       -EBUSY,  -ENOENT, 0,
 				 -ENOENT, -ENOENT, -ENOENT, -ENOENT,
 				 0,       -ENOENT, -EBUSY,  -ENOENT };
 
-static void one_of_each(struct timer_bed *b, uint64_t running,
-			uint64_t ids[KINDS])
+static void one_of_each(struct timer_bed *b, struct tkw_timeout_id running,
+			struct tkw_timeout_id ids[KINDS])
 {
 	ids[0] = bed_schedule(b, 10, HOUR_NS);
 	ids[1] = running;
 	ids[2] = bed_schedule(b, 12, HOUR_NS); /* cancelled before */
 	assert_int_equal(tkw_timer_cancel(b->t, ids[2]), 0);
 	ids[3] = bed_schedule(b, 13, INT64_MAX);
-	ids[4] = ids[0];                       /* again */
-	ids[5] = 0;                            /* made up, as are */
-	ids[6] = UINT64_MAX;                   /* a shard that is not there, */
-	ids[7] = ids[0] ^ 0x800000;            /* a generation, */
-	ids[8] = bed_schedule(b, 18, 0);       /* due, but the worker is busy */
-	ids[9] = ids[3] ^ (UINT64_C(1) << 54); /* a place */
-	ids[10] = running;                     /* again */
-	ids[11] = ids[8];                      /* again */
+	ids[4] = ids[0];                      /* again */
+	ids[5] = BED_NO_ID;                   /* made up, as are */
+	ids[6] = BED_ID(UINT64_MAX);          /* a shard that is not there, */
+	ids[7].bits = ids[0].bits ^ 0x800000; /* a generation, */
+	ids[8] = bed_schedule(b, 18, 0);      /* due, but the worker is busy */
+	ids[9].bits = ids[3].bits ^ (UINT64_C(1) << 54); /* a place */
+	ids[10] = running;                               /* again */
+	ids[11] = ids[8];                                /* again */
 }
 
 /* SPEC 3.8, 5.2 */
@@ -924,11 +930,11 @@ static void test_timer_batch_cancel_says_of_each_what_it_is(struct timer_bed *b)
 {
 	const bool by_hand = bed_by_hand(b);
 	struct gate g = GATE_INIT;
-	const struct tkw_task task = { .fn = pass_gate, .arg = &g };
-	uint64_t ids[KINDS];
+	const struct tkw_task task = { .fn = pass_gate, .ctx = &g };
+	struct tkw_timeout_id ids[KINDS];
 	int results[KINDS];
 	pthread_t turner;
-	uint64_t running;
+	struct tkw_timeout_id running;
 	int cancelled;
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, &running), 0);
@@ -957,7 +963,7 @@ BED_TEST(test_timer_batch_cancel_says_of_each_what_it_is)
 /* SPEC 3.8: a stale id is that of nobody, though its place is taken again. */
 static void test_timer_batch_cancel_of_stale_ids(struct timer_bed *b)
 {
-	uint64_t ids[100];
+	struct tkw_timeout_id ids[100];
 	int results[100];
 	size_t i;
 
@@ -980,10 +986,10 @@ BED_TEST(test_timer_batch_cancel_of_stale_ids)
 /* SPEC 3.8 */
 static void test_timer_batch_cancel_refuses_bad_arguments(struct timer_bed *b)
 {
-	uint64_t id = bed_schedule(b, 1, HOUR_NS);
+	struct tkw_timeout_id id = bed_schedule(b, 1, HOUR_NS);
 	size_t i;
 
-	for (i = 0; i <= TKW_BATCH_MAX; i++) {
+	for (i = 0; i <= TKW_MAX_BATCH; i++) {
 		many_ids[i] = id;
 		many_results[i] = 77;
 	}
@@ -993,18 +999,18 @@ static void test_timer_batch_cancel_refuses_bad_arguments(struct timer_bed *b)
 	assert_int_equal(tkw_timer_cancel_batch(b->t, NULL, 1, many_results),
 			 -EINVAL);
 	assert_int_equal(tkw_timer_cancel_batch(b->t, many_ids,
-						TKW_BATCH_MAX + 1,
+						TKW_MAX_BATCH + 1,
 						many_results),
 			 -EINVAL);
-	for (i = 0; i <= TKW_BATCH_MAX; i++)
+	for (i = 0; i <= TKW_MAX_BATCH; i++)
 		assert_int_equal(many_results[i], 77);
 	bed_assert_ledger(b, 1);
 	/* As many as may be, all the same one. */
-	assert_int_equal(tkw_timer_cancel_batch(b->t, many_ids, TKW_BATCH_MAX,
+	assert_int_equal(tkw_timer_cancel_batch(b->t, many_ids, TKW_MAX_BATCH,
 						many_results),
 			 1);
 	assert_int_equal(many_results[0], 0);
-	for (i = 1; i < TKW_BATCH_MAX; i++)
+	for (i = 1; i < TKW_MAX_BATCH; i++)
 		assert_int_equal(many_results[i], -ENOENT);
 	assert_int_equal(b->cancelled_count, 1);
 }
@@ -1013,11 +1019,11 @@ BED_TEST(test_timer_batch_cancel_refuses_bad_arguments)
 /* SPEC 3.8: the results are for those who ask. */
 static void test_timer_batch_cancel_without_results(struct timer_bed *b)
 {
-	uint64_t ids[5];
+	struct tkw_timeout_id ids[5];
 
 	fill(b, many_items, 3, 0, HOUR_NS);
 	assert_int_equal(tkw_timer_schedule_batch(b->t, many_items, 3, ids), 0);
-	ids[3] = UINT64_MAX;
+	ids[3] = BED_ID(UINT64_MAX);
 	ids[4] = ids[0];
 	assert_int_equal(tkw_timer_cancel_batch(b->t, ids, 5, NULL), 3);
 	assert_int_equal(b->cancelled_count, 3);
@@ -1036,7 +1042,7 @@ struct crew {
 	pthread_barrier_t *together;
 	unsigned number;
 	struct tkw_batch_item items[EACH];
-	uint64_t ids[EACH];
+	struct tkw_timeout_id ids[EACH];
 };
 
 static void *schedule_a_batch(void *arg)
@@ -1085,14 +1091,14 @@ static void test_timer_batch_cancel_over_all_shards(struct timer_bed *b)
 	run_crew(b, crew, schedule_a_batch);
 	for (i = 0; i < all; i++) {
 		many_ids[i] = crew[i % CREW].ids[i / CREW];
-		shards |= UINT64_C(1) << (many_ids[i] >> 56);
+		shards |= UINT64_C(1) << (many_ids[i].bits >> 56);
 		many_results[i] = 77;
 	}
 	/* Their numbers were different ones. */
 	assert_int_equal((shards & (shards - 1)) != 0,
 			 b->drive != TKW_DRIVE_MANUAL);
 	bed_assert_ledger(b, all);
-	many_ids[all] = UINT64_C(63) << 56 | (many_ids[0] & 0xffffff);
+	many_ids[all].bits = UINT64_C(63) << 56 | (many_ids[0].bits & 0xffffff);
 	assert_int_equal(
 		tkw_timer_cancel_batch(b->t, many_ids, all + 1, many_results),
 		all);
@@ -1114,27 +1120,28 @@ enum {
 /* What an on-cancel does that would hang if a lock were held. */
 struct free_hand {
 	struct timer_bed *b;
-	uint64_t ids[FREE_HANDED];
-	uint64_t others[FREE_HANDED]; /* one for each, to be cancelled */
+	struct tkw_timeout_id ids[FREE_HANDED];
+	struct tkw_timeout_id
+		others[FREE_HANDED]; /* one for each, to be cancelled */
 	unsigned calls;
 	unsigned wrong;
 };
 
-static void use_the_timer(void *arg)
+static void use_the_timer(void *ctx)
 {
 	const struct tkw_batch_item items[2] = {
 		{ { .fn = nothing }, HOUR_NS }, { { .fn = nothing }, HOUR_NS }
 	};
-	struct free_hand *f = arg;
+	struct free_hand *f = ctx;
 	struct tkw_timer *t = f->b->t;
 	struct tkw_timeout_info info;
-	uint64_t ids[FREE_HANDED];
+	struct tkw_timeout_id ids[FREE_HANDED];
 	size_t i;
 
 	/* All of the batch are stale by now, whoever's turn it is. */
 	for (i = 0; i < FREE_HANDED; i++) {
 		f->wrong += tkw_timer_cancel(t, f->ids[i]) != -ENOENT;
-		f->wrong += tkw_timer_query(t, f->ids[i], &info) != -ENOENT;
+		f->wrong += tkw_timer_get(t, f->ids[i], &info) != -ENOENT;
 	}
 	f->wrong += tkw_timer_cancel_batch(t, f->ids, FREE_HANDED, NULL) != 0;
 	f->wrong += tkw_timer_schedule_batch(t, items, 2, ids) != 0;
@@ -1157,7 +1164,7 @@ static void test_timer_batch_cancel_calls_on_cancel_freely(struct timer_bed *b)
 		0);
 	for (i = 0; i < FREE_HANDED; i++)
 		items[i].task = (struct tkw_task){ .fn = nothing,
-						   .arg = &f,
+						   .ctx = &f,
 						   .on_cancel = use_the_timer };
 	assert_int_equal(
 		tkw_timer_schedule_batch(b->t, items, FREE_HANDED, f.ids), 0);
@@ -1172,9 +1179,9 @@ static void test_timer_batch_cancel_calls_on_cancel_freely(struct timer_bed *b)
 BED_TEST(test_timer_batch_cancel_calls_on_cancel_freely)
 
 /* One that frees its memory, as its like do. */
-static void free_it(void *arg)
+static void free_it(void *ctx)
 {
-	free(arg);
+	free(ctx);
 }
 
 /* SPEC 5.6: with and without an on-cancel, in one batch. */
@@ -1184,9 +1191,9 @@ static void test_timer_batch_cancel_frees_the_arguments(struct timer_bed *b)
 
 	fill_plain(many_items, 300, HOUR_NS);
 	for (i = 0; i < 300; i += 2) {
-		many_items[i].task.arg = malloc(16);
+		many_items[i].task.ctx = malloc(16);
 		many_items[i].task.on_cancel = free_it;
-		assert_non_null(many_items[i].task.arg);
+		assert_non_null(many_items[i].task.ctx);
 	}
 	assert_int_equal(
 		tkw_timer_schedule_batch(b->t, many_items, 300, many_ids), 0);
@@ -1213,22 +1220,22 @@ struct raced {
 struct race {
 	struct timer_bed *b;
 	pthread_barrier_t begin;
-	uint64_t ids[RACE];
+	struct tkw_timeout_id ids[RACE];
 	struct raced of[RACE];
 	atomic_uint wrong;
 };
 
-static void count_run(void *arg, const struct tkw_firing *firing)
+static void count_run(const struct tkw_firing *firing, void *ctx)
 {
-	struct raced *one = arg;
+	struct raced *one = ctx;
 
 	(void)firing;
 	atomic_fetch_add(&one->fired, 1);
 }
 
-static void count_call(void *arg)
+static void count_call(void *ctx)
 {
-	struct raced *one = arg;
+	struct raced *one = ctx;
 
 	atomic_fetch_add(&one->called, 1);
 }
@@ -1275,7 +1282,7 @@ static void race_once(struct race *r)
 	for (i = 0; i < RACE; i++)
 		items[i] = (struct tkw_batch_item){
 			{ .fn = count_run,
-			  .arg = &r->of[i],
+			  .ctx = &r->of[i],
 			  .on_cancel = i % 2 ? count_call : NULL },
 			(int64_t)(i % 4) * TKW_MSEC
 		};

@@ -24,16 +24,16 @@ static void sem_take(sem_t *s)
 		;
 }
 
-static void must_not_run(void *arg, const struct tkw_firing *firing)
+static void must_not_run(const struct tkw_firing *firing, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 	abort();
 }
 
-static void do_nothing(void *arg, const struct tkw_firing *firing)
+static void do_nothing(const struct tkw_firing *firing, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 }
 
@@ -45,7 +45,7 @@ static void stall(struct timer_bed *b, int64_t ns)
 {
 	const struct tkw_task task = { .fn = do_nothing };
 
-	bed_set_clock(b, tkw_timer_now(b->t) + ns);
+	bed_set_clock(b, tkw_timer_now_ns(b->t) + ns);
 	assert_int_equal(tkw_timer_schedule_at(b->t, &task, 0, NULL), 0);
 	bed_pass(b, 0);
 }
@@ -70,26 +70,26 @@ static void gate_fini(struct gate *g)
 	sem_destroy(&g->open);
 }
 
-static void gated_cancel(void *arg)
+static void gated_cancel(void *ctx)
 {
-	struct gate *g = arg;
+	struct gate *g = ctx;
 
 	sem_post(&g->entered);
 	sem_take(&g->open);
 	atomic_store(&g->over, 1);
 }
 
-static void gated_task(void *arg, const struct tkw_firing *firing)
+static void gated_task(const struct tkw_firing *firing, void *ctx)
 {
 	(void)firing;
-	gated_cancel(arg);
+	gated_cancel(ctx);
 }
 
 /* Schedule a task that is due and stays at a gate. */
-static uint64_t schedule_gated(struct timer_bed *b, struct gate *g)
+static struct tkw_timeout_id schedule_gated(struct timer_bed *b, struct gate *g)
 {
-	const struct tkw_task task = { .fn = gated_task, .arg = g };
-	uint64_t id = 0;
+	const struct tkw_task task = { .fn = gated_task, .ctx = g };
+	struct tkw_timeout_id id = { 0 };
 
 	gate_init(g);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, &id), 0);
@@ -164,8 +164,8 @@ static void opener_end(struct opener *o)
 }
 
 /* cancel_wait() for what is at the gate. *over: had it passed on return? */
-static int wait_for_gate(struct tkw_timer *t, uint64_t id, struct opener *o,
-			 int *over)
+static int wait_for_gate(struct tkw_timer *t, struct tkw_timeout_id id,
+			 struct opener *o, int *over)
 {
 	int ret;
 
@@ -181,9 +181,9 @@ static int wait_for_gate(struct tkw_timer *t, uint64_t id, struct opener *o,
 /* SPEC 5.2, 5.6, fault 22 */
 static void test_timer_cancel_ends_it_once(struct timer_bed *b)
 {
-	const uint64_t id = bed_schedule(b, 1, TKW_MSEC);
-	const uint64_t never = bed_schedule(b, 2, INT64_MAX);
-	const uint64_t far = bed_schedule(b, 3, HOUR_NS);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, TKW_MSEC);
+	const struct tkw_timeout_id never = bed_schedule(b, 2, INT64_MAX);
+	const struct tkw_timeout_id far = bed_schedule(b, 3, HOUR_NS);
 
 	bed_schedule(b, 4, TKW_MSEC);
 	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
@@ -202,7 +202,7 @@ BED_TEST(test_timer_cancel_ends_it_once)
 /* SPEC 5.2, 5.3: what has fired has ended. */
 static void test_timer_cancel_after_it_fired(struct timer_bed *b)
 {
-	const uint64_t id = bed_schedule(b, 1, TKW_MSEC);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, TKW_MSEC);
 
 	bed_pass(b, TKW_SEC);
 	bed_assert_fired(b, 1);
@@ -211,8 +211,8 @@ static void test_timer_cancel_after_it_fired(struct timer_bed *b)
 	assert_int_equal(bed_cancelled_times(b, 1), 0);
 	assert_int_equal(tkw_timer_cancel(NULL, id), -EINVAL);
 	assert_int_equal(tkw_timer_cancel_wait(NULL, id), -EINVAL);
-	assert_int_equal(tkw_timer_cancel(b->t, 0), -ENOENT);
-	assert_int_equal(tkw_timer_cancel_wait(b->t, 0), -ENOENT);
+	assert_int_equal(tkw_timer_cancel(b->t, BED_NO_ID), -ENOENT);
+	assert_int_equal(tkw_timer_cancel_wait(b->t, BED_NO_ID), -ENOENT);
 }
 BED_TEST(test_timer_cancel_after_it_fired)
 
@@ -221,7 +221,7 @@ static void test_timer_cancel_while_it_runs_is_busy(struct timer_bed *b)
 {
 	struct runner r;
 	struct gate g;
-	const uint64_t id = schedule_gated(b, &g);
+	const struct tkw_timeout_id id = schedule_gated(b, &g);
 	uint64_t pending;
 	int ret[2];
 
@@ -229,7 +229,7 @@ static void test_timer_cancel_while_it_runs_is_busy(struct timer_bed *b)
 	sem_take(&g.entered);
 	ret[0] = tkw_timer_cancel(b->t, id);
 	ret[1] = tkw_timer_cancel(b->t, id);
-	pending = tkw_timer_pending(b->t);
+	pending = tkw_timer_count(b->t);
 	sem_post(&g.open);
 	run_end(&r);
 	assert_int_equal(ret[0], -EBUSY);
@@ -250,7 +250,7 @@ enum {
 struct rivalry {
 	struct timer_bed *b;
 	pthread_barrier_t barrier;
-	uint64_t ids[ROUNDS];
+	struct tkw_timeout_id ids[ROUNDS];
 	atomic_int won[ROUNDS];
 	atomic_int odd; /* results that cannot be */
 };
@@ -306,9 +306,9 @@ struct lot {
 	atomic_int ended;
 };
 
-static void lot_runs(void *arg, const struct tkw_firing *firing)
+static void lot_runs(const struct tkw_firing *firing, void *ctx)
 {
-	struct lot *l = arg;
+	struct lot *l = ctx;
 
 	(void)firing;
 	atomic_fetch_add(&l->ran, 1);
@@ -316,9 +316,9 @@ static void lot_runs(void *arg, const struct tkw_firing *firing)
 	atomic_fetch_add(&l->ran, 1);
 }
 
-static void lot_ends(void *arg)
+static void lot_ends(void *ctx)
 {
-	struct lot *l = arg;
+	struct lot *l = ctx;
 
 	atomic_fetch_add(&l->ended, 1);
 }
@@ -345,9 +345,9 @@ static void race_once(struct timer_bed *b, int round)
 {
 	struct lot *l = calloc(1, sizeof(*l));
 	const struct tkw_task task = { .fn = lot_runs,
-				       .arg = l,
+				       .ctx = l,
 				       .on_cancel = lot_ends };
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int ret;
 	int i;
 
@@ -387,7 +387,7 @@ BED_TEST(test_timer_either_fires_or_is_cancelled)
 /* SPEC 5.3 */
 static void test_timer_cancel_wait_cancels_what_is_pending(struct timer_bed *b)
 {
-	const uint64_t id = bed_schedule(b, 1, TKW_MSEC);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, TKW_MSEC);
 
 	assert_int_equal(tkw_timer_cancel_wait(b->t, id), 0);
 	assert_int_equal(bed_cancelled_times(b, 1), 1);
@@ -403,7 +403,7 @@ static int wait_for_running(struct timer_bed *b)
 	struct runner r;
 	struct opener o;
 	struct gate g;
-	const uint64_t id = schedule_gated(b, &g);
+	const struct tkw_timeout_id id = schedule_gated(b, &g);
 	int over;
 	int ret;
 
@@ -440,7 +440,7 @@ static void test_timer_cancel_wait_does_not_wait_for_peers(struct timer_bed *b)
 	struct opener o;
 	struct gate first;
 	struct gate second;
-	const uint64_t id = schedule_gated(b, &first);
+	const struct tkw_timeout_id id = schedule_gated(b, &first);
 	int too_long;
 	int over;
 	int ret;
@@ -472,7 +472,7 @@ enum {
 struct waiter {
 	struct timer_bed *b;
 	struct gate *g;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	pid_t tid;
 	sem_t here;
 	int ret;
@@ -497,7 +497,7 @@ static void test_timer_many_wait_for_one_task(struct timer_bed *b)
 	struct waiter waiters[WAITERS];
 	struct runner r;
 	struct gate g;
-	const uint64_t id = schedule_gated(b, &g);
+	const struct tkw_timeout_id id = schedule_gated(b, &g);
 	size_t i;
 
 	run_begin(&r, b);
@@ -527,7 +527,7 @@ BED_TEST(test_timer_many_wait_for_one_task)
 
 struct canceller {
 	struct timer_bed *b;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int ret;
 	pthread_t thread;
 };
@@ -545,7 +545,7 @@ static void cancel_gated(struct canceller *c, struct timer_bed *b,
 			 struct gate *g)
 {
 	const struct tkw_task task = { .fn = must_not_run,
-				       .arg = g,
+				       .ctx = g,
 				       .on_cancel = gated_cancel };
 
 	gate_init(g);
@@ -555,7 +555,7 @@ static void cancel_gated(struct canceller *c, struct timer_bed *b,
 	sem_take(&g->entered);
 }
 
-/* SPEC 5.3: after -ENOENT, too, arg may be freed. */
+/* SPEC 5.3: after -ENOENT, too, ctx may be freed. */
 static void test_timer_cancel_wait_waits_for_on_cancel(struct timer_bed *b)
 {
 	struct canceller c;
@@ -583,10 +583,11 @@ BED_TEST(test_timer_cancel_wait_waits_for_on_cancel)
 
 struct selfish {
 	struct timer_bed *b;
-	uint64_t own; /* of the task, for the on-cancel of another */
-	uint64_t ended;
-	uint64_t pending;
-	uint64_t nested;
+	struct tkw_timeout_id
+		own; /* of the task, for the on-cancel of another */
+	struct tkw_timeout_id ended;
+	struct tkw_timeout_id pending;
+	struct tkw_timeout_id nested;
 	int wait_own;
 	int wait_ended;
 	int wait_pending;
@@ -596,16 +597,16 @@ struct selfish {
 	int wait_own_after;
 };
 
-static void wait_from_nested(void *arg)
+static void wait_from_nested(void *ctx)
 {
-	struct selfish *s = arg;
+	struct selfish *s = ctx;
 
 	s->wait_from_nested = tkw_timer_cancel_wait(s->b->t, s->own);
 }
 
-static void wait_for_itself(void *arg, const struct tkw_firing *firing)
+static void wait_for_itself(const struct tkw_firing *firing, void *ctx)
 {
-	struct selfish *s = arg;
+	struct selfish *s = ctx;
 
 	s->own = firing->id;
 	s->wait_own = tkw_timer_cancel_wait(firing->timer, firing->id);
@@ -620,9 +621,9 @@ static void wait_for_itself(void *arg, const struct tkw_firing *firing)
 static void test_timer_task_cannot_wait_for_itself(struct timer_bed *b)
 {
 	struct selfish s = { .b = b };
-	const struct tkw_task task = { .fn = wait_for_itself, .arg = &s };
+	const struct tkw_task task = { .fn = wait_for_itself, .ctx = &s };
 	const struct tkw_task nested = { .fn = must_not_run,
-					 .arg = &s,
+					 .ctx = &s,
 					 .on_cancel = wait_from_nested };
 
 	s.ended = bed_schedule(b, 1, HOUR_NS);
@@ -647,17 +648,17 @@ BED_TEST(test_timer_task_cannot_wait_for_itself)
 struct waits {
 	struct timer_bed *b;
 	sem_t done;
-	uint64_t own;
-	uint64_t running;
-	uint64_t pending;
+	struct tkw_timeout_id own;
+	struct tkw_timeout_id running;
+	struct tkw_timeout_id pending;
 	int wait_own;
 	int wait_running;
 	int wait_pending;
 };
 
-static void wait_in_on_cancel(void *arg)
+static void wait_in_on_cancel(void *ctx)
 {
-	struct waits *s = arg;
+	struct waits *s = ctx;
 
 	s->wait_own = tkw_timer_cancel_wait(s->b->t, s->own);
 	s->wait_running = tkw_timer_cancel_wait(s->b->t, s->running);
@@ -669,7 +670,7 @@ static void test_timer_on_cancel_cannot_wait(struct timer_bed *b)
 {
 	struct waits s = { .b = b };
 	const struct tkw_task task = { .fn = must_not_run,
-				       .arg = &s,
+				       .ctx = &s,
 				       .on_cancel = wait_in_on_cancel };
 	struct runner r;
 	struct opener o;
@@ -700,9 +701,9 @@ static void test_timer_on_cancel_cannot_wait(struct timer_bed *b)
 }
 BED_TEST(test_timer_on_cancel_cannot_wait)
 
-static void wait_for_on_cancel(void *arg, const struct tkw_firing *firing)
+static void wait_for_on_cancel(const struct tkw_firing *firing, void *ctx)
 {
-	struct waits *s = arg;
+	struct waits *s = ctx;
 
 	s->wait_running = tkw_timer_cancel_wait(firing->timer, s->running);
 	sem_post(&s->done);
@@ -712,7 +713,7 @@ static void wait_for_on_cancel(void *arg, const struct tkw_firing *firing)
 static void test_timer_task_cannot_wait_for_an_on_cancel(struct timer_bed *b)
 {
 	struct waits s = { .b = b };
-	const struct tkw_task task = { .fn = wait_for_on_cancel, .arg = &s };
+	const struct tkw_task task = { .fn = wait_for_on_cancel, .ctx = &s };
 	struct canceller c;
 	struct runner r;
 	struct gate g;
@@ -736,16 +737,16 @@ BED_TEST(test_timer_task_cannot_wait_for_an_on_cancel)
 
 struct across {
 	struct tkw_timer *other;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	struct opener o;
 	sem_t done;
 	int ret;
 	int over;
 };
 
-static void wait_across(void *arg, const struct tkw_firing *firing)
+static void wait_across(const struct tkw_firing *firing, void *ctx)
 {
-	struct across *a = arg;
+	struct across *a = ctx;
 
 	(void)firing;
 	a->ret = wait_for_gate(a->other, a->id, &a->o, &a->over);
@@ -756,7 +757,7 @@ static void wait_across(void *arg, const struct tkw_firing *firing)
 static void test_timer_task_may_wait_for_another_timer(struct timer_bed *b)
 {
 	struct across a = { .other = b->t };
-	const struct tkw_task task = { .fn = wait_across, .arg = &a };
+	const struct tkw_task task = { .fn = wait_across, .ctx = &a };
 	struct tkw_timer *second;
 	struct runner r;
 	struct gate g;
@@ -787,7 +788,7 @@ struct memory {
 	atomic_size_t peak;
 };
 
-static void *count_alloc(void *ctx, size_t bytes, size_t align)
+static void *count_alloc(size_t bytes, size_t align, void *ctx)
 {
 	struct memory *m = ctx;
 	size_t held;
@@ -803,7 +804,7 @@ static void *count_alloc(void *ctx, size_t bytes, size_t align)
 	return mem;
 }
 
-static void count_free(void *ctx, void *mem, size_t bytes)
+static void count_free(void *mem, size_t bytes, void *ctx)
 {
 	struct memory *m = ctx;
 
@@ -813,9 +814,9 @@ static void count_free(void *ctx, void *mem, size_t bytes)
 
 static void reopen_counted(struct timer_bed *b, struct memory *m)
 {
-	const struct tkw_timer_hooks hooks = { .ctx = m,
-					       .alloc = count_alloc,
-					       .free = count_free };
+	const struct tkw_timer_hooks hooks = { .alloc = count_alloc,
+					       .free = count_free,
+					       .ctx = m };
 	const struct tkw_timer_config cfg = { .hooks = &hooks };
 
 	atomic_init(&m->held, 0);
@@ -855,7 +856,7 @@ enum {
 static void expect_flat(struct timer_bed *b, size_t outstanding)
 {
 	const struct tkw_task task = { .fn = must_not_run };
-	uint64_t ids[MOST];
+	struct tkw_timeout_id ids[MOST];
 	struct memory m;
 	size_t before;
 	size_t i;
@@ -866,7 +867,7 @@ static void expect_flat(struct timer_bed *b, size_t outstanding)
 			tkw_timer_schedule(b->t, &task, HOUR_NS, &ids[i]), 0);
 	before = m.peak;
 	for (i = 0; i < PAIRS; i++) {
-		uint64_t *id = &ids[i * 7 % outstanding];
+		struct tkw_timeout_id *id = &ids[i * 7 % outstanding];
 
 		assert_int_equal(tkw_timer_cancel(b->t, *id), 0);
 		assert_int_equal(tkw_timer_schedule(b->t, &task,
@@ -887,7 +888,8 @@ static void test_timer_cancelled_ones_hold_no_memory(struct timer_bed *b)
 }
 BED_TEST(test_timer_cancelled_ones_hold_no_memory)
 
-static void assert_all_stale(struct timer_bed *b, const uint64_t *ids)
+static void assert_all_stale(struct timer_bed *b,
+			     const struct tkw_timeout_id *ids)
 {
 	struct tkw_timeout_info info;
 	size_t i;
@@ -895,7 +897,7 @@ static void assert_all_stale(struct timer_bed *b, const uint64_t *ids)
 	for (i = 0; i < MILLION; i++)
 		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), -ENOENT);
 	for (i = 0; i < MILLION; i += 101) {
-		assert_int_equal(tkw_timer_query(b->t, ids[i], &info), -ENOENT);
+		assert_int_equal(tkw_timer_get(b->t, ids[i], &info), -ENOENT);
 		assert_int_equal(tkw_timer_reschedule_at(b->t, ids[i], 0),
 				 -ENOENT);
 		assert_int_equal(tkw_timer_cancel_wait(b->t, ids[i]), -ENOENT);
@@ -903,7 +905,7 @@ static void assert_all_stale(struct timer_bed *b, const uint64_t *ids)
 }
 
 static void schedule_million(struct timer_bed *b, const struct tkw_task *task,
-			     uint64_t *ids)
+			     struct tkw_timeout_id *ids)
 {
 	size_t i;
 
@@ -918,7 +920,7 @@ static void schedule_million(struct timer_bed *b, const struct tkw_task *task,
 static void test_timer_gives_blocks_back_when_cancelled(struct timer_bed *b)
 {
 	const struct tkw_task task = { .fn = must_not_run };
-	uint64_t *ids = malloc(MILLION * sizeof(*ids));
+	struct tkw_timeout_id *ids = malloc(MILLION * sizeof(*ids));
 	struct memory m;
 	uint64_t i;
 
@@ -944,18 +946,18 @@ static void test_timer_gives_blocks_back_when_cancelled(struct timer_bed *b)
 }
 BED_TEST(test_timer_gives_blocks_back_when_cancelled)
 
-static void count_run(void *arg, const struct tkw_firing *firing)
+static void count_run(const struct tkw_firing *firing, void *ctx)
 {
 	(void)firing;
-	++*(uint64_t *)arg;
+	++*(uint64_t *)ctx;
 }
 
 /* SPEC 5.4 */
 static void test_timer_gives_blocks_back_when_fired(struct timer_bed *b)
 {
-	uint64_t *ids = malloc(MILLION * sizeof(*ids));
+	struct tkw_timeout_id *ids = malloc(MILLION * sizeof(*ids));
 	uint64_t ran = 0;
-	const struct tkw_task task = { .fn = count_run, .arg = &ran };
+	const struct tkw_task task = { .fn = count_run, .ctx = &ran };
 	struct memory m;
 
 	assert_non_null(ids);
@@ -975,8 +977,8 @@ BED_TEST(test_timer_gives_blocks_back_when_fired)
 
 struct callback {
 	struct timer_bed *b;
-	uint64_t own;
-	uint64_t peer;
+	struct tkw_timeout_id own;
+	struct tkw_timeout_id peer;
 	pthread_t thread;
 	int times;
 	int results[8];
@@ -984,9 +986,9 @@ struct callback {
 	const char *broken;
 };
 
-static void call_all(void *arg)
+static void call_all(void *ctx)
 {
-	struct callback *c = arg;
+	struct callback *c = ctx;
 	struct tkw_timer *t = c->b->t;
 	struct tkw_task task = bed_task(c->b, 7);
 	struct tkw_timeout_info info;
@@ -996,14 +998,14 @@ static void call_all(void *arg)
 	c->times++;
 	c->thread = pthread_self();
 	c->results[0] = tkw_timer_cancel(t, c->own);
-	c->results[1] = tkw_timer_query(t, c->own, &info);
+	c->results[1] = tkw_timer_get(t, c->own, &info);
 	c->results[2] = tkw_timer_reschedule(t, c->own, TKW_SEC);
 	c->results[3] = tkw_timer_schedule(t, &task, TKW_MSEC, NULL);
 	c->results[4] = tkw_timer_reschedule(t, c->peer, 2 * TKW_MSEC);
-	c->results[5] = tkw_timer_ledger(t, &ledger);
-	c->results[6] = tkw_timer_print(t, c->peer, text, sizeof(text));
+	c->results[5] = tkw_timer_get_ledger(t, &ledger);
+	c->results[6] = tkw_timer_print_timeout(t, c->peer, text, sizeof(text));
 	c->results[7] = tkw_timer_start(t);
-	c->pending = tkw_timer_pending(t);
+	c->pending = tkw_timer_count(t);
 	c->broken = tkw_timer_check(t);
 }
 
@@ -1012,7 +1014,7 @@ static void test_timer_on_cancel_may_make_any_call(struct timer_bed *b)
 {
 	struct callback c = { .b = b };
 	const struct tkw_task task = { .fn = must_not_run,
-				       .arg = &c,
+				       .ctx = &c,
 				       .on_cancel = call_all };
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, HOUR_NS, &c.own), 0);
@@ -1037,24 +1039,24 @@ static void test_timer_on_cancel_may_make_any_call(struct timer_bed *b)
 }
 BED_TEST(test_timer_on_cancel_may_make_any_call)
 
-static void free_arg(void *arg)
+static void free_arg(void *ctx)
 {
-	free(arg);
+	free(ctx);
 }
 
-/* SPEC 5.6: arg may be freed in it; and there may be none. */
+/* SPEC 5.6: ctx may be freed in it; and there may be none. */
 static void test_timer_on_cancel_may_free_arg(struct timer_bed *b)
 {
 	struct tkw_task task = { .fn = must_not_run, .on_cancel = free_arg };
-	uint64_t ids[100];
+	struct tkw_timeout_id ids[100];
 	size_t i;
 
 	for (i = 0; i < 100; i++) {
-		task.arg = malloc(16);
-		assert_non_null(task.arg);
+		task.ctx = malloc(16);
+		assert_non_null(task.ctx);
 		task.on_cancel = free_arg;
 		if (i % 10 == 9) {
-			free_arg(task.arg);
+			free_arg(task.ctx);
 			task.on_cancel = NULL;
 		}
 		assert_int_equal(
@@ -1070,13 +1072,13 @@ BED_TEST(test_timer_on_cancel_may_free_arg)
 
 struct nest {
 	struct timer_bed *b;
-	uint64_t ids[50];
+	struct tkw_timeout_id ids[50];
 	size_t depth;
 };
 
-static void cancel_next(void *arg)
+static void cancel_next(void *ctx)
 {
-	struct nest *n = arg;
+	struct nest *n = ctx;
 
 	if (++n->depth < 50)
 		assert_int_equal(tkw_timer_cancel(n->b->t, n->ids[n->depth]),
@@ -1088,7 +1090,7 @@ static void test_timer_on_cancel_may_cancel(struct timer_bed *b)
 {
 	struct nest n = { .b = b };
 	const struct tkw_task task = { .fn = must_not_run,
-				       .arg = &n,
+				       .ctx = &n,
 				       .on_cancel = cancel_next };
 	size_t i;
 
@@ -1104,7 +1106,7 @@ BED_TEST(test_timer_on_cancel_may_cancel)
 /* SPEC 5.6: not for one that has run. */
 static void test_timer_on_cancel_is_for_the_cancelled(struct timer_bed *b)
 {
-	uint64_t ids[20];
+	struct tkw_timeout_id ids[20];
 	uint64_t i;
 
 	for (i = 0; i < 20; i++)
@@ -1125,30 +1127,30 @@ BED_TEST(test_timer_on_cancel_is_for_the_cancelled)
 /* SPEC 5.7 */
 static void test_timer_pending_goes_down_once_each(struct timer_bed *b)
 {
-	uint64_t ids[10];
+	struct tkw_timeout_id ids[10];
 	uint64_t i;
 
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	for (i = 0; i < 10; i++) {
 		ids[i] = bed_schedule(b, i, (int64_t)(i + 1) * TKW_SEC);
-		assert_int_equal(tkw_timer_pending(b->t), i + 1);
+		assert_int_equal(tkw_timer_count(b->t), i + 1);
 	}
 	assert_int_equal(tkw_timer_cancel(b->t, ids[9]), 0);
-	assert_int_equal(tkw_timer_pending(b->t), 9);
+	assert_int_equal(tkw_timer_count(b->t), 9);
 	assert_int_equal(tkw_timer_cancel(b->t, ids[9]), -ENOENT);
-	assert_int_equal(tkw_timer_pending(b->t), 9);
+	assert_int_equal(tkw_timer_count(b->t), 9);
 	assert_int_equal(tkw_timer_reschedule(b->t, ids[8], HOUR_NS), 0);
-	assert_int_equal(tkw_timer_pending(b->t), 9);
+	assert_int_equal(tkw_timer_count(b->t), 9);
 	for (i = 1; i <= 8; i++) {
 		stall(b, TKW_SEC + TKW_MSEC);
-		assert_int_equal(tkw_timer_pending(b->t), 9 - i);
+		assert_int_equal(tkw_timer_count(b->t), 9 - i);
 		assert_int_equal(tkw_timer_cancel(b->t, ids[i - 1]), -ENOENT);
-		assert_int_equal(tkw_timer_pending(b->t), 9 - i);
+		assert_int_equal(tkw_timer_count(b->t), 9 - i);
 	}
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	assert_int_equal(tkw_timer_cancel(b->t, ids[8]), -ENOENT);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 }
 BED_TEST(test_timer_pending_goes_down_once_each)
 

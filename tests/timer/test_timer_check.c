@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "timer/core.h"
+#include "timer/object.h"
 
 /* The first letters of what the checker says, which name the invariant. */
 static void expect_broken(struct timer_bed *b, const char *invariant)
@@ -32,15 +32,16 @@ static struct tkw__timeout *must(struct tkw__timeout *to)
 }
 
 /* The shard in which the bed's one timeout is. */
-static struct tkw__shard *shard_of(struct timer_bed *b, uint64_t id)
+static struct tkw__shard *shard_of(struct timer_bed *b,
+				   struct tkw_timeout_id id)
 {
-	return &b->t->shards[id >> 56];
+	return &b->t->shards[id.bits >> 56];
 }
 
 /* SPEC, the law */
 static void test_timer_check_finds_a_ledger_out_of_balance(struct timer_bed *b)
 {
-	const uint64_t id = bed_schedule(b, 1, TKW_SEC);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
 	struct tkw_ledger *l = &shard_of(b, id)->ledger;
 	uint64_t *const terms[] = { &l->accepted, &l->fired, &l->cancelled,
 				    &l->dropped, &l->handed_over };
@@ -58,7 +59,7 @@ BED_TEST(test_timer_check_finds_a_ledger_out_of_balance)
 static void
 test_timer_check_finds_a_timeout_that_is_nowhere(struct timer_bed *b)
 {
-	const uint64_t id = bed_schedule(b, 1, TKW_SEC);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
 	struct tkw__shard *s = shard_of(b, id);
 	struct tkw__timeout *to = must(tkw__shard_find(s, tkw__name_of(id)));
 
@@ -78,7 +79,7 @@ BED_TEST(test_timer_check_finds_a_timeout_that_is_nowhere)
 
 static void test_timer_check_finds_a_place_in_use_by_nobody(struct timer_bed *b)
 {
-	const uint64_t id = bed_schedule(b, 1, TKW_SEC);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
 	struct tkw__slab *slab = &shard_of(b, id)->slab;
 	struct tkw__timeout *to = must(tkw__slab_take(slab));
 
@@ -92,7 +93,7 @@ BED_TEST(test_timer_check_finds_a_place_in_use_by_nobody)
 
 static void test_timer_check_finds_a_wrong_list_of_blocks(struct timer_bed *b)
 {
-	const uint64_t id = bed_schedule(b, 1, TKW_SEC);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
 	struct tkw__slab *slab = &shard_of(b, id)->slab;
 	struct tkw__block *block = &slab->directory->block[0];
 	const struct tkw__block was = *block;
@@ -116,7 +117,7 @@ BED_TEST(test_timer_check_finds_a_wrong_list_of_blocks)
 
 static void test_timer_check_finds_an_unsound_wheel(struct timer_bed *b)
 {
-	const uint64_t id = bed_schedule(b, 1, TKW_SEC);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
 	struct tkw__shard *s = shard_of(b, id);
 	struct tkw__timeout *to = must(tkw__shard_find(s, tkw__name_of(id)));
 	const uint32_t slot = to->entry.slot;

@@ -141,8 +141,8 @@ static void *maker_run(void *ctx)
 	return m->run(m->arg);
 }
 
-static int maker_create(void *ctx, void *(*run)(void *arg), void *arg,
-			void **handle)
+static int maker_create(void *(*run)(void *arg), void *arg, void **handle,
+			void *ctx)
 {
 	struct maker *m = ctx;
 	int ret;
@@ -165,7 +165,7 @@ static int maker_create(void *ctx, void *(*run)(void *arg), void *arg,
 	return ret;
 }
 
-static void maker_join(void *ctx, void *handle)
+static void maker_join(void *handle, void *ctx)
 {
 	struct maker *m = ctx;
 
@@ -188,9 +188,9 @@ static void maker_refuse(struct maker *m, unsigned n, int error)
 
 static struct tkw_timer_hooks maker_hooks(struct maker *m)
 {
-	const struct tkw_timer_hooks hooks = { .ctx = m,
-					       .thread_create = maker_create,
-					       .thread_join = maker_join };
+	const struct tkw_timer_hooks hooks = { .thread_create = maker_create,
+					       .thread_join = maker_join,
+					       .ctx = m };
 
 	memset(m, 0, sizeof(*m));
 	pthread_mutex_init(&m->lock, NULL);
@@ -209,9 +209,9 @@ struct seen {
 	int64_t now_ns; /* of the system */
 };
 
-static void look(void *arg, const struct tkw_firing *firing)
+static void look(const struct tkw_firing *firing, void *ctx)
 {
-	struct seen *s = arg;
+	struct seen *s = ctx;
 	struct timespec ts;
 
 	(void)firing;
@@ -233,7 +233,7 @@ static void wait_for(sem_t *sem)
 /* Let a task look around on a timer of which nothing else is known. */
 static void look_from_task(struct tkw_timer *t, struct seen *s)
 {
-	const struct tkw_task task = { .fn = look, .arg = s };
+	const struct tkw_task task = { .fn = look, .ctx = s };
 
 	memset(s, 0, sizeof(*s));
 	assert_int_equal(sem_init(&s->done, 0, 0), 0);
@@ -242,9 +242,9 @@ static void look_from_task(struct tkw_timer *t, struct seen *s)
 	sem_destroy(&s->done);
 }
 
-static void nothing(void *arg, const struct tkw_firing *firing)
+static void nothing(const struct tkw_firing *firing, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 }
 
@@ -302,7 +302,7 @@ static void test_timer_default_runs_tasks_on_one_own_thread(void **state)
 		look_from_task(t, &second);
 		assert_false(pthread_equal(first.thread, pthread_self()));
 		assert_true(pthread_equal(first.thread, second.thread));
-		assert_int_equal(tkw_timer_turn(t, NULL), -EINVAL);
+		assert_int_equal(tkw_timer_turn(t, 0, NULL), -EINVAL);
 		assert_int_equal(tkw_timer_destroy(t), 0);
 	}
 }
@@ -311,7 +311,7 @@ static void test_timer_default_runs_tasks_on_one_own_thread(void **state)
 static void test_timer_default_clock_is_monotonic(void **state)
 {
 	struct seen s = { .runs = 0 };
-	const struct tkw_task task = { .fn = look, .arg = &s };
+	const struct tkw_task task = { .fn = look, .ctx = &s };
 	struct tkw_timer *t;
 	int64_t before;
 	int64_t now_ns;
@@ -320,7 +320,7 @@ static void test_timer_default_clock_is_monotonic(void **state)
 	assert_int_equal(sem_init(&s.done, 0, 0), 0);
 	assert_int_equal(tkw_timer_create(&t, NULL), 0);
 	before = system_now(CLOCK_MONOTONIC);
-	now_ns = tkw_timer_now(t);
+	now_ns = tkw_timer_now_ns(t);
 	assert_true(before <= now_ns && now_ns <= system_now(CLOCK_MONOTONIC));
 	before = system_now(CLOCK_MONOTONIC);
 	assert_int_equal(tkw_timer_schedule(t, &task, 3 * TKW_MSEC, NULL), 0);
@@ -341,7 +341,7 @@ static void test_timer_clock_can_count_the_time_asleep(void **state)
 	(void)state;
 	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
 	before = system_now(CLOCK_BOOTTIME);
-	now_ns = tkw_timer_now(t);
+	now_ns = tkw_timer_now_ns(t);
 	assert_true(before <= now_ns && now_ns <= system_now(CLOCK_BOOTTIME));
 	assert_int_equal(tkw_timer_destroy(t), 0);
 }
@@ -551,17 +551,62 @@ static void test_timer_create_refuses_what_it_does_not_know(void **state)
 		cfg.clock = unknown[i];
 		assert_refused(cfg);
 	}
-	cfg = zero;
-	for (cfg.size = 1; cfg.size < sizeof(cfg); cfg.size++)
-		assert_refused(cfg);
-	cfg.size = sizeof(cfg) + 1;
-	assert_refused(cfg);
-	cfg.size = SIZE_MAX;
-	assert_refused(cfg);
-	cfg.size = sizeof(cfg);
-	assert_accepted(cfg);
 	assert_int_equal(tkw_timer_create(NULL, &zero), -EINVAL);
 	assert_int_equal(tkw_timer_create(NULL, NULL), -EINVAL);
+}
+
+/* A config of a library to come. */
+struct newer_config {
+	struct tkw_timer_config known;
+	unsigned char beyond[100];
+};
+
+static void assert_newer(const struct newer_config *cfg, int expected)
+{
+	struct tkw_timer *t = UNTOUCHED;
+
+	assert_int_equal(tkw_timer_create(&t, &cfg->known), expected);
+	if (expected == 0)
+		assert_int_equal(tkw_timer_destroy(t), 0);
+	else
+		assert_ptr_equal(t, UNTOUCHED);
+}
+
+/* SPEC 2.2: 0, or that of 0.2, or more if there is nothing in it. */
+static void test_timer_create_reads_configs_of_any_version(void **state)
+{
+	const struct tkw_timer_config zero = { .size = 0 };
+	struct tkw_timer_config cfg = zero;
+	struct newer_config newer;
+	size_t i;
+
+	(void)state;
+	for (cfg.size = 1; cfg.size < sizeof(cfg); cfg.size++)
+		assert_refused(cfg);
+	cfg.size = sizeof(cfg);
+	assert_accepted(cfg);
+	for (i = 0; i <= sizeof(newer.beyond); i++) {
+		memset(&newer, 0, sizeof(newer));
+		newer.known.size = sizeof(cfg) + i;
+		assert_newer(&newer, 0);
+		/* Behind what the caller calls the end there may be anything;
+		 * before it there may not. */
+		memset(newer.beyond + i, 0xff, sizeof(newer.beyond) - i);
+		assert_newer(&newer, 0);
+		if (i > 0) {
+			newer.beyond[i - 1] = 1;
+			assert_newer(&newer, -EINVAL);
+			newer.beyond[i - 1] = 0;
+			newer.beyond[0] = 0x80;
+			assert_newer(&newer, -EINVAL);
+		}
+	}
+	newer.known.size = 0;
+	assert_newer(&newer, 0);
+	cfg.size = SIZE_MAX;
+	assert_refused(cfg);
+	cfg.size = sizeof(cfg) + (1 << 20);
+	assert_refused(cfg);
 }
 
 /* SPEC 2.2 */
@@ -589,22 +634,28 @@ static void test_timer_create_refuses_half_a_pair_of_hooks(void **state)
 	assert_accepted(cfg);
 }
 
-/* How many bytes a timer of so many slots asks for. */
+/* How many bytes a timer of so many slots asks for, and its first timeout. */
 static size_t bytes_of(int64_t slots, int expected)
 {
+	const struct tkw_task task = { .fn = look };
 	struct bed_memory m;
 	const struct tkw_timer_hooks hooks = bed_memory_hooks(&m);
 	struct tkw_timer_config cfg = hashed(slots, 0);
 	struct tkw_timer *t = UNTOUCHED;
+	int err;
 
 	cfg.hooks = &hooks;
 	cfg.drive = TKW_DRIVE_MANUAL;
-	m.most = 64 << 20;
-	assert_int_equal(tkw_timer_create(&t, &cfg), expected);
-	if (expected == 0)
+	m.max_bytes = 64 << 20;
+	err = tkw_timer_create(&t, &cfg);
+	if (err == 0) {
+		/* With which it gets its wheel. */
+		err = tkw_timer_schedule(t, &task, TKW_SEC, NULL);
 		assert_int_equal(tkw_timer_destroy(t), 0);
-	else
+	} else {
 		assert_ptr_equal(t, UNTOUCHED);
+	}
+	assert_int_equal(err, expected);
 	assert_true(m.live == 0);
 	return m.asked;
 }
@@ -766,9 +817,9 @@ static void test_timer_create_starts_no_thread(void **state)
 
 	(void)state;
 	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
-	tkw_timer_now(t);
-	tkw_timer_pending(t);
-	assert_int_equal(tkw_timer_cancel(t, 1), -ENOENT);
+	tkw_timer_now_ns(t);
+	tkw_timer_count(t);
+	assert_int_equal(tkw_timer_cancel(t, BED_ID(1)), -ENOENT);
 	assert_null(tkw_timer_check(t));
 	assert_int_equal(made_so_far(), threads);
 	assert_int_equal(tkw_timer_destroy(t), 0);
@@ -958,13 +1009,13 @@ static void assert_start_refused(struct timer_bed *b)
 	const struct tkw_ledger none = { .accepted = 0 };
 	const struct tkw_task task = bed_task(b, 9);
 	struct tkw_ledger l;
-	uint64_t id = 42;
+	struct tkw_timeout_id id = { 42 };
 
 	assert_int_equal(tkw_timer_start(b->t), -ENOMEM);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, &id), -ENOMEM);
 	assert_int_equal(tkw_timer_schedule_at(b->t, &task, 0, &id), -ENOMEM);
-	assert_true(id == 42);
-	assert_int_equal(tkw_timer_ledger(b->t, &l), 0);
+	assert_true(id.bits == 42);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &l), 0);
 	assert_memory_equal(&l, &none, sizeof(l));
 	assert_true(bed_cancelled_times(b, 9) == 0);
 	assert_int_equal(tkw_timer_is_stopped(b->t), 0);
@@ -1182,14 +1233,14 @@ static void assert_stopped(struct timer_bed *b)
 {
 	const struct tkw_task task = bed_task(b, 3);
 	const unsigned threads = made_so_far();
-	uint64_t id = 42;
+	struct tkw_timeout_id id = { 42 };
 
 	assert_int_equal(tkw_timer_is_stopped(b->t), 1);
 	assert_int_equal(tkw_timer_start(b->t), -ESHUTDOWN);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, &id), -ESHUTDOWN);
 	assert_int_equal(tkw_timer_schedule_at(b->t, &task, 0, &id),
 			 -ESHUTDOWN);
-	assert_true(id == 42);
+	assert_true(id.bits == 42);
 	assert_true(bed_cancelled_times(b, 3) == 0);
 	assert_int_equal(tkw_timer_is_stopped(b->t), 1);
 	assert_int_equal(made_so_far(), threads);
@@ -1229,7 +1280,7 @@ BED_TEST(test_timer_goes_from_init_to_stopped)
 static unsigned lines;
 static struct tkw_timer *living[300];
 
-static void count_line(void *ctx, const char *line)
+static void count_line(const char *line, void *ctx)
 {
 	(void)ctx;
 	CHECK(line && line[0] && !strchr(line, '\n'));
@@ -1453,6 +1504,8 @@ int main(void)
 			test_timer_create_refuses_a_tick_beyond_its_ring),
 		cmocka_unit_test(
 			test_timer_create_refuses_what_it_does_not_know),
+		cmocka_unit_test(
+			test_timer_create_reads_configs_of_any_version),
 		cmocka_unit_test(
 			test_timer_create_refuses_half_a_pair_of_hooks),
 		cmocka_unit_test(

@@ -72,7 +72,7 @@ struct collector {
 
 static struct collector *collector;
 
-static int collect(void *ctx, const struct tkw_job *job)
+static int collect(const struct tkw_job *job, void *ctx)
 {
 	struct collector *c = ctx;
 	int answer;
@@ -214,11 +214,10 @@ static void close_collector(struct timer_bed *b)
 	collector = NULL;
 }
 
-static struct tkw_pool *pool_of(int threads, int64_t queue)
+static struct tkw_pool *pool_of(int threads)
 {
 	const struct tkw_pool_config cfg = { .size = sizeof(cfg),
-					     .threads = threads,
-					     .queue = queue };
+					     .threads = threads };
 	struct tkw_pool *p = NULL;
 
 	assert_int_equal(tkw_pool_create(&p, &cfg), 0);
@@ -228,7 +227,7 @@ static struct tkw_pool *pool_of(int threads, int64_t queue)
 static struct tkw_pool *open_pool(struct timer_bed *b, int threads)
 {
 	const struct tkw_timer_config cfg = { .drive = 0 };
-	struct tkw_pool *p = pool_of(threads, 0);
+	struct tkw_pool *p = pool_of(threads);
 
 	open_with(b, tkw_pool_exec(p), cfg);
 	return p;
@@ -291,6 +290,14 @@ static void await_log(struct timer_bed *b, size_t count)
 	pthread_mutex_unlock(&b->lock);
 }
 
+static void await_cancelled(struct timer_bed *b, size_t count)
+{
+	pthread_mutex_lock(&b->lock);
+	while (b->cancelled_count < count)
+		pthread_cond_wait(&b->changed, &b->lock);
+	pthread_mutex_unlock(&b->lock);
+}
+
 static struct tkw_ledger ledger_of(struct timer_bed *b)
 {
 	const char *broken = tkw_timer_check(b->t);
@@ -298,19 +305,20 @@ static struct tkw_ledger ledger_of(struct timer_bed *b)
 
 	if (broken)
 		fail_msg("tkw_timer_check: %s", broken);
-	assert_int_equal(tkw_timer_ledger(b->t, &l), 0);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &l), 0);
 	assert_true(l.accepted == l.fired + l.cancelled + l.dropped +
 					  l.handed_over + l.pending);
 	return l;
 }
 
-static void assert_pending(struct timer_bed *b, uint64_t id, int64_t deadline)
+static void assert_pending(struct timer_bed *b, struct tkw_timeout_id id,
+			   int64_t deadline)
 {
 	struct tkw_timeout_info info;
 
-	assert_int_equal(tkw_timer_query(b->t, id, &info), 0);
+	assert_int_equal(tkw_timer_get(b->t, id, &info), 0);
 	assert_int_equal(info.state, TKW_TIMEOUT_PENDING);
-	assert_true(info.id == id);
+	assert_true(info.id.bits == id.bits);
 	assert_true(info.deadline_ns == deadline);
 	assert_true(info.left_ns == deadline - clock_of(b));
 }
@@ -330,9 +338,9 @@ struct who {
 		.fired = GATE_INIT, .ended = GATE_INIT                         \
 	}
 
-static void who_fired(void *arg, const struct tkw_firing *f)
+static void who_fired(const struct tkw_firing *f, void *ctx)
 {
-	struct who *w = arg;
+	struct who *w = ctx;
 
 	w->by = pthread_self();
 	w->late_ns = f->late_ns;
@@ -341,21 +349,22 @@ static void who_fired(void *arg, const struct tkw_firing *f)
 	gate_open(&w->fired);
 }
 
-static void who_ended(void *arg)
+static void who_ended(void *ctx)
 {
-	struct who *w = arg;
+	struct who *w = ctx;
 
 	w->by = pthread_self();
 	w->times++;
 	gate_open(&w->ended);
 }
 
-static uint64_t schedule_who(struct timer_bed *b, struct who *w, int64_t delay)
+static struct tkw_timeout_id schedule_who(struct timer_bed *b, struct who *w,
+					  int64_t delay)
 {
 	const struct tkw_task task = { .fn = who_fired,
-				       .arg = w,
+				       .ctx = w,
 				       .on_cancel = who_ended };
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, delay, &id), 0);
 	return id;
@@ -367,19 +376,20 @@ struct block {
 	atomic_bool over;
 };
 
-static void block_fired(void *arg, const struct tkw_firing *f)
+static void block_fired(const struct tkw_firing *f, void *ctx)
 {
-	struct block *block = arg;
+	struct block *block = ctx;
 
 	(void)f;
 	gate_pass(&block->gate);
 	block->over = true;
 }
 
-static uint64_t schedule_block(struct timer_bed *b, struct block *block)
+static struct tkw_timeout_id schedule_block(struct timer_bed *b,
+					    struct block *block)
 {
-	const struct tkw_task task = { .fn = block_fired, .arg = block };
-	uint64_t id;
+	const struct tkw_task task = { .fn = block_fired, .ctx = block };
+	struct tkw_timeout_id id;
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, &id), 0);
 	return id;
@@ -433,7 +443,7 @@ static void test_exec_each_expiry_is_submitted_once(struct timer_bed *b)
 		MANY = 20
 	};
 	int64_t begin_ns;
-	uint64_t ids[MANY];
+	struct tkw_timeout_id ids[MANY];
 	size_t i;
 
 	open_collector(b, TKW_REFUSED_DROP);
@@ -454,7 +464,7 @@ static void test_exec_each_expiry_is_submitted_once(struct timer_bed *b)
 			begin_ns + (int64_t)(f->tag % 5 + 1) * TKW_MSEC;
 
 		assert_int_equal(bed_fired_times(b, i), 1);
-		assert_true(f->id == ids[f->tag]);
+		assert_true(f->id.bits == ids[f->tag].bits);
 		assert_true(f->deadline_ns == deadline_ns);
 		assert_true(f->late_ns ==
 			    begin_ns + 9 * TKW_MSEC - deadline_ns);
@@ -491,10 +501,10 @@ struct rearm {
 	unsigned left;
 };
 
-static void rearm_fired(void *arg, const struct tkw_firing *f)
+static void rearm_fired(const struct tkw_firing *f, void *ctx)
 {
-	const struct tkw_task task = { .fn = rearm_fired, .arg = arg };
-	struct rearm *r = arg;
+	const struct tkw_task task = { .fn = rearm_fired, .ctx = ctx };
+	struct rearm *r = ctx;
 
 	must(tkw_timer_cancel(f->timer, f->id) == -EBUSY);
 	must(tkw_timer_reschedule(f->timer, f->id, 0) == -EBUSY);
@@ -509,7 +519,7 @@ static void test_exec_inline_turn_ends(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .drive = 0 };
 	struct rearm r = { .done = GATE_INIT, .left = 5 };
-	const struct tkw_task task = { .fn = rearm_fired, .arg = &r };
+	const struct tkw_task task = { .fn = rearm_fired, .ctx = &r };
 	unsigned left;
 
 	open_with(b, tkw_exec_inline(), cfg);
@@ -571,7 +581,7 @@ static void test_exec_pool_tasks_rearm(struct timer_bed *b)
 	for (i = 0; i < CHAINS; i++) {
 		const struct rearm fresh = { .done = GATE_INIT, .left = LINKS };
 		const struct tkw_task task = { .fn = rearm_fired,
-					       .arg = &r[i] };
+					       .ctx = &r[i] };
 
 		r[i] = fresh;
 		assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
@@ -637,7 +647,7 @@ static void test_exec_queued_is_pending(struct timer_bed *b)
 {
 	int64_t next_ns;
 	char text[64];
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	open_collector(b, TKW_REFUSED_INLINE);
 	id = bed_schedule(b, 1, 3 * TKW_MSEC);
@@ -645,11 +655,11 @@ static void test_exec_queued_is_pending(struct timer_bed *b)
 	assert_pending(b, id, clock_of(b));
 	bed_set_clock(b, clock_of(b) + 7 * TKW_MSEC);
 	assert_pending(b, id, clock_of(b) - 7 * TKW_MSEC);
-	assert_true(tkw_timer_print(b->t, id, text, sizeof(text)) > 0);
+	assert_true(tkw_timer_print_timeout(b->t, id, text, sizeof(text)) > 0);
 	assert_string_equal(text, "due, 7 ms late");
 	bed_assert_ledger(b, 1);
 	/* The worker has nothing to do for it. */
-	assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+	assert_int_equal(tkw_timer_next_turn(b->t, &next_ns), 0);
 	assert_true(next_ns == TKW_NEVER_NS);
 	run_job(0);
 	bed_assert_fired(b, 1);
@@ -662,7 +672,7 @@ BED_TEST(test_exec_queued_is_pending)
 /* SPEC 4.5, 5.2, 5.3, 5.6 */
 static void test_exec_queued_can_be_cancelled(struct timer_bed *b)
 {
-	uint64_t ids[4];
+	struct tkw_timeout_id ids[4];
 	uint64_t i;
 
 	open_collector(b, TKW_REFUSED_DROP);
@@ -698,7 +708,7 @@ BED_TEST(test_exec_queued_can_be_cancelled)
 /* SPEC 5.5, 4.1: the job that it had does nothing, above all not early. */
 static void test_exec_queued_can_be_moved_later(struct timer_bed *b)
 {
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	open_collector(b, TKW_REFUSED_DROP);
 	id = bed_schedule(b, 1, TKW_MSEC);
@@ -716,7 +726,7 @@ static void test_exec_queued_can_be_moved_later(struct timer_bed *b)
 	bed_assert_fired(b, 1);
 	assert_true(b->fired[0].deadline_ns == clock_of(b));
 	assert_true(b->fired[0].late_ns == 0);
-	assert_true(b->fired[0].id == id);
+	assert_true(b->fired[0].id.bits == id.bits);
 	bed_assert_ledger(b, 0);
 	close_collector(b);
 	assert_int_equal(b->fired_count, 1);
@@ -727,7 +737,7 @@ BED_TEST(test_exec_queued_can_be_moved_later)
 /* SPEC 5.5: one is enough, whichever of its two jobs is run first. */
 static void test_exec_moved_fires_once_with_two_jobs(struct timer_bed *b)
 {
-	uint64_t id;
+	struct tkw_timeout_id id;
 	size_t i;
 
 	for (i = 0; i < 2; i++) {
@@ -751,7 +761,7 @@ BED_TEST(test_exec_moved_fires_once_with_two_jobs)
 /* SPEC 4.8, 5.5: of two jobs of a timeout the first that is called decides. */
 static void test_exec_first_of_two_jobs_decides(struct timer_bed *b)
 {
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	open_collector(b, TKW_REFUSED_DROP);
 	id = bed_schedule(b, 1, TKW_MSEC);
@@ -771,7 +781,7 @@ BED_TEST(test_exec_first_of_two_jobs_decides)
 static void test_exec_queued_can_be_moved_earlier(struct timer_bed *b)
 {
 	int64_t at_ns;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	open_collector(b, TKW_REFUSED_DROP);
 	id = bed_schedule(b, 1, 5 * TKW_MSEC);
@@ -802,7 +812,7 @@ static void test_exec_cancelled_memory_is_usable_at_once(struct timer_bed *b)
 	struct bed_memory m;
 	const struct tkw_timer_hooks hooks = bed_memory_hooks(&m);
 	const struct tkw_timer_config cfg = { .hooks = &hooks };
-	uint64_t ids[EACH];
+	struct tkw_timeout_id ids[EACH];
 	size_t calls = 0;
 	size_t round;
 	size_t i;
@@ -834,7 +844,7 @@ struct waiter {
 	pthread_t thread;
 	struct gate ready;
 	struct tkw_timer *t;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	const struct block *block;
 	pid_t tid;
 	int said;
@@ -866,7 +876,7 @@ static void test_exec_running_cannot_be_cancelled(struct timer_bed *b)
 	bed_assert_ledger(b, 0);
 	assert_int_equal(tkw_timer_cancel(b->t, w.id), -EBUSY);
 	assert_int_equal(tkw_timer_reschedule(b->t, w.id, TKW_SEC), -EBUSY);
-	assert_int_equal(tkw_timer_query(b->t, w.id, &info), 0);
+	assert_int_equal(tkw_timer_get(b->t, w.id, &info), 0);
 	assert_int_equal(info.state, TKW_TIMEOUT_RUNNING);
 	spawn(&w.thread, wait_for_end, &w);
 	gate_pass(&w.ready);
@@ -885,8 +895,8 @@ BED_TEST(test_exec_running_cannot_be_cancelled)
 struct inside {
 	struct timer_bed *b;
 	struct gate done;
-	uint64_t other;   /* running */
-	uint64_t pending; /* its job waits, or it is not due */
+	struct tkw_timeout_id other;   /* running */
+	struct tkw_timeout_id pending; /* its job waits, or it is not due */
 	int wait_self;
 	int wait_other;
 	int wait_pending;
@@ -895,9 +905,9 @@ struct inside {
 	int turn;
 };
 
-static void inside_fired(void *arg, const struct tkw_firing *f)
+static void inside_fired(const struct tkw_firing *f, void *ctx)
 {
-	struct inside *in = arg;
+	struct inside *in = ctx;
 
 	in->wait_self = tkw_timer_cancel_wait(f->timer, f->id);
 	in->wait_other = tkw_timer_cancel_wait(f->timer, in->other);
@@ -914,7 +924,7 @@ static void test_exec_task_cannot_wait_for_its_timer(struct timer_bed *b)
 	struct tkw_pool *p = open_pool(b, 2);
 	struct block block = { .gate = GATE_INIT };
 	struct inside in = { .b = b, .done = GATE_INIT };
-	const struct tkw_task task = { .fn = inside_fired, .arg = &in };
+	const struct tkw_task task = { .fn = inside_fired, .ctx = &in };
 
 	in.other = schedule_block(b, &block);
 	tick(b, 0);
@@ -936,9 +946,9 @@ static void test_exec_task_cannot_wait_for_its_timer(struct timer_bed *b)
 }
 BED_TEST(test_exec_task_cannot_wait_for_its_timer)
 
-static void testcancel_fired(void *arg, const struct tkw_firing *f)
+static void testcancel_fired(const struct tkw_firing *f, void *ctx)
 {
-	bool *came_back = arg;
+	bool *came_back = ctx;
 
 	(void)f;
 	pthread_testcancel();
@@ -964,7 +974,7 @@ static void test_exec_task_cannot_be_cancelled(struct timer_bed *b)
 	struct gate pending = GATE_INIT;
 	bool came_back = false;
 	const struct tkw_task task = { .fn = testcancel_fired,
-				       .arg = &came_back };
+				       .ctx = &came_back };
 	pthread_t thread;
 
 	open_collector(b, TKW_REFUSED_INLINE);
@@ -1039,7 +1049,7 @@ static void test_exec_refused_is_offered_again(struct timer_bed *b)
 	size_t retries = bed_by_hand(b) ? 5000 : 50;
 	int64_t deadline_ns;
 	int64_t next_ns;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	size_t i;
 
 	open_collector(b, TKW_REFUSED_RETRY);
@@ -1053,7 +1063,8 @@ static void test_exec_refused_is_offered_again(struct timer_bed *b)
 		if (bed_by_hand(b)) {
 			/* In the next tick, not at once. */
 			assert_int_equal(offered(), i);
-			assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+			assert_int_equal(tkw_timer_next_turn(b->t, &next_ns),
+					 0);
 			assert_true(next_ns == clock_of(b) + TKW_MSEC);
 		}
 		if (i % 100 == 0)
@@ -1067,7 +1078,7 @@ static void test_exec_refused_is_offered_again(struct timer_bed *b)
 	bed_assert_nothing_fired(b);
 	run_job(0);
 	bed_assert_fired(b, 1);
-	assert_true(b->fired[0].id == id);
+	assert_true(b->fired[0].id.bits == id.bits);
 	assert_true(b->fired[0].deadline_ns == deadline_ns);
 	assert_true(b->fired[0].late_ns == clock_of(b) - deadline_ns);
 	bed_assert_ledger(b, 0);
@@ -1080,7 +1091,7 @@ BED_TEST(test_exec_refused_is_offered_again)
 /* SPEC 4.5, 5.5: what waits to be offered again can be cancelled, and moved. */
 static void test_exec_refused_can_be_cancelled_and_moved(struct timer_bed *b)
 {
-	uint64_t ids[3];
+	struct tkw_timeout_id ids[3];
 	uint64_t i;
 
 	open_collector(b, TKW_REFUSED_RETRY);
@@ -1178,12 +1189,296 @@ static void test_exec_refused_crowd_asks_a_few_times(struct timer_bed *b)
 }
 BED_TEST(test_exec_refused_crowd_asks_a_few_times)
 
+/* Follow next_ns, turn by turn, until a time: how many turns that takes, and
+ * how far apart they are. In each the executor is asked, and refuses. */
+struct turns {
+	size_t count;
+	int64_t apart_ns[4096];
+};
+
+/* max_tasks: of a call; a turn may then take several. */
+static struct turns turns_by(struct timer_bed *b, int64_t until_ns,
+			     int max_tasks)
+{
+	struct turns turns = { .count = 0 };
+	int64_t next_ns;
+
+	assert_int_equal(tkw_timer_next_turn(b->t, &next_ns), 0);
+	while (next_ns <= until_ns) {
+		size_t before = offered();
+
+		assert_true(turns.count < 4096);
+		turns.apart_ns[turns.count++] = next_ns - clock_of(b);
+		bed_set_clock(b, next_ns);
+		do {
+			assert_int_equal(
+				tkw_timer_turn(b->t, max_tasks, &next_ns), 0);
+		} while (next_ns == clock_of(b));
+		assert_true(offered() > before);
+	}
+	return turns;
+}
+
+static struct turns turns_until(struct timer_bed *b, int64_t until_ns)
+{
+	return turns_by(b, until_ns, 0);
+}
+
+/* A tick, two, four, up to a second. */
+static void assert_patience_grows(const struct turns *turns, int64_t tick_ns)
+{
+	int64_t most_ns = TKW_SEC / tick_ns * tick_ns;
+	int64_t apart_ns = tick_ns;
+	size_t i;
+
+	for (i = 0; i < turns->count; i++) {
+		if (apart_ns > most_ns)
+			apart_ns = most_ns;
+		if (turns->apart_ns[i] != apart_ns)
+			fail_msg("turn %zu comes %lld ns after the one before, "
+				 "not %lld",
+				 i, (long long)turns->apart_ns[i],
+				 (long long)apart_ns);
+		apart_ns *= 2;
+	}
+}
+
+/* SPEC 4.8: an executor that is shut down is asked ever less often, and its
+ * timeouts are not lost. */
+static void test_exec_shut_down_is_asked_ever_later(struct timer_bed *b)
+{
+	enum {
+		MANY = 10
+	};
+	int64_t begin_ns;
+	struct turns turns;
+	uint64_t i;
+
+	open_collector(b, TKW_REFUSED_RETRY);
+	answer_with(-ESHUTDOWN);
+	for (i = 0; i < MANY; i++)
+		bed_schedule(b, i, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	begin_ns = clock_of(b);
+	turns = turns_until(b, begin_ns + 100 * TKW_SEC);
+	assert_patience_grows(&turns, TKW_MSEC);
+	/* 1023 ms take ten turns, and then there are 98 seconds. */
+	assert_int_equal(turns.count, 10 + 98);
+	assert_int_equal(offered(), MANY * (1 + turns.count));
+	bed_assert_ledger(b, MANY);
+	bed_assert_nothing_fired(b);
+	/* When it takes them after all, none is missing. */
+	answer_with(0);
+	tick(b, TKW_SEC);
+	assert_int_equal(collected(), MANY);
+	for (i = 0; i < MANY; i++)
+		run_job(i);
+	for (i = 0; i < MANY; i++)
+		assert_int_equal(bed_fired_times(b, i), 1);
+	bed_assert_ledger(b, 0);
+	close_collector(b);
+	assert_int_equal(b->cancelled_count, 0);
+}
+BED_TEST(test_exec_shut_down_is_asked_ever_later)
+
+/* SPEC 4.8: one that is merely full is asked in each tick. */
+static void test_exec_full_is_asked_in_each_tick(struct timer_bed *b)
+{
+	struct turns turns;
+	size_t i;
+
+	open_collector(b, TKW_REFUSED_RETRY);
+	answer_with(-EAGAIN);
+	bed_schedule(b, 1, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	turns = turns_until(b, clock_of(b) + 3 * TKW_SEC);
+	assert_int_equal(turns.count, 3000);
+	for (i = 0; i < turns.count; i++)
+		assert_true(turns.apart_ns[i] == TKW_MSEC);
+	bed_assert_ledger(b, 1);
+	close_collector(b);
+}
+BED_TEST(test_exec_full_is_asked_in_each_tick)
+
+/* SPEC 4.8: whatever else it answers, the patience starts anew. */
+static void test_exec_patience_starts_anew(struct timer_bed *b)
+{
+	static const int answers[] = { 0, -EAGAIN, -ENOMEM };
+	struct turns turns;
+	size_t i;
+
+	open_collector(b, TKW_REFUSED_RETRY);
+	for (i = 0; i < 3; i++) {
+		answer_with(-ESHUTDOWN);
+		bed_schedule(b, i, TKW_MSEC);
+		tick(b, TKW_MSEC);
+		turns = turns_until(b, clock_of(b) + 10 * TKW_SEC);
+		assert_patience_grows(&turns, TKW_MSEC);
+		assert_int_equal(turns.count, 10 + 8);
+		answer_with(answers[i]);
+		tick(b, TKW_SEC);
+	}
+	/* The last two are with it no longer than it takes to ask once. */
+	answer_with(0);
+	tick(b, TKW_MSEC);
+	assert_int_equal(collected(), 3);
+	bed_assert_ledger(b, 3);
+	close_collector(b);
+	bed_assert_ledger(b, 0);
+}
+BED_TEST(test_exec_patience_starts_anew)
+
+/* SPEC 4.8: what comes due meanwhile does not put off those that wait. */
+static void test_exec_stream_puts_off_nobody(struct timer_bed *b)
+{
+	int64_t begin_ns;
+	size_t before;
+	uint64_t i;
+
+	open_collector(b, TKW_REFUSED_RETRY);
+	answer_with(-ESHUTDOWN);
+	bed_schedule(b, 0, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	begin_ns = clock_of(b);
+	/* A new one each 300 ms, for which it is asked at once. */
+	for (i = 1; i <= 100; i++) {
+		(void)turns_until(b, begin_ns + (int64_t)i * 300 * TKW_MSEC);
+		bed_set_clock(b, begin_ns + (int64_t)i * 300 * TKW_MSEC);
+		bed_schedule(b, i, 0);
+		before = offered();
+		tick(b, 0);
+		assert_true(offered() > before);
+	}
+	/* And once in a second for all, of whom there are ever more. */
+	assert_true(offered() >= 30 * 100 / 2 - 100);
+	bed_assert_ledger(b, 101);
+	before = offered();
+	(void)turns_until(b, clock_of(b) + TKW_SEC);
+	assert_true(offered() >= before + 101);
+	answer_with(0);
+	tick(b, TKW_SEC);
+	assert_int_equal(collected(), 101);
+	close_collector(b);
+	assert_int_equal(b->fired_count + b->cancelled_count, 101);
+}
+BED_TEST(test_exec_stream_puts_off_nobody)
+
+/* SPEC 4.8: a crowd is put off for as long as those who have asked; also if a
+ * turn is made by many calls. */
+static void test_exec_crowd_is_as_patient(struct timer_bed *b)
+{
+	enum {
+		CROWD = 300
+	};
+	static const int max_tasks[] = { 0, 7 };
+	struct turns turns;
+	size_t i, k;
+
+	open_collector(b, TKW_REFUSED_RETRY);
+	for (i = 0; i < CROWD; i++)
+		bed_schedule(b, i, TKW_MSEC);
+	for (k = 0; k < 2; k++) {
+		answer_with(-ESHUTDOWN);
+		tick(b, TKW_SEC);
+		turns = turns_by(b, clock_of(b) + 10 * TKW_SEC, max_tasks[k]);
+		assert_patience_grows(&turns, TKW_MSEC);
+		assert_int_equal(turns.count, 10 + 8);
+		bed_assert_ledger(b, CROWD);
+		answer_with(-EAGAIN);
+		tick(b, TKW_SEC);
+	}
+	answer_with(0);
+	tick(b, TKW_SEC);
+	assert_int_equal(collected(), CROWD);
+	close_collector(b);
+}
+BED_TEST(test_exec_crowd_is_as_patient)
+
+/* SPEC 4.8, 2.3: by ticks, and a second is not exceeded; nor is a tick that is
+ * longer than that. */
+static void test_exec_patience_is_a_second_at_most(struct timer_bed *b)
+{
+	static const int64_t ticks_ns[] = { 300 * TKW_MSEC, 700 * TKW_MSEC,
+					    TKW_SEC, 7 * TKW_SEC };
+	int64_t most_ns;
+	struct turns turns;
+	size_t i, n;
+
+	open_collector(b, TKW_REFUSED_RETRY);
+	for (i = 0; i < sizeof(ticks_ns) / sizeof(ticks_ns[0]); i++) {
+		const struct tkw_timer_config cfg = {
+			.exec = &collector->exec,
+			.refusal = TKW_REFUSED_RETRY,
+			.tick_ns = ticks_ns[i],
+		};
+
+		most_ns = i == 0 ? 900 * TKW_MSEC : ticks_ns[i];
+		/* A multiple of the tick. */
+		bed_set_clock(b, 2100 * TKW_SEC);
+		bed_reopen(b, &cfg);
+		answer_with(-ESHUTDOWN);
+		bed_schedule(b, i, ticks_ns[i]);
+		tick(b, ticks_ns[i]);
+		turns = turns_until(b, clock_of(b) + 20 * most_ns);
+		for (n = 2; n < turns.count; n++)
+			assert_true(turns.apart_ns[n] == most_ns);
+		assert_true(turns.apart_ns[0] == ticks_ns[i]);
+		bed_assert_ledger(b, 1);
+	}
+	close_collector(b);
+}
+BED_TEST(test_exec_patience_is_a_second_at_most)
+
+/* SPEC 4.8: a crowd on several shards. Those whom nobody asked for wait as long
+ * as those on the other shard. */
+static void *schedule_crowd(void *bed)
+{
+	struct timer_bed *b = bed;
+	unsigned i;
+
+	for (i = 0; i < 300; i++)
+		bed_schedule(b, i, TKW_MSEC);
+	return NULL;
+}
+
+static void test_exec_crowd_on_two_shards(struct timer_bed *b)
+{
+	static const int answers[] = { -EAGAIN, -ESHUTDOWN };
+	struct turns turns;
+	pthread_t thread;
+	size_t i;
+
+	open_collector(b, TKW_REFUSED_RETRY);
+	for (i = 0; i < 2; i++) {
+		const struct tkw_timer_config cfg = {
+			.exec = &collector->exec,
+			.refusal = TKW_REFUSED_RETRY,
+			.shards = 64,
+		};
+
+		bed_set_clock(b, 2000 * TKW_SEC);
+		bed_reopen(b, &cfg);
+		answer_with(answers[i]);
+		schedule_crowd(b);
+		spawn(&thread, schedule_crowd, b);
+		join(thread);
+		tick(b, TKW_MSEC);
+		turns = turns_until(b, clock_of(b) + TKW_SEC);
+		if (answers[i] == -ESHUTDOWN)
+			assert_patience_grows(&turns, TKW_MSEC);
+		assert_int_equal(turns.count, i == 0 ? 1000 : 9);
+		bed_assert_ledger(b, 600);
+	}
+	close_collector(b);
+}
+BED_TEST(test_exec_crowd_on_two_shards)
+
 /* --- refused: drop ------------------------------------------------------ */
 
 /* SPEC 4.8, 5.6: counted, and reported once in a turn. */
 static void test_exec_refused_is_dropped(struct timer_bed *b)
 {
-	uint64_t ids[5];
+	struct tkw_timeout_id ids[5];
 	uint64_t i;
 
 	open_collector(b, TKW_REFUSED_DROP);
@@ -1244,7 +1539,7 @@ BED_TEST(test_exec_drop_calls_on_the_worker)
 static void test_exec_abandoned_is_offered_again(struct timer_bed *b)
 {
 	int64_t deadline_ns;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	open_collector(b, TKW_REFUSED_RETRY);
 	id = bed_schedule(b, 1, TKW_MSEC);
@@ -1279,7 +1574,7 @@ static void test_exec_abandoned_runs_inline(struct timer_bed *b)
 	tick_collecting(b, TKW_MSEC, 1);
 	abandon_job(0);
 	if (bed_by_hand(b)) {
-		assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+		assert_int_equal(tkw_timer_next_turn(b->t, &next_ns), 0);
 		assert_true(next_ns <= clock_of(b));
 		assert_int_equal(bed_turn(b, NULL), 1);
 	}
@@ -1303,7 +1598,7 @@ static void test_exec_abandoned_retry_waits_for_a_tick(struct timer_bed *b)
 	bed_schedule(b, 1, TKW_MSEC);
 	tick_collecting(b, TKW_MSEC, 1);
 	abandon_job(0);
-	assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+	assert_int_equal(tkw_timer_next_turn(b->t, &next_ns), 0);
 	assert_true(next_ns == clock_of(b) + TKW_MSEC);
 	tick_collecting(b, TKW_MSEC, 1);
 	run_job(1);
@@ -1324,7 +1619,7 @@ static void test_exec_abandoned_is_dropped(struct timer_bed *b)
 {
 	struct who w = WHO_INIT;
 	pthread_t thread;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	open_collector(b, TKW_REFUSED_DROP);
 	id = schedule_who(b, &w, TKW_MSEC);
@@ -1346,12 +1641,12 @@ static void test_exec_abandoned_is_dropped(struct timer_bed *b)
 }
 BED_TEST(test_exec_abandoned_is_dropped)
 
-/* SPEC 4.8: a pool that is stopped first runs what it has, and refuses what
- * comes after that. */
+/* SPEC 4.8: a pool that is stopped before the timer refuses what comes after
+ * that. */
 static void test_exec_pool_is_stopped_first(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .refusal = TKW_REFUSED_DROP };
-	struct tkw_pool *p = pool_of(2, 0);
+	struct tkw_pool *p = pool_of(2);
 	uint64_t i;
 
 	open_with(b, tkw_pool_exec(p), cfg);
@@ -1373,6 +1668,51 @@ static void test_exec_pool_is_stopped_first(struct timer_bed *b)
 }
 BED_TEST(test_exec_pool_is_stopped_first)
 
+static void *stop_pool(void *pool)
+{
+	must(tkw_pool_stop(pool) == 0);
+	return NULL;
+}
+
+/* SPEC 4.8: it gives up what is queued, and lets run what runs. */
+static void test_exec_pool_is_stopped_with_a_queue(struct timer_bed *b)
+{
+	enum {
+		QUEUED = 30
+	};
+	const struct tkw_timer_config cfg = { .refusal = TKW_REFUSED_DROP };
+	struct block block = { .gate = GATE_INIT };
+	struct tkw_pool *p = pool_of(1);
+	pthread_t stopper;
+	uint64_t i;
+
+	open_with(b, tkw_pool_exec(p), cfg);
+	schedule_block(b, &block);
+	tick(b, 0);
+	gate_await(&block.gate, 1);
+	for (i = 0; i < QUEUED; i++)
+		bed_schedule(b, i, TKW_MSEC);
+	tick(b, TKW_MSEC);
+	while (tkw_pool_count(p) < QUEUED)
+		sched_yield();
+	bed_assert_ledger(b, QUEUED);
+	spawn(&stopper, stop_pool, p);
+	await_cancelled(b, QUEUED);
+	assert_false(block.over);
+	gate_open(&block.gate);
+	join(stopper);
+	assert_true(block.over);
+	for (i = 0; i < QUEUED; i++)
+		assert_int_equal(bed_cancelled_times(b, i), 1);
+	assert_int_equal(b->fired_count, 0);
+	assert_true(ledger_of(b).fired == 1);
+	assert_true(ledger_of(b).dropped == QUEUED);
+	bed_assert_ledger(b, 0);
+	close_pool(b, p);
+	assert_int_equal(b->cancelled_count, QUEUED);
+}
+BED_TEST(test_exec_pool_is_stopped_with_a_queue)
+
 /* --- max_pending -------------------------------------------------------- */
 
 /* Schedules again at the limit: from a task, and from an on-cancel. */
@@ -1392,15 +1732,15 @@ static void refill(struct refill *r)
 	gate_open(&r->done);
 }
 
-static void refill_fired(void *arg, const struct tkw_firing *f)
+static void refill_fired(const struct tkw_firing *f, void *ctx)
 {
 	(void)f;
-	refill(arg);
+	refill(ctx);
 }
 
-static void refill_ended(void *arg)
+static void refill_ended(void *ctx)
 {
-	refill(arg);
+	refill(ctx);
 }
 
 static void limit_to_two(struct timer_bed *b, const struct tkw_exec *exec,
@@ -1417,9 +1757,9 @@ static void limit_to_two(struct timer_bed *b, const struct tkw_exec *exec,
 static void test_exec_place_is_free_when_it_runs(struct timer_bed *b)
 {
 	struct refill r = { .b = b, .done = GATE_INIT, .said = 1 };
-	const struct tkw_task task = { .fn = refill_fired, .arg = &r };
+	const struct tkw_task task = { .fn = refill_fired, .ctx = &r };
 	struct refill s = r;
-	const struct tkw_task again = { .fn = refill_fired, .arg = &s };
+	const struct tkw_task again = { .fn = refill_fired, .ctx = &s };
 	struct tkw_pool *p;
 
 	open_collector(b, TKW_REFUSED_INLINE);
@@ -1435,7 +1775,7 @@ static void test_exec_place_is_free_when_it_runs(struct timer_bed *b)
 	bed_assert_ledger(b, 2);
 	close_collector(b);
 
-	p = pool_of(1, 0);
+	p = pool_of(1);
 	limit_to_two(b, tkw_pool_exec(p), TKW_REFUSED_INLINE);
 	bed_schedule(b, 1, TKW_SEC);
 	assert_int_equal(tkw_timer_schedule(b->t, &again, TKW_MSEC, NULL), 0);
@@ -1454,9 +1794,9 @@ static void test_exec_place_is_free_when_it_ends(struct timer_bed *b)
 {
 	struct refill r = { .b = b, .done = GATE_INIT, .said = 1 };
 	const struct tkw_task task = { .fn = refill_fired,
-				       .arg = &r,
+				       .ctx = &r,
 				       .on_cancel = refill_ended };
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	open_collector(b, TKW_REFUSED_DROP);
 	limit_to_two(b, &collector->exec, TKW_REFUSED_DROP);
@@ -1488,7 +1828,7 @@ BED_TEST(test_exec_place_is_free_when_it_ends)
 struct visited {
 	struct timer_bed *b;
 	size_t count;
-	uint64_t ids[8];
+	struct tkw_timeout_id ids[8];
 };
 
 static void visit(const struct tkw_timeout_info *info, void *ctx)
@@ -1503,13 +1843,13 @@ static void visit(const struct tkw_timeout_info *info, void *ctx)
 	v->ids[v->count++] = info->id;
 }
 
-static bool was_visited(const struct visited *v, uint64_t id)
+static bool was_visited(const struct visited *v, struct tkw_timeout_id id)
 {
 	size_t times = 0;
 	size_t i;
 
 	for (i = 0; i < v->count; i++)
-		times += v->ids[i] == id;
+		times += v->ids[i].bits == id.bits;
 	return times == 1;
 }
 
@@ -1517,7 +1857,7 @@ static bool was_visited(const struct visited *v, uint64_t id)
 static void test_exec_stop_claims_what_is_queued(struct timer_bed *b)
 {
 	struct visited v = { .b = b };
-	uint64_t ids[5];
+	struct tkw_timeout_id ids[5];
 	size_t i;
 
 	open_collector(b, TKW_REFUSED_RETRY);
@@ -1664,19 +2004,19 @@ static void test_exec_pool_outlives_the_timer(struct timer_bed *b)
 					      .drive = TKW_DRIVE_MANUAL,
 					      .exec = tkw_pool_exec(p) };
 	struct block block = { .gate = GATE_INIT };
-	const struct tkw_task task = { .fn = block_fired, .arg = &block };
+	const struct tkw_task task = { .fn = block_fired, .ctx = &block };
 	struct tkw_timer *holder = NULL;
 	struct tkw_timer *other = b->t;
 	size_t i;
 
 	assert_int_equal(tkw_timer_create(&holder, &cfg), 0);
 	assert_int_equal(tkw_timer_schedule(holder, &task, 0, NULL), 0);
-	assert_int_equal(tkw_timer_turn(holder, NULL), 0);
+	assert_int_equal(tkw_timer_turn(holder, 0, NULL), 0);
 	gate_await(&block.gate, 1);
 	for (i = 0; i < 100; i++)
 		bed_schedule(b, i, TKW_MSEC);
 	tick(b, TKW_MSEC);
-	while (tkw_pool_queued(p) < 100)
+	while (tkw_pool_count(p) < 100)
 		sched_yield();
 	b->t = NULL;
 	assert_int_equal(tkw_timer_destroy(other), 0);
@@ -1753,114 +2093,6 @@ static void test_exec_jobs_in_a_child_do_nothing(struct timer_bed *b)
 }
 BED_TEST(test_exec_jobs_in_a_child_do_nothing)
 
-struct forker {
-	struct timer_bed *b;
-	struct gate blocked; /* in the alloc hook, a lock held */
-	struct gate go_on;
-	pthread_t thread;
-	bool armed;
-	pid_t child;
-};
-
-static void *take_memory(void *ctx, size_t bytes, size_t align)
-{
-	struct forker *f = ctx;
-
-	if (f->armed) {
-		f->armed = false;
-		gate_open(&f->blocked);
-		gate_pass(&f->go_on);
-	}
-	return aligned_alloc(align, (bytes + align - 1) & ~(align - 1));
-}
-
-static void free_memory(void *ctx, void *mem, size_t bytes)
-{
-	(void)ctx;
-	(void)bytes;
-	free(mem);
-}
-
-static void never(void *arg, const struct tkw_firing *f)
-{
-	(void)arg;
-	(void)f;
-	must_fail(__LINE__, "this task is not to be called");
-}
-
-/* Schedule until the timer needs memory, for which it holds a lock. */
-static void *schedule_many(void *arg)
-{
-	const struct tkw_task task = { .fn = never };
-	struct forker *f = arg;
-
-	while (f->armed)
-		must(tkw_timer_schedule(f->b->t, &task, TKW_SEC, NULL) == 0);
-	return NULL;
-}
-
-static void fork_in_on_cancel(void *arg)
-{
-	struct forker *f = arg;
-
-	f->armed = true;
-	spawn(&f->thread, schedule_many, f);
-	gate_pass(&f->blocked);
-	f->child = fork_child();
-	if (f->child == 0)
-		return;
-	gate_open(&f->go_on);
-	join(f->thread);
-}
-
-/* SPEC 6.7: a child that returns from an on-cancel takes no lock on its way
- * out: another thread may have held it. */
-static void child_returns_from_drop(struct timer_bed *b, bool abandon)
-{
-	struct forker f = {
-		.b = b, .blocked = GATE_INIT, .go_on = GATE_INIT, .child = -1
-	};
-	const struct tkw_timer_hooks hooks = { .ctx = &f,
-					       .alloc = take_memory,
-					       .free = free_memory };
-	const struct tkw_timer_config cfg = { .refusal = TKW_REFUSED_DROP,
-					      .hooks = &hooks };
-	const struct tkw_task task = { .fn = never,
-				       .arg = &f,
-				       .on_cancel = fork_in_on_cancel };
-	int said;
-
-	open_collector(b, TKW_REFUSED_DROP);
-	open_with(b, &collector->exec, cfg);
-	answer_with(abandon ? 0 : -EAGAIN);
-	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
-	bed_set_clock(b, clock_of(b) + TKW_MSEC);
-	said = bed_turn(b, NULL);
-	if (abandon)
-		abandon_job(0);
-	if (f.child == 0) {
-		must(abandon || said == -EPERM);
-		must(tkw_timer_cancel(b->t, 1) == -EPERM);
-		_exit(0);
-	}
-	assert_true(f.child > 0);
-	assert_true(ends_well(f.child));
-	assert_int_equal(said, 0);
-	close_collector(b);
-}
-
-static void test_exec_child_returns_from_a_drop(struct timer_bed *b)
-{
-	child_returns_from_drop(b, false);
-}
-BED_TEST(test_exec_child_returns_from_a_drop)
-
-static void test_exec_child_returns_from_an_abandon(struct timer_bed *b)
-{
-	child_returns_from_drop(b, true);
-}
-BED_TEST(test_exec_child_returns_from_an_abandon)
-
 /* ------------------------------------------------------------------------ */
 
 int main(void)
@@ -1890,6 +2122,13 @@ int main(void)
 		BED_TESTS(test_exec_refused_delays_no_other),
 		BED_TESTS(test_exec_refused_waits_for_another_tick),
 		BED_TESTS(test_exec_refused_crowd_asks_a_few_times),
+		BED_TESTS_BY_HAND(test_exec_shut_down_is_asked_ever_later),
+		BED_TESTS_BY_HAND(test_exec_full_is_asked_in_each_tick),
+		BED_TESTS_BY_HAND(test_exec_patience_starts_anew),
+		BED_TESTS_BY_HAND(test_exec_stream_puts_off_nobody),
+		BED_TESTS_BY_HAND(test_exec_crowd_is_as_patient),
+		BED_TESTS_BY_HAND(test_exec_patience_is_a_second_at_most),
+		BED_TESTS_BY_HAND(test_exec_crowd_on_two_shards),
 		BED_TESTS(test_exec_refused_is_dropped),
 		BED_TESTS(test_exec_drop_calls_on_the_worker),
 		BED_TESTS(test_exec_abandoned_is_offered_again),
@@ -1898,6 +2137,7 @@ int main(void)
 			       manual),
 		BED_TESTS(test_exec_abandoned_is_dropped),
 		BED_TESTS(test_exec_pool_is_stopped_first),
+		BED_TESTS(test_exec_pool_is_stopped_with_a_queue),
 		BED_TESTS(test_exec_place_is_free_when_it_runs),
 		BED_TESTS(test_exec_place_is_free_when_it_ends),
 		BED_TESTS(test_exec_stop_claims_what_is_queued),
@@ -1906,8 +2146,6 @@ int main(void)
 		BED_TESTS(test_exec_jobs_may_outlive_the_timer),
 		BED_TESTS(test_exec_pool_outlives_the_timer),
 		BED_TESTS(test_exec_jobs_in_a_child_do_nothing),
-		BED_TESTS_BY_HAND(test_exec_child_returns_from_a_drop),
-		BED_TESTS_BY_HAND(test_exec_child_returns_from_an_abandon),
 		BED_TESTS(test_exec_task_cannot_be_cancelled),
 	};
 

@@ -40,9 +40,9 @@ static void pass_to(struct timer_bed *b, int64_t now_ns)
 	bed_pass(b, now_ns - clock_of(b));
 }
 
-static void do_nothing(void *arg, const struct tkw_firing *firing)
+static void do_nothing(const struct tkw_firing *firing, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 }
 
@@ -103,9 +103,9 @@ struct visit {
 	uint64_t looks; /* of this thread's at the clocks of beds */
 };
 
-static void note_thread(void *arg, const struct tkw_firing *firing)
+static void note_thread(const struct tkw_firing *firing, void *ctx)
 {
-	struct visit *v = arg;
+	struct visit *v = ctx;
 
 	(void)firing;
 	v->tid = gettid();
@@ -115,7 +115,7 @@ static void note_thread(void *arg, const struct tkw_firing *firing)
 
 static void visit(struct tkw_timer *t, int64_t delay_ns, struct visit *v)
 {
-	const struct tkw_task task = { .fn = note_thread, .arg = v };
+	const struct tkw_task task = { .fn = note_thread, .ctx = v };
 
 	sem_init(&v->done, 0, 0);
 	assert_int_equal(tkw_timer_schedule(t, &task, delay_ns, NULL), 0);
@@ -254,11 +254,11 @@ static void test_timer_fires_what_is_due_and_no_more(struct timer_bed *b)
 BED_TEST(test_timer_fires_what_is_due_and_no_more)
 
 /* On the clock of the system: a task looks at it. */
-static void look_at_clock(void *arg, const struct tkw_firing *firing)
+static void look_at_clock(const struct tkw_firing *firing, void *ctx)
 {
-	struct visit *v = arg;
+	struct visit *v = ctx;
 
-	if (tkw_timer_now(firing->timer) >= firing->deadline_ns &&
+	if (tkw_timer_now_ns(firing->timer) >= firing->deadline_ns &&
 	    firing->late_ns >= 0)
 		v->tid++;
 	sem_post(&v->done);
@@ -272,7 +272,7 @@ static void never_early_by(int clock)
 	const struct tkw_timer_config cfg = { .clock = clock,
 					      .tick_ns = 50 * TKW_USEC };
 	struct visit v = { .tid = 0 };
-	const struct tkw_task task = { .fn = look_at_clock, .arg = &v };
+	const struct tkw_task task = { .fn = look_at_clock, .ctx = &v };
 	struct tkw_timer *t;
 	int i;
 
@@ -349,7 +349,7 @@ static void test_timer_any_shard_wakes_the_worker(void **state)
 				 0);
 	for (i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
-	assert_int_equal(tkw_timer_pending(t), 1);
+	assert_int_equal(tkw_timer_count(t), 1);
 	assert_int_equal(tkw_timer_destroy(t), 0);
 }
 
@@ -383,10 +383,10 @@ struct beats {
 	int left;
 };
 
-static void beat(void *arg, const struct tkw_firing *firing)
+static void beat(const struct tkw_firing *firing, void *ctx)
 {
-	const struct tkw_task again = { .fn = beat, .arg = arg };
-	struct beats *m = arg;
+	const struct tkw_task again = { .fn = beat, .ctx = ctx };
+	struct beats *m = ctx;
 
 	if (--m->left == 0 ||
 	    tkw_timer_schedule(firing->timer, &again, TKW_MSEC, NULL) != 0)
@@ -397,7 +397,7 @@ static void beat(void *arg, const struct tkw_firing *firing)
 static void beat_times(int count)
 {
 	struct beats m = { .left = count };
-	const struct tkw_task first = { .fn = beat, .arg = &m };
+	const struct tkw_task first = { .fn = beat, .ctx = &m };
 	struct tkw_timer *t;
 
 	sem_init(&m.done, 0, 0);
@@ -448,7 +448,7 @@ static unsigned useless_turns(struct timer_bed *b)
 	int64_t told_ns;
 	int ran;
 
-	assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+	assert_int_equal(tkw_timer_next_turn(b->t, &next_ns), 0);
 	for (;;) {
 		assert_true(next_ns < TKW_NEVER_NS);
 		if (next_ns > clock_of(b))
@@ -457,7 +457,7 @@ static unsigned useless_turns(struct timer_bed *b)
 		if (ran != 0)
 			break;
 		assert_true(++turns < 1000);
-		assert_int_equal(tkw_timer_next(b->t, &told_ns), 0);
+		assert_int_equal(tkw_timer_next_turn(b->t, &told_ns), 0);
 		assert_true(told_ns == next_ns);
 	}
 	assert_int_equal(ran, 1);
@@ -481,7 +481,7 @@ static void test_timer_needs_at_most_a_turn_per_ring(struct timer_bed *b)
 		bed_assert_fired(b, i);
 		assert_int_equal(b->fired[i].late_ns < TKW_MSEC, 1);
 	}
-	assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+	assert_int_equal(tkw_timer_next_turn(b->t, &next_ns), 0);
 	assert_true(next_ns == TKW_NEVER_NS);
 }
 BED_TEST(test_timer_needs_at_most_a_turn_per_ring)
@@ -493,7 +493,7 @@ static void test_timer_a_cancelled_one_costs_at_most_a_turn(struct timer_bed *b)
 		CANCELLED = 5
 	};
 	const unsigned rings = count_rings();
-	uint64_t ids[CANCELLED];
+	struct tkw_timeout_id ids[CANCELLED];
 	int64_t next_ns;
 	int64_t i;
 
@@ -533,9 +533,9 @@ struct salvo {
 	atomic_int refused;
 };
 
-static void note_shot(void *arg, const struct tkw_firing *firing)
+static void note_shot(const struct tkw_firing *firing, void *ctx)
 {
-	const struct shot *s = arg;
+	const struct shot *s = ctx;
 	struct salvo *v = s->salvo;
 
 	(void)firing;
@@ -544,7 +544,7 @@ static void note_shot(void *arg, const struct tkw_firing *firing)
 	v->fired++;
 }
 
-/* The shots of one producer; arg is its first one. */
+/* The shots of one producer; ctx is its first one. */
 static void *produce(void *arg)
 {
 	struct shot *s = arg;
@@ -552,7 +552,7 @@ static void *produce(void *arg)
 	size_t i;
 
 	for (i = 0; i < EACH; i++) {
-		task.arg = &s[i];
+		task.ctx = &s[i];
 		if (tkw_timer_schedule_at(s->salvo->b->t, &task,
 					  s[i].deadline_ns, NULL) != 0)
 			atomic_fetch_add(&s->salvo->refused, 1);
@@ -653,9 +653,9 @@ struct stand {
 	sem_t open;
 };
 
-static void stand_still(void *arg, const struct tkw_firing *firing)
+static void stand_still(const struct tkw_firing *firing, void *ctx)
 {
-	struct stand *s = arg;
+	struct stand *s = ctx;
 
 	(void)firing;
 	sem_post(&s->entered);
@@ -679,7 +679,7 @@ static void test_timer_overdue_ones_keep_the_order(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 4 };
 	struct stand s = { .b = b };
-	const struct tkw_task task = { .fn = stand_still, .arg = &s };
+	const struct tkw_task task = { .fn = stand_still, .ctx = &s };
 	pthread_t thread;
 
 	sem_init(&s.entered, 0, 0);
@@ -704,7 +704,7 @@ BED_TEST(test_timer_overdue_ones_keep_the_order)
 static void test_timer_fires_fifo_inside_a_tick(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 4 };
-	uint64_t ids[8];
+	struct tkw_timeout_id ids[8];
 	uint64_t i;
 
 	bed_reopen(b, &cfg);
@@ -726,7 +726,7 @@ static size_t play(struct timer_bed *b, uint64_t seed, uint64_t *tags)
 	enum {
 		STEPS = 2000
 	};
-	uint64_t ids[64] = { 0 };
+	struct tkw_timeout_id ids[64] = { 0 };
 	size_t begin = b->fired_count;
 	uint64_t tag;
 	uint64_t i;
@@ -806,9 +806,9 @@ static void test_timer_by_hand_is_fifo_over_threads(struct timer_bed *b)
 }
 BED_TEST(test_timer_by_hand_is_fifo_over_threads)
 
-static void schedule_within(void *arg, const struct tkw_firing *firing)
+static void schedule_within(const struct tkw_firing *firing, void *ctx)
 {
-	const struct tkw_task task = bed_task(arg, 2);
+	const struct tkw_task task = bed_task(ctx, 2);
 
 	tkw_timer_schedule_at(firing->timer, &task,
 			      firing->deadline_ns + 2 * TKW_MSEC, NULL);
@@ -817,7 +817,7 @@ static void schedule_within(void *arg, const struct tkw_firing *firing)
 /* SPEC 4.4, 4.6: it waits, though the running turn covers its tick. */
 static void test_timer_scheduled_inside_a_turn_waits(struct timer_bed *b)
 {
-	const struct tkw_task task = { .fn = schedule_within, .arg = b };
+	const struct tkw_task task = { .fn = schedule_within, .ctx = b };
 	int64_t next_ns;
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
@@ -835,20 +835,20 @@ BED_TEST(test_timer_scheduled_inside_a_turn_waits)
 /* --- 4.5: until its run begins ------------------------------------------ */
 
 struct meddler {
-	uint64_t peers[4];
+	struct tkw_timeout_id peers[4];
 	int results[4];
 	int state;
 	int64_t left_ns;
 	uint64_t pending;
 };
 
-static void meddle(void *arg, const struct tkw_firing *firing)
+static void meddle(const struct tkw_firing *firing, void *ctx)
 {
 	struct tkw_timeout_info info = { .state = 0 };
-	struct meddler *m = arg;
+	struct meddler *m = ctx;
 
-	m->pending = tkw_timer_pending(firing->timer);
-	tkw_timer_query(firing->timer, m->peers[1], &info);
+	m->pending = tkw_timer_count(firing->timer);
+	tkw_timer_get(firing->timer, m->peers[1], &info);
 	m->state = info.state;
 	m->left_ns = info.left_ns;
 	m->results[0] = tkw_timer_cancel(firing->timer, m->peers[0]);
@@ -862,7 +862,7 @@ static void meddle(void *arg, const struct tkw_firing *firing)
 static void test_timer_can_be_cancelled_while_it_is_due(struct timer_bed *b)
 {
 	struct meddler m = { .state = 0 };
-	const struct tkw_task task = { .fn = meddle, .arg = &m };
+	const struct tkw_task task = { .fn = meddle, .ctx = &m };
 
 	m.peers[0] = bed_schedule(b, 0, 2 * TKW_MSEC);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 3 * TKW_MSEC, NULL),
@@ -891,12 +891,12 @@ BED_TEST(test_timer_can_be_cancelled_while_it_is_due)
 static void test_timer_running_is_not_pending(struct timer_bed *b)
 {
 	struct meddler m = { .state = 0 };
-	const struct tkw_task task = { .fn = meddle, .arg = &m };
+	const struct tkw_task task = { .fn = meddle, .ctx = &m };
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
 	bed_schedule(b, 1, HOUR_NS);
 	bed_schedule(b, 2, HOUR_NS);
-	assert_int_equal(tkw_timer_pending(b->t), 3);
+	assert_int_equal(tkw_timer_count(b->t), 3);
 	if (bed_by_hand(b))
 		bed_schedule(b, 3, 2 * TKW_MSEC);
 	bed_pass(b, 10 * TKW_MSEC);
@@ -904,7 +904,7 @@ static void test_timer_running_is_not_pending(struct timer_bed *b)
 		assert_int_equal(m.pending, 3);
 	else /* a marker of the bed's may be there, or not */
 		assert_true(m.pending == 2 || m.pending == 3);
-	assert_int_equal(tkw_timer_pending(b->t), 2);
+	assert_int_equal(tkw_timer_count(b->t), 2);
 }
 BED_TEST(test_timer_running_is_not_pending)
 
@@ -915,10 +915,10 @@ struct again {
 	int first;
 };
 
-static void schedule_again(void *arg, const struct tkw_firing *firing)
+static void schedule_again(const struct tkw_firing *firing, void *ctx)
 {
-	const struct tkw_task task = { .fn = schedule_again, .arg = arg };
-	struct again *a = arg;
+	const struct tkw_task task = { .fn = schedule_again, .ctx = ctx };
+	struct again *a = ctx;
 
 	if (a->left-- > 0) {
 		a->first = tkw_timer_schedule(firing->timer, &task, 0, NULL);
@@ -933,7 +933,7 @@ static void test_timer_task_may_schedule_at_the_limit(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 1 };
 	struct again a = { .left = 10 };
-	const struct tkw_task task = { .fn = schedule_again, .arg = &a };
+	const struct tkw_task task = { .fn = schedule_again, .ctx = &a };
 
 	sem_init(&a.done, 0, 0);
 	bed_reopen(b, &cfg);
@@ -942,7 +942,7 @@ static void test_timer_task_may_schedule_at_the_limit(struct timer_bed *b)
 	assert_int_equal(a.first, 0);
 	assert_int_equal(a.second, -EAGAIN);
 	assert_int_equal(a.left, -1);
-	assert_int_equal(tkw_timer_pending(b->t), 0);
+	assert_int_equal(tkw_timer_count(b->t), 0);
 	sem_destroy(&a.done);
 }
 BED_TEST(test_timer_task_may_schedule_at_the_limit)
@@ -952,7 +952,7 @@ static void test_timer_due_peers_hold_their_places(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 2 };
 	struct again a = { .left = 1 };
-	const struct tkw_task task = { .fn = schedule_again, .arg = &a };
+	const struct tkw_task task = { .fn = schedule_again, .ctx = &a };
 
 	sem_init(&a.done, 0, 0);
 	bed_reopen(b, &cfg);
@@ -971,8 +971,8 @@ BED_TEST(test_timer_due_peers_hold_their_places)
 
 struct tries {
 	struct timer_bed *b;
-	uint64_t to_cancel;
-	uint64_t to_move;
+	struct tkw_timeout_id to_cancel;
+	struct tkw_timeout_id to_move;
 	int cancel_own;
 	int move_own;
 	int move_own_at;
@@ -983,17 +983,17 @@ struct tries {
 	int schedule_at;
 };
 
-static void try_all(void *arg, const struct tkw_firing *firing)
+static void try_all(const struct tkw_firing *firing, void *ctx)
 {
 	struct tkw_timeout_info info = { .state = 0 };
-	struct tries *m = arg;
+	struct tries *m = ctx;
 	struct tkw_timer *t = firing->timer;
 	const struct tkw_task task = bed_task(m->b, 7);
 
 	m->cancel_own = tkw_timer_cancel(t, firing->id);
 	m->move_own = tkw_timer_reschedule(t, firing->id, TKW_SEC);
 	m->move_own_at = tkw_timer_reschedule_at(t, firing->id, TKW_SEC);
-	if (tkw_timer_query(t, firing->id, &info) == 0)
+	if (tkw_timer_get(t, firing->id, &info) == 0)
 		m->state_own = info.state;
 	m->cancel_other = tkw_timer_cancel(t, m->to_cancel);
 	m->move_other = tkw_timer_reschedule(t, m->to_move, TKW_SEC);
@@ -1005,8 +1005,8 @@ static void try_all(void *arg, const struct tkw_firing *firing)
 static void test_timer_task_may_make_any_call(struct timer_bed *b)
 {
 	struct tries m = { .b = b };
-	const struct tkw_task task = { .fn = try_all, .arg = &m };
-	uint64_t id;
+	const struct tkw_task task = { .fn = try_all, .ctx = &m };
+	struct tkw_timeout_id id;
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, &id), 0);
 	m.to_cancel = bed_schedule(b, 1, 20 * TKW_MSEC);
@@ -1037,10 +1037,10 @@ struct chain {
 	atomic_int refused;
 };
 
-static void next_of_chain(void *arg, const struct tkw_firing *firing)
+static void next_of_chain(const struct tkw_firing *firing, void *ctx)
 {
-	const struct tkw_task task = { .fn = next_of_chain, .arg = arg };
-	struct chain *c = arg;
+	const struct tkw_task task = { .fn = next_of_chain, .ctx = ctx };
+	struct chain *c = ctx;
 
 	atomic_fetch_add(&c->rounds, 1);
 	if (!atomic_load(&c->over) &&
@@ -1048,9 +1048,9 @@ static void next_of_chain(void *arg, const struct tkw_firing *firing)
 		atomic_fetch_add(&c->refused, 1);
 }
 
-static void end_chain(void *arg, const struct tkw_firing *firing)
+static void end_chain(const struct tkw_firing *firing, void *ctx)
 {
-	struct chain *c = arg;
+	struct chain *c = ctx;
 
 	(void)firing;
 	atomic_store(&c->over, true);
@@ -1060,8 +1060,8 @@ static void end_chain(void *arg, const struct tkw_firing *firing)
 static void zero_delay_loop(struct timer_bed *b, int64_t delay_ns)
 {
 	struct chain c = { .delay_ns = delay_ns };
-	const struct tkw_task loop = { .fn = next_of_chain, .arg = &c };
-	const struct tkw_task end = { .fn = end_chain, .arg = &c };
+	const struct tkw_task loop = { .fn = next_of_chain, .ctx = &c };
+	const struct tkw_task end = { .fn = end_chain, .ctx = &c };
 	const int64_t begin_ns = clock_of(b);
 
 	sem_init(&c.done, 0, 0);
@@ -1107,9 +1107,9 @@ enum {
 	CROWD_EACH = 500
 };
 
-static void be_alone(void *arg, const struct tkw_firing *firing)
+static void be_alone(const struct tkw_firing *firing, void *ctx)
 {
-	struct crowd *c = arg;
+	struct crowd *c = ctx;
 
 	(void)firing;
 	if (atomic_fetch_add(&c->inside, 1) != 0)
@@ -1126,7 +1126,7 @@ static void be_alone(void *arg, const struct tkw_firing *firing)
 static void *join_crowd(void *arg)
 {
 	struct crowd *c = arg;
-	const struct tkw_task task = { .fn = be_alone, .arg = c };
+	const struct tkw_task task = { .fn = be_alone, .ctx = c };
 	int i;
 
 	for (i = 0; i < CROWD_EACH; i++) {
@@ -1185,14 +1185,14 @@ BED_TEST(test_timer_runs_one_task_at_a_time)
 /* SPEC 4.7 */
 static void test_timer_task_knows_its_id_and_deadline(struct timer_bed *b)
 {
-	uint64_t ids[2];
+	struct tkw_timeout_id ids[2];
 
 	ids[0] = bed_schedule(b, 0, 5 * TKW_MSEC + 17);
 	ids[1] = bed_schedule(b, 1, 8 * TKW_MSEC);
 	bed_pass(b, 20 * TKW_MSEC);
 	bed_assert_fired(b, 0, 1);
-	assert_true(b->fired[0].id == ids[0]);
-	assert_true(b->fired[1].id == ids[1]);
+	assert_true(b->fired[0].id.bits == ids[0].bits);
+	assert_true(b->fired[1].id.bits == ids[1].bits);
 	assert_true(b->fired[0].deadline_ns ==
 		    BED_START_NS + 5 * TKW_MSEC + 17);
 	assert_true(b->fired[1].deadline_ns == BED_START_NS + 8 * TKW_MSEC);
@@ -1206,9 +1206,9 @@ struct told {
 	const struct tkw_timer *timer;
 };
 
-static void take_long(void *arg, const struct tkw_firing *firing)
+static void take_long(const struct tkw_firing *firing, void *ctx)
 {
-	struct told *s = arg;
+	struct told *s = ctx;
 
 	s->timer = firing->timer;
 	bed_set_clock(s->b, BED_START_NS + TKW_SEC);
@@ -1218,7 +1218,7 @@ static void take_long(void *arg, const struct tkw_firing *firing)
 static void test_timer_lateness_counts_to_the_turn(struct timer_bed *b)
 {
 	struct told s = { .b = b };
-	const struct tkw_task task = { .fn = take_long, .arg = &s };
+	const struct tkw_task task = { .fn = take_long, .ctx = &s };
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_MSEC, NULL), 0);
 	bed_schedule(b, 1, TKW_MSEC);
@@ -1242,17 +1242,17 @@ static void say_farewell(void)
 		_exit(3);
 }
 
-static void leave(void *arg, const struct tkw_firing *firing)
+static void leave(const struct tkw_firing *firing, void *ctx)
 {
 	(void)firing;
-	exit(*(const int *)arg);
+	exit(*(const int *)ctx);
 }
 
 static void live_as_child(int drive)
 {
 	static const int status = 7;
 	const struct tkw_timer_config cfg = { .drive = drive };
-	const struct tkw_task task = { .fn = leave, .arg = (void *)&status };
+	const struct tkw_task task = { .fn = leave, .ctx = (void *)&status };
 	const struct tkw_task far = { .fn = leave };
 
 	if (atexit(say_farewell) != 0 ||
@@ -1261,7 +1261,7 @@ static void live_as_child(int drive)
 	    tkw_timer_schedule(child_timer, &task, 0, NULL) != 0)
 		_exit(4);
 	if (drive != TKW_DRIVE_THREAD) {
-		bed_turn_of(child_timer, drive, NULL);
+		tkw_timer_turn(child_timer, 0, NULL);
 		_exit(5);
 	}
 	for (;;)

@@ -84,17 +84,17 @@ static void expect_once_at(struct timer_bed *b, uint64_t tag,
 static void expect_moved(struct timer_bed *b, int64_t from_ns, int64_t to_ns)
 {
 	const int64_t now_ns = clock_of(b);
-	const uint64_t id = bed_schedule(b, 1, from_ns);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, from_ns);
 	struct tkw_timeout_info info;
 
 	assert_int_equal(tkw_timer_reschedule(b->t, id, to_ns), 0);
-	assert_int_equal(tkw_timer_query(b->t, id, &info), 0);
-	assert_true(info.id == id);
+	assert_int_equal(tkw_timer_get(b->t, id, &info), 0);
+	assert_true(info.id.bits == id.bits);
 	assert_int_equal(info.state, TKW_TIMEOUT_PENDING);
 	assert_true(info.deadline_ns == now_ns + to_ns);
 	bed_assert_ledger(b, 1);
 	expect_once_at(b, 1, now_ns + to_ns);
-	assert_true(b->fired[b->fired_count - 1].id == id);
+	assert_true(b->fired[b->fired_count - 1].id.bits == id.bits);
 	assert_int_equal(tkw_timer_reschedule(b->t, id, TKW_SEC), -ENOENT);
 	bed_assert_ledger(b, 0);
 }
@@ -124,7 +124,7 @@ BED_TEST(test_timer_moves_earlier_and_later)
 /* SPEC 5.5 */
 static void test_timer_moves_to_a_deadline(struct timer_bed *b)
 {
-	const uint64_t id = bed_schedule(b, 1, HOUR_NS);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, HOUR_NS);
 
 	assert_int_equal(
 		tkw_timer_reschedule_at(b->t, id, BED_START_NS + 7 * TKW_MSEC),
@@ -139,7 +139,7 @@ static void test_timer_moves_to_the_next_turn(struct timer_bed *b)
 	static const int64_t delays_ns[] = { 0, -1, -TKW_SEC, INT64_MIN };
 	static const int64_t deadlines_ns[] = { BED_START_NS - TKW_SEC, 0, -1,
 						INT64_MIN };
-	uint64_t id;
+	struct tkw_timeout_id id;
 	size_t i;
 
 	for (i = 0; i < 4; i++) {
@@ -164,11 +164,11 @@ BED_TEST(test_timer_moves_to_the_next_turn)
 /* SPEC 5.5, 3.2 */
 static void test_timer_moves_to_never_and_back(struct timer_bed *b)
 {
-	const uint64_t id = bed_schedule(b, 1, 5 * TKW_MSEC);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, 5 * TKW_MSEC);
 	struct tkw_timeout_info info;
 
 	assert_int_equal(tkw_timer_reschedule(b->t, id, INT64_MAX), 0);
-	assert_int_equal(tkw_timer_query(b->t, id, &info), 0);
+	assert_int_equal(tkw_timer_get(b->t, id, &info), 0);
 	assert_true(info.deadline_ns == TKW_NEVER_NS);
 	bed_pass(b, 20 * TKW_MSEC);
 	bed_assert_nothing_fired(b);
@@ -185,7 +185,7 @@ BED_TEST(test_timer_moves_to_never_and_back)
 /* SPEC 5.5: an idle timeout that each packet pushes back. */
 static void test_timer_pushed_back_again_and_again(struct timer_bed *b)
 {
-	const uint64_t id = bed_schedule(b, 1, 30 * TKW_MSEC);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, 30 * TKW_MSEC);
 	int i;
 
 	for (i = 0; i < 500; i++) {
@@ -203,7 +203,7 @@ BED_TEST(test_timer_pushed_back_again_and_again)
 static void test_timer_moves_while_overdue(struct timer_bed *b)
 {
 	const struct tkw_task task = bed_task(b, 1);
-	uint64_t ids[2];
+	struct tkw_timeout_id ids[2];
 
 	bed_pass(b, TKW_SEC);
 	assert_int_equal(tkw_timer_schedule_at(b->t, &task, 0, &ids[0]), 0);
@@ -224,7 +224,7 @@ BED_TEST(test_timer_moves_while_overdue)
 /* SPEC 5.5, 1.6: behind those that are there, before those that come. */
 static void test_timer_moved_earlier_goes_to_the_end(struct timer_bed *b)
 {
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	bed_schedule(b, 1, 5 * TKW_MSEC);
 	id = bed_schedule(b, 2, 9 * TKW_MSEC);
@@ -239,7 +239,7 @@ BED_TEST(test_timer_moved_earlier_goes_to_the_end)
 /* SPEC 5.5, 1.6 */
 static void test_timer_moved_later_goes_behind(struct timer_bed *b)
 {
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	bed_schedule(b, 1, 9 * TKW_MSEC);
 	id = bed_schedule(b, 2, 5 * TKW_MSEC);
@@ -255,7 +255,7 @@ BED_TEST(test_timer_moved_later_goes_behind)
 static void test_timer_keeps_its_place_in_its_tick(struct timer_bed *b)
 {
 	struct tkw_timeout_info info;
-	uint64_t ids[3];
+	struct tkw_timeout_id ids[3];
 	uint64_t i;
 
 	for (i = 0; i < 3; i++)
@@ -266,9 +266,9 @@ static void test_timer_keeps_its_place_in_its_tick(struct timer_bed *b)
 			 0);
 	assert_int_equal(tkw_timer_reschedule(b->t, ids[1], 5200 * TKW_USEC),
 			 0);
-	assert_int_equal(tkw_timer_query(b->t, ids[0], &info), 0);
+	assert_int_equal(tkw_timer_get(b->t, ids[0], &info), 0);
 	assert_true(info.deadline_ns == BED_START_NS + 5800 * TKW_USEC);
-	assert_int_equal(tkw_timer_query(b->t, ids[1], &info), 0);
+	assert_int_equal(tkw_timer_get(b->t, ids[1], &info), 0);
 	assert_true(info.deadline_ns == BED_START_NS + 5200 * TKW_USEC);
 	bed_pass(b, 20 * TKW_MSEC);
 	bed_assert_fired(b, 0, 1, 2);
@@ -281,7 +281,7 @@ static void test_timer_keeps_its_slack(struct timer_bed *b)
 	struct tkw_task task = bed_task(b, 1);
 	const int64_t round_ns = 64 * TKW_MSEC;
 	int64_t deadline_ns = BED_START_NS + 5 * TKW_MSEC;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int i;
 
 	task.slack_ns = round_ns;
@@ -312,7 +312,7 @@ enum {
 
 /* What it should be: when each may fire first; 0 when it has. */
 struct plan {
-	uint64_t ids[MANY];
+	struct tkw_timeout_id ids[MANY];
 	int64_t edges_ns[MANY];
 	size_t fired;
 };
@@ -348,7 +348,7 @@ static void compare(struct timer_bed *b, struct plan *p)
 		i = (size_t)b->fired[p->fired].tag;
 		assert_true(p->edges_ns[i] != 0);
 		assert_true(p->edges_ns[i] <= b->fired[p->fired].now_ns);
-		assert_true(b->fired[p->fired].id == p->ids[i]);
+		assert_true(b->fired[p->fired].id.bits == p->ids[i].bits);
 		p->edges_ns[i] = 0;
 	}
 }
@@ -389,9 +389,11 @@ BED_TEST(test_timer_many_are_moved)
 /* SPEC 5.5 */
 static void test_timer_what_has_ended_is_not_moved(struct timer_bed *b)
 {
-	const uint64_t fired = bed_schedule(b, 1, TKW_MSEC);
-	const uint64_t cancelled = bed_schedule(b, 2, TKW_MSEC);
-	const uint64_t ids[] = { fired, cancelled, 0, ~fired, UINT64_MAX };
+	const struct tkw_timeout_id fired = bed_schedule(b, 1, TKW_MSEC);
+	const struct tkw_timeout_id cancelled = bed_schedule(b, 2, TKW_MSEC);
+	const struct tkw_timeout_id ids[] = {
+		fired, cancelled, { 0 }, { ~fired.bits }, { UINT64_MAX }
+	};
 	size_t i;
 
 	assert_int_equal(tkw_timer_cancel(b->t, cancelled), 0);
@@ -416,9 +418,9 @@ struct gate {
 	sem_t open;
 };
 
-static void stay(void *arg, const struct tkw_firing *firing)
+static void stay(const struct tkw_firing *firing, void *ctx)
 {
-	struct gate *g = arg;
+	struct gate *g = ctx;
 
 	(void)firing;
 	sem_post(&g->entered);
@@ -438,9 +440,9 @@ static void test_timer_what_runs_is_not_moved(struct timer_bed *b)
 {
 	const bool by_hand = bed_by_hand(b);
 	struct gate g;
-	const struct tkw_task task = { .fn = stay, .arg = &g };
+	const struct tkw_task task = { .fn = stay, .ctx = &g };
 	pthread_t thread;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int ret[2];
 
 	sem_init(&g.entered, 0, 0);
@@ -469,7 +471,7 @@ static void test_timer_moves_at_the_limit(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 2 };
 	const struct tkw_task task = bed_task(b, 3);
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int i;
 
 	bed_reopen(b, &cfg);
@@ -495,9 +497,9 @@ struct visit {
 	uint64_t looks; /* of this thread's at the clocks of beds */
 };
 
-static void note_thread(void *arg, const struct tkw_firing *firing)
+static void note_thread(const struct tkw_firing *firing, void *ctx)
 {
-	struct visit *v = arg;
+	struct visit *v = ctx;
 
 	(void)firing;
 	v->tid = gettid();
@@ -509,9 +511,9 @@ static void note_thread(void *arg, const struct tkw_firing *firing)
 static void test_timer_moved_earlier_wakes_the_worker(void **state)
 {
 	struct visit v = { .tid = 0 };
-	const struct tkw_task task = { .fn = note_thread, .arg = &v };
+	const struct tkw_task task = { .fn = note_thread, .ctx = &v };
 	struct tkw_timer *t;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int i;
 
 	(void)state;
@@ -536,9 +538,9 @@ static void test_timer_moved_later_wakes_nobody(struct timer_bed *b)
 	enum {
 		ROUNDS = 100
 	};
-	const uint64_t id = bed_schedule(b, 1, HOUR_NS);
+	const struct tkw_timeout_id id = bed_schedule(b, 1, HOUR_NS);
 	struct visit v = { .tid = 0 };
-	const struct tkw_task task = { .fn = note_thread, .arg = &v };
+	const struct tkw_task task = { .fn = note_thread, .ctx = &v };
 	uint64_t before;
 	int64_t i;
 
@@ -564,17 +566,17 @@ struct lot {
 	atomic_int ended;
 };
 
-static void lot_runs(void *arg, const struct tkw_firing *firing)
+static void lot_runs(const struct tkw_firing *firing, void *ctx)
 {
-	struct lot *l = arg;
+	struct lot *l = ctx;
 
 	(void)firing;
 	atomic_fetch_add(&l->ran, 1);
 }
 
-static void lot_ends(void *arg)
+static void lot_ends(void *ctx)
 {
-	struct lot *l = arg;
+	struct lot *l = ctx;
 
 	atomic_fetch_add(&l->ended, 1);
 }
@@ -601,9 +603,9 @@ static void race_once(struct timer_bed *b, int round)
 {
 	struct lot l = { .ran = 0 };
 	const struct tkw_task task = { .fn = lot_runs,
-				       .arg = &l,
+				       .ctx = &l,
 				       .on_cancel = lot_ends };
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int moved;
 	int ret;
 	int i;

@@ -25,39 +25,39 @@
 /* The bed's clock, at the begin of the tick in which it starts. */
 #define BASE_NS (BED_START_NS - 300)
 
-static uint64_t schedule_at(struct timer_bed *b, uint64_t tag,
-			    int64_t deadline_ns)
+static struct tkw_timeout_id schedule_at(struct timer_bed *b, uint64_t tag,
+					 int64_t deadline_ns)
 {
 	const struct tkw_task task = bed_task(b, tag);
-	uint64_t id = 0;
+	struct tkw_timeout_id id = { 0 };
 
 	assert_int_equal(tkw_timer_schedule_at(b->t, &task, deadline_ns, &id),
 			 0);
-	assert_true(id != 0);
+	assert_true(id.bits != 0);
 	return id;
 }
 
-static int64_t deadline_of(struct timer_bed *b, uint64_t id)
+static int64_t deadline_of(struct timer_bed *b, struct tkw_timeout_id id)
 {
 	struct tkw_timeout_info info;
 
-	assert_int_equal(tkw_timer_query(b->t, id, &info), 0);
-	assert_true(info.id == id);
+	assert_int_equal(tkw_timer_get(b->t, id, &info), 0);
+	assert_true(info.id.bits == id.bits);
 	assert_int_equal(info.state, TKW_TIMEOUT_PENDING);
 	return info.deadline_ns;
 }
 
-static void nothing(void *arg, const struct tkw_firing *firing)
+static void nothing(const struct tkw_firing *firing, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 }
 
 /* Where a task waits until it is let go. */
-static void pass_gate(void *arg, const struct tkw_firing *firing)
+static void pass_gate(const struct tkw_firing *firing, void *ctx)
 {
 	(void)firing;
-	gate_pass(arg);
+	gate_pass(ctx);
 }
 
 /* The same for another thread, which does not count. */
@@ -88,9 +88,9 @@ static void chain_next(struct chain *c)
 	c->ret = chain_schedule(c);
 }
 
-static void chain_fired(void *arg, const struct tkw_firing *firing)
+static void chain_fired(const struct tkw_firing *firing, void *ctx)
 {
-	struct chain *c = arg;
+	struct chain *c = ctx;
 
 	(void)firing;
 	if (c->left > 0 && c->ret == 0)
@@ -102,14 +102,14 @@ static void chain_fired(void *arg, const struct tkw_firing *firing)
 /* The first one; from then on the chain is the worker's to write. */
 static int chain_schedule(struct chain *c)
 {
-	const struct tkw_task task = { .fn = chain_fired, .arg = c };
+	const struct tkw_task task = { .fn = chain_fired, .ctx = c };
 
 	return tkw_timer_schedule(c->b->t, &task, c->delay_ns, NULL);
 }
 
-static void chain_cancelled(void *arg)
+static void chain_cancelled(void *ctx)
 {
-	chain_next(arg);
+	chain_next(ctx);
 }
 
 /* SPEC 3.1, 4.6 */
@@ -135,9 +135,9 @@ static void test_timer_schedule_from_an_on_cancel(struct timer_bed *b)
 {
 	struct chain c = { .b = b, .delay_ns = TKW_MSEC, .left = 1 };
 	const struct tkw_task task = { .fn = nothing,
-				       .arg = &c,
+				       .ctx = &c,
 				       .on_cancel = chain_cancelled };
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, TKW_SEC, &id), 0);
 	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
@@ -160,7 +160,7 @@ static void *turn_once(void *arg)
 static void test_timer_schedule_waits_for_no_task(struct timer_bed *b)
 {
 	struct gate g;
-	const struct tkw_task task = { .fn = pass_gate, .arg = &g };
+	const struct tkw_task task = { .fn = pass_gate, .ctx = &g };
 	pthread_t turner;
 	void *turned = NULL;
 	uint64_t pending;
@@ -176,7 +176,7 @@ static void test_timer_schedule_waits_for_no_task(struct timer_bed *b)
 		bed_schedule(b, i, (int64_t)(i % 2) * TKW_MSEC);
 		schedule_at(b, i, BASE_NS + (int64_t)(i % 3) * TKW_MSEC);
 	}
-	pending = tkw_timer_pending(b->t);
+	pending = tkw_timer_count(b->t);
 	/* Asserts only when nothing hangs there any more. */
 	gate_open(&g);
 	if (bed_by_hand(b)) {
@@ -203,7 +203,7 @@ struct crew {
 	unsigned accepted;
 	unsigned refused; /* -EAGAIN */
 	unsigned wrong;
-	uint64_t ids[PER_THREAD];
+	struct tkw_timeout_id ids[PER_THREAD];
 };
 
 static void run_crew(struct timer_bed *b, struct crew crew[THREADS],
@@ -249,10 +249,10 @@ static void *schedule_many(void *arg)
 
 static int compare_ids(const void *a, const void *b)
 {
-	const uint64_t x = *(const uint64_t *)a;
-	const uint64_t y = *(const uint64_t *)b;
+	const struct tkw_timeout_id *x = a;
+	const struct tkw_timeout_id *y = b;
 
-	return (x > y) - (x < y);
+	return (x->bits > y->bits) - (x->bits < y->bits);
 }
 
 /* SPEC 3.1, 3.5, the law */
@@ -294,7 +294,7 @@ static void test_timer_deadline_is_rounded_up_to_a_tick(struct timer_bed *b)
 					  5 * TKW_SEC };
 	int64_t base_ns = BASE_NS;
 	int64_t due_ns;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	size_t i;
 
 	for (i = 0; i < COUNT_OF(nows) * COUNT_OF(delays); i++) {
@@ -307,14 +307,14 @@ static void test_timer_deadline_is_rounded_up_to_a_tick(struct timer_bed *b)
 		bed_assert_fires_at(
 			b, i, (due_ns + TKW_MSEC - 1) / TKW_MSEC * TKW_MSEC);
 		assert_true(b->fired[i].deadline_ns == due_ns);
-		assert_true(b->fired[i].id == id);
+		assert_true(b->fired[i].id.bits == id.bits);
 		assert_true(b->fired[i].late_ns == b->now_ns - due_ns);
 	}
 }
 BED_TEST(test_timer_deadline_is_rounded_up_to_a_tick)
 
 /* One that has been scheduled for never, however. */
-static void assert_never(struct timer_bed *b, uint64_t id)
+static void assert_never(struct timer_bed *b, struct tkw_timeout_id id)
 {
 	assert_true(deadline_of(b, id) == TKW_NEVER_NS);
 	bed_pass(b, 0);
@@ -349,7 +349,7 @@ static void test_timer_never_does_not_come(struct timer_bed *b)
 	static const int64_t tick_ns[] = { 1, TKW_USEC, TKW_MSEC,
 					   3600 * TKW_SEC };
 	struct tkw_timer_config cfg = { .engine = TKW_WHEEL_HIERARCHICAL };
-	uint64_t ids[2];
+	struct tkw_timeout_id ids[2];
 	size_t i;
 
 	for (i = 0; i < 2 * COUNT_OF(tick_ns); i++) {
@@ -407,9 +407,9 @@ struct ran {
 	int64_t late_ns;
 };
 
-static void note_thread(void *arg, const struct tkw_firing *firing)
+static void note_thread(const struct tkw_firing *firing, void *ctx)
 {
-	struct ran *r = arg;
+	struct ran *r = ctx;
 
 	pthread_mutex_lock(&r->lock);
 	r->runs++;
@@ -449,7 +449,7 @@ BED_TEST(test_timer_delay_of_nothing_fires_on_the_next_turn)
 static void test_timer_schedule_does_not_run_the_task(struct timer_bed *b)
 {
 	struct ran r = { .runs = 0 };
-	const struct tkw_task task = { .fn = note_thread, .arg = &r };
+	const struct tkw_task task = { .fn = note_thread, .ctx = &r };
 	unsigned i;
 
 	pthread_mutex_init(&r.lock, NULL);
@@ -518,7 +518,7 @@ BED_TEST(test_timer_schedule_at_reads_no_clock)
 /* SPEC 3.4 */
 static void test_timer_schedule_at_fires_at_its_time(struct timer_bed *b)
 {
-	uint64_t id = schedule_at(b, 1, BASE_NS + 70 * TKW_MSEC);
+	struct tkw_timeout_id id = schedule_at(b, 1, BASE_NS + 70 * TKW_MSEC);
 
 	assert_true(deadline_of(b, id) == BASE_NS + 70 * TKW_MSEC);
 	bed_assert_fires_at(b, 1, BASE_NS + 70 * TKW_MSEC);
@@ -551,7 +551,7 @@ BED_TEST(test_timer_schedule_at_a_time_that_has_passed)
 /* --- 3.5 ids ------------------------------------------------------------- */
 
 /* Every call says that this id names nothing. */
-static void assert_unknown(struct timer_bed *b, uint64_t id)
+static void assert_unknown(struct timer_bed *b, struct tkw_timeout_id id)
 {
 	struct tkw_timeout_info info;
 	struct tkw_timeout_info was;
@@ -563,9 +563,9 @@ static void assert_unknown(struct timer_bed *b, uint64_t id)
 	assert_int_equal(tkw_timer_cancel_wait(b->t, id), -ENOENT);
 	assert_int_equal(tkw_timer_reschedule(b->t, id, 0), -ENOENT);
 	assert_int_equal(tkw_timer_reschedule_at(b->t, id, 0), -ENOENT);
-	assert_int_equal(tkw_timer_query(b->t, id, &info), -ENOENT);
+	assert_int_equal(tkw_timer_get(b->t, id, &info), -ENOENT);
 	assert_memory_equal(&info, &was, sizeof(info));
-	assert_int_equal(tkw_timer_print(b->t, id, text, sizeof(text)),
+	assert_int_equal(tkw_timer_print_timeout(b->t, id, text, sizeof(text)),
 			 -ENOENT);
 	assert_string_equal(text, "as it was");
 }
@@ -573,8 +573,8 @@ static void assert_unknown(struct timer_bed *b, uint64_t id)
 /* SPEC 3.5, fault 21: those that follow in its place are not touched. */
 static void test_timer_stale_id_touches_no_other(struct timer_bed *b)
 {
-	uint64_t stale[8];
-	uint64_t live;
+	struct tkw_timeout_id stale[8];
+	struct tkw_timeout_id live;
 	uint64_t i;
 	uint64_t j;
 
@@ -586,7 +586,7 @@ static void test_timer_stale_id_touches_no_other(struct timer_bed *b)
 			assert_int_equal(tkw_timer_cancel(b->t, stale[i]), 0);
 		live = bed_schedule(b, 100 + i, TKW_SEC);
 		for (j = 0; j <= i; j++) {
-			assert_true(stale[j] != live);
+			assert_true(stale[j].bits != live.bits);
 			assert_unknown(b, stale[j]);
 		}
 		assert_true(deadline_of(b, live) == b->now_ns + TKW_SEC);
@@ -601,11 +601,11 @@ BED_TEST(test_timer_stale_id_touches_no_other)
 /* SPEC 3.5, fault 21: nor does an id of those to come find anything. */
 static void test_timer_id_of_an_ended_one_can_be_made_up(struct timer_bed *b)
 {
-	uint64_t id = bed_schedule(b, 1, TKW_SEC);
-	uint64_t next;
+	struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
+	struct tkw_timeout_id next;
 
 	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
-	for (next = id - 3; next <= id + 3; next++)
+	for (next.bits = id.bits - 3; next.bits <= id.bits + 3; next.bits++)
 		assert_unknown(b, next);
 	bed_assert_ledger(b, 0);
 }
@@ -615,7 +615,7 @@ enum {
 	MANY = 100000
 };
 
-static void schedule_ids(struct timer_bed *b, uint64_t ids[MANY])
+static void schedule_ids(struct timer_bed *b, struct tkw_timeout_id ids[MANY])
 {
 	const struct tkw_task task = { .fn = nothing };
 	size_t i;
@@ -625,7 +625,8 @@ static void schedule_ids(struct timer_bed *b, uint64_t ids[MANY])
 			tkw_timer_schedule(b->t, &task, TKW_SEC, &ids[i]), 0);
 }
 
-static void cancel_ids(struct timer_bed *b, const uint64_t ids[MANY])
+static void cancel_ids(struct timer_bed *b,
+		       const struct tkw_timeout_id ids[MANY])
 {
 	size_t i;
 
@@ -637,8 +638,8 @@ static void cancel_ids(struct timer_bed *b, const uint64_t ids[MANY])
  * when there is other memory in its place. */
 static void test_timer_stale_ids_outlive_their_memory(struct timer_bed *b)
 {
-	static uint64_t stale[MANY];
-	static uint64_t live[MANY];
+	static struct tkw_timeout_id stale[MANY];
+	static struct tkw_timeout_id live[MANY];
 	size_t i;
 
 	schedule_ids(b, stale);
@@ -661,7 +662,7 @@ BED_TEST(test_timer_stale_ids_outlive_their_memory)
 static void test_timer_ids_are_distinct_and_not_zero(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = THREADS };
-	static uint64_t ids[THREADS * PER_THREAD];
+	static struct tkw_timeout_id ids[THREADS * PER_THREAD];
 	static struct crew crew[THREADS];
 	size_t i;
 
@@ -670,9 +671,9 @@ static void test_timer_ids_are_distinct_and_not_zero(struct timer_bed *b)
 	for (i = 0; i < THREADS; i++)
 		memcpy(&ids[i * PER_THREAD], crew[i].ids, sizeof(crew[i].ids));
 	qsort(ids, COUNT_OF(ids), sizeof(ids[0]), compare_ids);
-	assert_true(ids[0] != 0);
+	assert_true(ids[0].bits != 0);
 	for (i = 1; i < COUNT_OF(ids); i++)
-		assert_true(ids[i - 1] < ids[i]);
+		assert_true(ids[i - 1].bits < ids[i].bits);
 }
 BED_TEST(test_timer_ids_are_distinct_and_not_zero)
 
@@ -692,7 +693,7 @@ enum {
 	LIVE = 1000
 };
 
-static void schedule_live(struct timer_bed *b, uint64_t ids[LIVE])
+static void schedule_live(struct timer_bed *b, struct tkw_timeout_id ids[LIVE])
 {
 	const struct tkw_task task = { .fn = nothing };
 	size_t i;
@@ -703,7 +704,8 @@ static void schedule_live(struct timer_bed *b, uint64_t ids[LIVE])
 	qsort(ids, LIVE, sizeof(ids[0]), compare_ids);
 }
 
-static bool is_live(const uint64_t ids[LIVE], uint64_t id)
+static bool is_live(const struct tkw_timeout_id ids[LIVE],
+		    struct tkw_timeout_id id)
 {
 	return bsearch(&id, ids, LIVE, sizeof(id), compare_ids) != NULL;
 }
@@ -712,23 +714,23 @@ static bool is_live(const uint64_t ids[LIVE], uint64_t id)
 static void test_timer_id_with_a_wrong_bit_names_nothing(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 4 };
-	static uint64_t ids[LIVE];
-	uint64_t id;
+	static struct tkw_timeout_id ids[LIVE];
+	struct tkw_timeout_id id;
 	size_t i;
 	int bit;
 
 	bed_reopen(b, &cfg);
-	assert_unknown(b, 0);
+	assert_unknown(b, BED_NO_ID);
 	schedule_live(b, ids);
 	for (i = 0; i < LIVE; i++) {
 		for (bit = 0; bit < 64; bit++) {
-			id = ids[i] ^ UINT64_C(1) << bit;
+			id.bits = ids[i].bits ^ UINT64_C(1) << bit;
 			if (!is_live(ids, id))
 				assert_unknown(b, id);
 		}
 	}
-	assert_unknown(b, 0);
-	assert_unknown(b, UINT64_MAX);
+	assert_unknown(b, BED_NO_ID);
+	assert_unknown(b, BED_ID(UINT64_MAX));
 	bed_assert_ledger(b, LIVE);
 	for (i = 0; i < LIVE; i++)
 		assert_true(deadline_of(b, ids[i]) == b->now_ns + TKW_SEC);
@@ -761,13 +763,13 @@ static void random_begin(void)
 }
 
 /* Half of them any number, half of them much like the id of a live one. */
-static uint64_t made_up(const uint64_t ids[LIVE])
+static uint64_t made_up(const struct tkw_timeout_id ids[LIVE])
 {
 	const uint64_t r = random_next();
 
 	if (r % 2)
 		return random_next();
-	return ids[r / 2 % LIVE] ^
+	return ids[r / 2 % LIVE].bits ^
 	       (random_next() & UINT64_C(0xff0000003f00000f));
 }
 
@@ -775,11 +777,11 @@ static uint64_t made_up(const uint64_t ids[LIVE])
  */
 static void test_timer_made_up_ids_end_nothing_else(struct timer_bed *b)
 {
-	static uint64_t ids[LIVE];
+	static struct tkw_timeout_id ids[LIVE];
 	static bool ended[LIVE];
 	uint64_t live = LIVE;
-	const uint64_t *at;
-	uint64_t id;
+	const struct tkw_timeout_id *at;
+	struct tkw_timeout_id id;
 	int expected;
 	long i;
 
@@ -787,7 +789,7 @@ static void test_timer_made_up_ids_end_nothing_else(struct timer_bed *b)
 	memset(ended, 0, sizeof(ended));
 	schedule_live(b, ids);
 	for (i = 0; i < 1000000; i++) {
-		id = made_up(ids);
+		id.bits = made_up(ids);
 		at = bsearch(&id, ids, LIVE, sizeof(id), compare_ids);
 		expected = at && !ended[at - ids] ? 0 : -ENOENT;
 		if (i % 2) {
@@ -811,11 +813,11 @@ BED_TEST(test_timer_made_up_ids_end_nothing_else)
 static void assert_full(struct timer_bed *b, uint64_t max)
 {
 	const struct tkw_task task = bed_task(b, 77);
-	uint64_t id = UNTOUCHED;
+	struct tkw_timeout_id id = { UNTOUCHED };
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, &id), -EAGAIN);
 	assert_int_equal(tkw_timer_schedule_at(b->t, &task, 0, &id), -EAGAIN);
-	assert_true(id == UNTOUCHED);
+	assert_true(id.bits == UNTOUCHED);
 	bed_assert_ledger(b, max);
 }
 
@@ -824,7 +826,7 @@ static void test_timer_max_pending_is_exact(struct timer_bed *b)
 {
 	static const int64_t limits[] = { 1, 2, 3, 64, 1000 };
 	struct tkw_timer_config cfg = { .shards = 1 };
-	uint64_t id = 0;
+	struct tkw_timeout_id id = { 0 };
 	size_t i;
 	int64_t n;
 
@@ -920,7 +922,7 @@ static void *schedule_and_cancel(void *arg)
 {
 	const struct tkw_task task = { .fn = nothing };
 	struct crew *c = arg;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	unsigned i;
 	int ret;
 
@@ -981,7 +983,7 @@ struct rivals {
 static bool take_place(struct timer_bed *b, unsigned *wrong)
 {
 	const struct tkw_task task = { .fn = nothing };
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int ret = tkw_timer_schedule(b->t, &task, TKW_SEC, &id);
 
 	*wrong += ret != 0 && ret != -EAGAIN;
@@ -1071,14 +1073,14 @@ static void test_timer_max_pending_two_are_not_both_refused(struct timer_bed *b)
 BED_TEST(test_timer_max_pending_two_are_not_both_refused)
 
 /* When nothing is pending, there is room for the one that may be. */
-static uint64_t schedule_when_free(struct timer_bed *b)
+static struct tkw_timeout_id schedule_when_free(struct timer_bed *b)
 {
 	const struct tkw_task task = { .fn = nothing };
 	unsigned polls = 0;
-	uint64_t id = 0;
+	struct tkw_timeout_id id = { 0 };
 
 	/* At once, if it can be: it is a matter of nanoseconds. */
-	while (tkw_timer_pending(b->t) > 0) {
+	while (tkw_timer_count(b->t) > 0) {
 		if (++polls % 256 == 0)
 			sched_yield();
 	}
@@ -1105,7 +1107,7 @@ struct canceller {
 	struct timer_bed *b;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	uint64_t id; /* 0: none yet */
+	struct tkw_timeout_id id; /* or none yet */
 	bool end;
 	unsigned wrong;
 };
@@ -1113,15 +1115,15 @@ struct canceller {
 static void *cancel_them(void *arg)
 {
 	struct canceller *c = arg;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	pthread_mutex_lock(&c->lock);
 	for (;;) {
-		while (c->id == 0 && !c->end)
+		while (c->id.bits == 0 && !c->end)
 			pthread_cond_wait(&c->changed, &c->lock);
 		id = c->id;
-		c->id = 0;
-		if (id == 0)
+		c->id = BED_NO_ID;
+		if (id.bits == 0)
 			break;
 		pthread_mutex_unlock(&c->lock);
 		c->wrong += tkw_timer_cancel(c->b->t, id) != 0;
@@ -1131,7 +1133,8 @@ static void *cancel_them(void *arg)
 	return NULL;
 }
 
-static void canceller_give(struct canceller *c, uint64_t id, bool end)
+static void canceller_give(struct canceller *c, struct tkw_timeout_id id,
+			   bool end)
 {
 	pthread_mutex_lock(&c->lock);
 	c->id = id;
@@ -1157,9 +1160,9 @@ static void test_timer_max_pending_counts_no_cancelled_ones(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, cancel_them, &c), 0);
 	for (i = 0; i < 5000; i++)
 		canceller_give(&c, schedule_when_free(&b), false);
-	while (tkw_timer_pending(b.t) > 0)
+	while (tkw_timer_count(b.t) > 0)
 		sched_yield();
-	canceller_give(&c, 0, true);
+	canceller_give(&c, BED_NO_ID, true);
 	pthread_join(thread, NULL);
 	assert_int_equal(c.wrong, 0);
 	bed_close(&b);
@@ -1180,9 +1183,9 @@ static struct trace trace_of(struct timer_bed *b)
 
 	memset(&t, 0, sizeof(t));
 	assert_null(tkw_timer_check(b->t));
-	assert_int_equal(tkw_timer_ledger(b->t, &t.ledger), 0);
-	assert_int_equal(tkw_timer_next(b->t, &t.next_ns), 0);
-	t.pending = tkw_timer_pending(b->t);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &t.ledger), 0);
+	assert_int_equal(tkw_timer_next_turn(b->t, &t.next_ns), 0);
+	t.pending = tkw_timer_count(b->t);
 	t.cancelled = b->cancelled_count;
 	return t;
 }
@@ -1193,7 +1196,7 @@ static void assert_refused(struct timer_bed *b, const struct tkw_task *task,
 {
 	const struct trace before = trace_of(b);
 	struct trace after;
-	uint64_t id = UNTOUCHED;
+	struct tkw_timeout_id id = { UNTOUCHED };
 
 	assert_int_equal(tkw_timer_schedule(b->t, task, 0, &id), error);
 	assert_int_equal(tkw_timer_schedule(b->t, task, TKW_SEC, &id), error);
@@ -1201,7 +1204,7 @@ static void assert_refused(struct timer_bed *b, const struct tkw_task *task,
 	assert_int_equal(tkw_timer_schedule_at(b->t, task, 0, &id), error);
 	assert_int_equal(tkw_timer_schedule_at(b->t, task, INT64_MAX, NULL),
 			 error);
-	assert_true(id == UNTOUCHED);
+	assert_true(id.bits == UNTOUCHED);
 	after = trace_of(b);
 	assert_memory_equal(&before, &after, sizeof(before));
 }
@@ -1230,7 +1233,7 @@ static void end_trace(struct timer_bed *b)
 static void test_timer_schedule_refuses_what_it_cannot_call(struct timer_bed *b)
 {
 	struct tkw_task task = bed_task(b, 9);
-	uint64_t id = UNTOUCHED;
+	struct tkw_timeout_id id = { UNTOUCHED };
 
 	task.fn = NULL;
 	begin_trace(b, NULL);
@@ -1240,7 +1243,7 @@ static void test_timer_schedule_refuses_what_it_cannot_call(struct timer_bed *b)
 	task = bed_task(b, 9);
 	assert_int_equal(tkw_timer_schedule(NULL, &task, 0, &id), -EINVAL);
 	assert_int_equal(tkw_timer_schedule_at(NULL, &task, 0, &id), -EINVAL);
-	assert_true(id == UNTOUCHED);
+	assert_true(id.bits == UNTOUCHED);
 }
 BED_TEST(test_timer_schedule_refuses_what_it_cannot_call)
 
@@ -1249,7 +1252,7 @@ static void test_timer_refused_when_full_leaves_no_trace(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 2 };
 	const struct tkw_task task = bed_task(b, 9);
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	begin_trace(b, &cfg);
 	id = bed_schedule(b, 5, TKW_SEC);
@@ -1271,7 +1274,7 @@ static void test_timer_refused_when_stopped_leaves_no_trace(struct timer_bed *b)
 		cfg.max_pending = limits[i];
 		begin_trace(b, &cfg);
 		assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
-		assert_true(tkw_timer_pending(b->t) == 0);
+		assert_true(tkw_timer_count(b->t) == 0);
 		assert_refused(b, &task, -ESHUTDOWN);
 		assert_refused(b, &task, -ESHUTDOWN);
 		bed_assert_ledger(b, 0);
@@ -1397,7 +1400,7 @@ static void test_timer_refused_in_a_child_leaves_no_trace(struct timer_bed *b)
 	const struct tkw_task task = bed_task(b, 9);
 	struct trace before;
 	struct trace after;
-	uint64_t id = UNTOUCHED;
+	struct tkw_timeout_id id = { UNTOUCHED };
 	int status = -1;
 	pid_t pid;
 
@@ -1408,7 +1411,7 @@ static void test_timer_refused_in_a_child_leaves_no_trace(struct timer_bed *b)
 	if (pid == 0) {
 		if (tkw_timer_schedule(b->t, &task, 0, &id) != -EPERM ||
 		    tkw_timer_schedule_at(b->t, &task, 0, &id) != -EPERM ||
-		    tkw_timer_start(b->t) != -EPERM || id != UNTOUCHED)
+		    tkw_timer_start(b->t) != -EPERM || id.bits != UNTOUCHED)
 			_exit(1);
 		_exit(0);
 	}

@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,7 +70,7 @@ static uint64_t slow_of(struct timer_bed *b)
 {
 	static struct tkw_stats st;
 
-	assert_int_equal(tkw_timer_stats(b->t, &st), 0);
+	assert_int_equal(tkw_timer_get_stats(b->t, &st), 0);
 	return st.slow;
 }
 
@@ -95,20 +97,20 @@ static void let_pass(struct timer_bed *b, int64_t ns)
 }
 
 /* Not static: it is found by its name. */
-void slow_task_with_a_name(void *arg, const struct tkw_firing *firing);
+void slow_task_with_a_name(const struct tkw_firing *firing, void *ctx);
 
-void slow_task_with_a_name(void *arg, const struct tkw_firing *firing)
+void slow_task_with_a_name(const struct tkw_firing *firing, void *ctx)
 {
-	struct work *w = arg;
+	struct work *w = ctx;
 
 	(void)firing;
 	let_pass(w->b, w->takes_ns);
 	atomic_fetch_add(&w->done, 1);
 }
 
-static void nameless(void *arg, const struct tkw_firing *firing)
+static void nameless(const struct tkw_firing *firing, void *ctx)
 {
-	struct work *w = arg;
+	struct work *w = ctx;
 
 	(void)firing;
 	let_pass(w->b, w->takes_ns + 1);
@@ -117,7 +119,7 @@ static void nameless(void *arg, const struct tkw_firing *firing)
 
 static void run_one(struct work *w, tkw_task_fn *fn)
 {
-	const struct tkw_task task = { .fn = fn, .arg = w };
+	const struct tkw_task task = { .fn = fn, .ctx = w };
 
 	assert_int_equal(tkw_timer_schedule(w->b->t, &task, 0, NULL), 0);
 	bed_pass(w->b, 0);
@@ -214,8 +216,8 @@ static void test_timer_each_slow_task_is_told(struct timer_bed *b)
 	struct work slow = { .b = b, .takes_ns = LIMIT_NS + 1 };
 	struct work quick = { .b = b, .takes_ns = 1 };
 	const struct tkw_task tasks[2] = {
-		{ .fn = slow_task_with_a_name, .arg = &quick },
-		{ .fn = slow_task_with_a_name, .arg = &slow }
+		{ .fn = slow_task_with_a_name, .ctx = &quick },
+		{ .fn = slow_task_with_a_name, .ctx = &slow }
 	};
 	unsigned i;
 
@@ -244,7 +246,7 @@ static void test_timer_slow_tasks_are_counted_without_a_log(void **state)
 {
 	struct timer_bed b = { .now_ns = BED_START_NS };
 	struct work w = { .b = &b, .takes_ns = LIMIT_NS + 1 };
-	const struct tkw_timer_hooks hooks = { .ctx = &w, .now = work_clock };
+	const struct tkw_timer_hooks hooks = { .now = work_clock, .ctx = &w };
 	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
 					      .drive = TKW_DRIVE_MANUAL,
 					      .slow_task_ns = LIMIT_NS,
@@ -269,7 +271,7 @@ static void test_timer_slow_task_on_a_pool_is_not_told(struct timer_bed *b)
 	const struct tkw_pool_config pc = { .size = sizeof(pc), .threads = 1 };
 	struct work w = { .b = b, .takes_ns = 3600 * TKW_SEC };
 	struct tkw_timer_config cfg = { .slow_task_ns = LIMIT_NS };
-	const struct tkw_task task = { .fn = slow_task_with_a_name, .arg = &w };
+	const struct tkw_task task = { .fn = slow_task_with_a_name, .ctx = &w };
 	struct tkw_pool *p;
 
 	assert_int_equal(tkw_pool_create(&p, &pc), 0);
@@ -278,8 +280,9 @@ static void test_timer_slow_task_on_a_pool_is_not_told(struct timer_bed *b)
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
 	/* Under a thread a marker of the bed's goes the same way. */
 	bed_pass(b, 0);
-	assert_int_equal(tkw_pool_stop(p), 0);
+	assert_int_equal(tkw_pool_wait_idle(p, INT64_MAX), 0);
 	assert_int_equal(w.done, 1);
+	assert_int_equal(tkw_pool_stop(p), 0);
 	assert_int_equal(lines_of(b), 0);
 	assert_int_equal(slow_of(b), 0);
 	/* The pool takes no more: now it is the worker's. */
@@ -295,37 +298,159 @@ BED_TEST(test_timer_slow_task_on_a_pool_is_not_told)
 /* --- the watchdog -------------------------------------------------------- */
 
 /*
- * The linker (--wrap) sends each wait for an alarm here. Its names for that are
- * not ours to use in C.
+ * The linker (--wrap) sends each sleep of a thread of the library's here. Its
+ * names for that are not ours to use in C.
  */
 #define NAMED(name) __asm__(name)
-ssize_t real_read(int fd, void *buf, size_t size) NAMED("__real_read");
-ssize_t wrap_read(int fd, void *buf, size_t size) NAMED("__wrap_read");
+struct tkw__a32;
+void real_park(struct tkw__a32 *a, uint32_t value) NAMED("__real_tkw__park");
+void wrap_park(struct tkw__a32 *a, uint32_t value) NAMED("__wrap_tkw__park");
+void real_park_for(struct tkw__a32 *a, uint32_t value, int64_t ns)
+	NAMED("__real_tkw__park_for");
+void wrap_park_for(struct tkw__a32 *a, uint32_t value, int64_t ns)
+	NAMED("__wrap_tkw__park_for");
+void real_unpark_all(struct tkw__a32 *a) NAMED("__real_tkw__unpark_all");
+void wrap_unpark_all(struct tkw__a32 *a) NAMED("__wrap_tkw__unpark_all");
 
 static pthread_mutex_t sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t sleep_changed = PTHREAD_COND_INITIALIZER;
-static unsigned sleeps; /* that have begun */
+/* Of the watchdog's, that have begun: between two looks, and until a task
+ * begins. */
+static unsigned naps;
+static unsigned nights;
+static unsigned mornings; /* nights that are over */
+static pid_t watchdog_tid;
+/* How often it was woken, at the word that it parks at. */
+static const struct tkw__a32 *watchdog_word;
+static unsigned wakes;
+/* A nap does not end by itself, but by end_nap(); how many may. */
+static bool naps_last;
+static unsigned naps_over;
 
-ssize_t wrap_read(int fd, void *buf, size_t size)
+static bool is_watchdog(void)
 {
-	pthread_mutex_lock(&sleep_lock);
-	sleeps++;
-	pthread_cond_broadcast(&sleep_changed);
-	pthread_mutex_unlock(&sleep_lock);
-	return real_read(fd, buf, size);
+	char name[16] = "";
+
+	pthread_getname_np(pthread_self(), name, sizeof(name));
+	return strcmp(name, "tkw-watchdog") == 0;
 }
 
-/* While the worker is in a task it is the watchdog alone who sleeps, and it
- * looks before it does. So it has looked at least once from begin to end. */
+/* Return  which nap or night this is. */
+static unsigned begin_sleep(unsigned *sleeps, const struct tkw__a32 *a)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&sleep_lock);
+	n = ++*sleeps;
+	watchdog_word = a;
+	watchdog_tid = (pid_t)syscall(SYS_gettid);
+	pthread_cond_broadcast(&sleep_changed);
+	pthread_mutex_unlock(&sleep_lock);
+	return n;
+}
+
+void wrap_park(struct tkw__a32 *a, uint32_t value)
+{
+	if (!is_watchdog()) {
+		real_park(a, value);
+		return;
+	}
+	begin_sleep(&nights, a);
+	real_park(a, value);
+	pthread_mutex_lock(&sleep_lock);
+	mornings++;
+	pthread_mutex_unlock(&sleep_lock);
+}
+
+void wrap_park_for(struct tkw__a32 *a, uint32_t value, int64_t ns)
+{
+	unsigned nap;
+	bool lasts;
+
+	if (!is_watchdog()) {
+		real_park_for(a, value, ns);
+		return;
+	}
+	nap = begin_sleep(&naps, a);
+	pthread_mutex_lock(&sleep_lock);
+	lasts = naps_last;
+	while (naps_last && naps_over < nap)
+		pthread_cond_wait(&sleep_changed, &sleep_lock);
+	pthread_mutex_unlock(&sleep_lock);
+	if (!lasts)
+		real_park_for(a, value, ns);
+}
+
+void wrap_unpark_all(struct tkw__a32 *a)
+{
+	pthread_mutex_lock(&sleep_lock);
+	wakes += a == watchdog_word;
+	pthread_mutex_unlock(&sleep_lock);
+	real_unpark_all(a);
+}
+
+/* It looks before it takes a nap. So it has looked at least once from begin to
+ * end. */
 static void let_it_look(void)
 {
 	unsigned before;
 
 	pthread_mutex_lock(&sleep_lock);
-	before = sleeps;
-	while (sleeps < before + 3)
+	before = naps;
+	while (naps < before + 3)
 		pthread_cond_wait(&sleep_changed, &sleep_lock);
 	pthread_mutex_unlock(&sleep_lock);
+}
+
+/* Wait for the next nap, which lasts if naps do. */
+static void wait_for_nap(unsigned nap)
+{
+	pthread_mutex_lock(&sleep_lock);
+	while (naps < nap)
+		pthread_cond_wait(&sleep_changed, &sleep_lock);
+	pthread_mutex_unlock(&sleep_lock);
+}
+
+/* From now on naps last until they are ended; or they end by themselves. */
+static void let_naps_last(bool last)
+{
+	pthread_mutex_lock(&sleep_lock);
+	naps_last = last;
+	naps_over = naps;
+	pthread_cond_broadcast(&sleep_changed);
+	pthread_mutex_unlock(&sleep_lock);
+}
+
+/* The time of this nap is over. */
+static void end_nap(unsigned nap)
+{
+	pthread_mutex_lock(&sleep_lock);
+	naps_over = nap;
+	pthread_cond_broadcast(&sleep_changed);
+	pthread_mutex_unlock(&sleep_lock);
+}
+
+static unsigned read_count(const unsigned *count)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&sleep_lock);
+	n = *count;
+	pthread_mutex_unlock(&sleep_lock);
+	return n;
+}
+
+/* Wait until it sleeps until the next task. Return  how often it has napped. */
+static unsigned wait_for_night(unsigned night)
+{
+	unsigned so_far;
+
+	pthread_mutex_lock(&sleep_lock);
+	while (nights < night)
+		pthread_cond_wait(&sleep_changed, &sleep_lock);
+	so_far = naps;
+	pthread_mutex_unlock(&sleep_lock);
+	return so_far;
 }
 
 /* Where a task waits until it is let go. */
@@ -342,11 +467,11 @@ struct gate {
 			false                                                  \
 	}
 
-void gated_task_with_a_name(void *arg, const struct tkw_firing *firing);
+void gated_task_with_a_name(const struct tkw_firing *firing, void *ctx);
 
-void gated_task_with_a_name(void *arg, const struct tkw_firing *firing)
+void gated_task_with_a_name(const struct tkw_firing *firing, void *ctx)
 {
-	struct gate *g = arg;
+	struct gate *g = ctx;
 
 	(void)firing;
 	pthread_mutex_lock(&g->lock);
@@ -358,10 +483,10 @@ void gated_task_with_a_name(void *arg, const struct tkw_firing *firing)
 }
 
 /* Schedule a task for now that waits at the gate, and wait until it does. */
-static uint64_t send_to_gate(struct timer_bed *b, struct gate *g)
+static struct tkw_timeout_id send_to_gate(struct timer_bed *b, struct gate *g)
 {
-	const struct tkw_task task = { .fn = gated_task_with_a_name, .arg = g };
-	uint64_t id;
+	const struct tkw_task task = { .fn = gated_task_with_a_name, .ctx = g };
+	struct tkw_timeout_id id;
 
 	g->inside = false;
 	g->open = false;
@@ -374,7 +499,8 @@ static uint64_t send_to_gate(struct timer_bed *b, struct gate *g)
 }
 
 /* Let it go; it has ended when this returns. */
-static void let_go(struct timer_bed *b, struct gate *g, uint64_t id)
+static void let_go(struct timer_bed *b, struct gate *g,
+		   struct tkw_timeout_id id)
 {
 	int ret;
 
@@ -402,7 +528,7 @@ static void test_timer_watchdog_tells_while_it_runs(void **state)
 {
 	struct timer_bed *b = *state;
 	struct gate g = GATE_INIT;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	open_watched(b);
 	id = send_to_gate(b, &g);
@@ -429,7 +555,7 @@ static void test_timer_watchdog_waits_for_the_limit(void **state)
 {
 	struct timer_bed *b = *state;
 	struct gate g = GATE_INIT;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	open_watched(b);
 	id = send_to_gate(b, &g);
@@ -447,7 +573,7 @@ static void test_timer_watchdog_tells_of_each(void **state)
 {
 	struct timer_bed *b = *state;
 	struct gate g = GATE_INIT;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	unsigned i;
 
 	open_watched(b);
@@ -463,19 +589,129 @@ static void test_timer_watchdog_tells_of_each(void **state)
 	}
 }
 
-/* SPEC 10.2: when nothing runs there is nothing to be told, however long. */
+/* SPEC 10.2: when nothing runs there is nothing to be told, however long; and
+ * nobody looks. */
 static void test_timer_watchdog_is_silent_when_nothing_runs(void **state)
 {
 	struct timer_bed *b = *state;
 	struct gate g = GATE_INIT;
+	struct tkw_timeout_id id;
+	unsigned looks;
+	unsigned i;
 
+	nights = 0;
 	open_watched(b);
-	let_go(b, &g, send_to_gate(b, &g));
-	let_pass(b, 3600 * TKW_SEC);
-	let_it_look();
-	let_it_look();
+	for (i = 0; i < 5; i++) {
+		let_go(b, &g, send_to_gate(b, &g));
+		/* One night may have begun between start and task. */
+		looks = wait_for_night(2 * i + 1);
+		let_pass(b, 3600 * TKW_SEC);
+		id = send_to_gate(b, &g);
+		let_it_look();
+		assert_int_equal(lines_of(b), 0);
+		let_go(b, &g, id);
+		assert_true(wait_for_night(2 * i + 2) >= looks + 3);
+	}
 	assert_int_equal(lines_of(b), 0);
 	assert_int_equal(slow_of(b), 0);
+}
+
+/* Wait until it sleeps in the kernel, until it is woken and not for a time. */
+static void assert_asleep_for_good(unsigned night)
+{
+	unsigned looks = wait_for_night(night);
+
+	while (!bed_is_asleep(watchdog_tid))
+		sched_yield();
+	assert_int_equal(read_count(&nights), night);
+	assert_int_equal(read_count(&mornings), night - 1);
+	assert_int_equal(read_count(&naps), looks);
+}
+
+/* One whose naps last, and that has begun its first night. */
+static void open_asleep(struct timer_bed *b)
+{
+	pthread_mutex_lock(&sleep_lock);
+	naps = 0;
+	nights = 0;
+	mornings = 0;
+	naps_last = true;
+	naps_over = 0;
+	pthread_mutex_unlock(&sleep_lock);
+	open_watched(b);
+	assert_int_equal(tkw_timer_start(b->t), 0);
+	wait_for_nap(1);
+	end_nap(1);
+	assert_asleep_for_good(1);
+	assert_int_equal(read_count(&naps), 1);
+}
+
+static int teardown_asleep(void **state)
+{
+	let_naps_last(false);
+	return bed_teardown(state);
+}
+
+/* SPEC 10.2: while no task runs it sleeps, and not for a time. */
+static void test_timer_watchdog_sleeps_while_no_task_runs(void **state)
+{
+	struct timer_bed *b = *state;
+	struct gate g = GATE_INIT;
+	struct tkw_timeout_id id;
+	unsigned i;
+
+	open_asleep(b);
+	for (i = 1; i <= 5; i++) {
+		/* Pending, moved, cancelled: no task runs. */
+		id = bed_schedule(b, i, 3600 * TKW_SEC);
+		assert_int_equal(tkw_timer_reschedule(b->t, id, TKW_SEC), 0);
+		assert_int_equal(tkw_timer_cancel(b->t, id), 0);
+		assert_asleep_for_good(i);
+		/* One does: it naps, and looks, for as long as that. */
+		id = send_to_gate(b, &g);
+		wait_for_nap(2 * i);
+		end_nap(2 * i);
+		wait_for_nap(2 * i + 1);
+		assert_int_equal(read_count(&nights), i);
+		let_go(b, &g, id);
+		end_nap(2 * i + 1);
+		assert_asleep_for_good(i + 1);
+		assert_int_equal(read_count(&naps), 2 * i + 1);
+	}
+	assert_int_equal(lines_of(b), 0);
+}
+
+/* SPEC 10.2: the first of many short tasks wakes it; for the others, which come
+ * before its nap is over, it is awake. */
+static void test_timer_watchdog_is_woken_once_by_many_tasks(void **state)
+{
+	enum {
+		MANY = 200
+	};
+	struct timer_bed *b = *state;
+	struct work w = { .b = b };
+	unsigned before;
+	unsigned i, k;
+
+	open_asleep(b);
+	for (i = 1; i <= 5; i++) {
+		before = read_count(&wakes);
+		run_one(&w, slow_task_with_a_name);
+		wait_for_nap(2 * i);
+		for (k = 1; k < MANY; k++)
+			run_one(&w, slow_task_with_a_name);
+		assert_int_equal(w.done, i * MANY);
+		assert_int_equal(read_count(&wakes), before + 1);
+		assert_int_equal(read_count(&mornings), i);
+		/* Tasks have begun in this nap; none does in the next. */
+		end_nap(2 * i);
+		wait_for_nap(2 * i + 1);
+		assert_int_equal(read_count(&nights), i);
+		end_nap(2 * i + 1);
+		assert_asleep_for_good(i + 1);
+		assert_int_equal(read_count(&naps), 2 * i + 1);
+	}
+	assert_int_equal(lines_of(b), 0);
 }
 
 /* SPEC 10.2: the first moment of a clock is one like any other. */
@@ -484,7 +720,7 @@ static void test_timer_watchdog_sees_what_began_at_0(void **state)
 	struct timer_bed *b = *state;
 	struct gate g = GATE_INIT;
 	size_t lines;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	bed_set_clock(b, 0);
 	open_watched(b);
@@ -502,7 +738,7 @@ static void test_timer_watchdog_sees_what_began_at_0(void **state)
 /* SPEC 10.2, 2.2 */
 static void test_timer_watchdog_wants_a_limit_and_a_thread(void **state)
 {
-	static const int64_t limits[] = { 0, -1, INT64_MIN };
+	static const int64_t limits[] = { 0, -1, INT64_MIN, 1, TKW_MSEC - 1 };
 	struct tkw_timer_config cfg = { .size = sizeof(cfg), .watchdog = 1 };
 	struct tkw_timer *const before = (struct tkw_timer *)state;
 	struct tkw_timer *t = before;
@@ -523,6 +759,14 @@ static void test_timer_watchdog_wants_a_limit_and_a_thread(void **state)
 	cfg.drive = TKW_DRIVE_THREAD;
 	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
 	assert_int_equal(tkw_timer_destroy(t), 0);
+	/* The least that it takes; without one, anything goes. */
+	cfg.slow_task_ns = TKW_MSEC;
+	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
+	assert_int_equal(tkw_timer_destroy(t), 0);
+	cfg.slow_task_ns = 1;
+	cfg.watchdog = 0;
+	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
+	assert_int_equal(tkw_timer_destroy(t), 0);
 }
 
 /* --- threads ------------------------------------------------------------- */
@@ -535,8 +779,8 @@ struct makers {
 	unsigned fail_at; /* this call, from 1; 0: none */
 };
 
-static int make_thread(void *ctx, void *(*run)(void *arg), void *arg,
-		       void **handle)
+static int make_thread(void *(*run)(void *arg), void *arg, void **handle,
+		       void *ctx)
 {
 	struct makers *m = ctx;
 	pthread_t *thread;
@@ -550,7 +794,7 @@ static int make_thread(void *ctx, void *(*run)(void *arg), void *arg,
 	return 0;
 }
 
-static void join_thread(void *ctx, void *handle)
+static void join_thread(void *handle, void *ctx)
 {
 	struct makers *m = ctx;
 
@@ -563,9 +807,9 @@ static struct makers makers;
 
 static void open_with_makers(struct timer_bed *b, int watchdog)
 {
-	const struct tkw_timer_hooks hooks = { .ctx = &makers,
-					       .thread_create = make_thread,
-					       .thread_join = join_thread };
+	const struct tkw_timer_hooks hooks = { .thread_create = make_thread,
+					       .thread_join = join_thread,
+					       .ctx = &makers };
 	const struct tkw_timer_config cfg = { .slow_task_ns = LIMIT_NS,
 					      .watchdog = watchdog,
 					      .hooks = &hooks };
@@ -627,7 +871,7 @@ static void assert_cannot_start(struct timer_bed *b, unsigned fail_at)
 {
 	const struct tkw_batch_item item = { bed_task(b, 9), 0 };
 	static struct tkw_stats st;
-	uint64_t id = 5;
+	struct tkw_timeout_id id = { 5 };
 
 	makers.calls = 0;
 	makers.fail_at = fail_at;
@@ -641,10 +885,10 @@ static void assert_cannot_start(struct timer_bed *b, unsigned fail_at)
 	makers.calls = 0;
 	assert_int_equal(tkw_timer_schedule_batch(b->t, &item, 1, &id),
 			 -ENOMEM);
-	assert_true(id == 5);
+	assert_true(id.bits == 5);
 	assert_int_equal(makers.made, makers.joined);
 	assert_int_equal(makers.made, 4 * (fail_at - 1));
-	assert_int_equal(tkw_timer_stats(b->t, &st), 0);
+	assert_int_equal(tkw_timer_get_stats(b->t, &st), 0);
 	assert_int_equal(st.ledger.accepted, 0);
 	assert_int_equal(st.refused_memory, 3);
 	makers.fail_at = 0;
@@ -676,14 +920,14 @@ static void test_timer_watchdog_that_cannot_start(void **state)
 static void test_timer_watchdog_watches_after_a_failed_start(void **state)
 {
 	struct timer_bed *b = *state;
-	const struct tkw_timer_hooks hooks = { .ctx = &makers,
-					       .thread_create = make_thread,
-					       .thread_join = join_thread };
+	const struct tkw_timer_hooks hooks = { .thread_create = make_thread,
+					       .thread_join = join_thread,
+					       .ctx = &makers };
 	const struct tkw_timer_config cfg = { .slow_task_ns = WATCH_NS,
 					      .watchdog = 1,
 					      .hooks = &hooks };
 	struct gate g = GATE_INIT;
-	uint64_t id;
+	struct tkw_timeout_id id;
 
 	memset(&makers, 0, sizeof(makers));
 	makers.fail_at = 2;
@@ -742,6 +986,12 @@ static void test_timer_watchdog_of_the_parent_is_no_concern(void **state)
 		.name = #name_, .test_func = (name_),                          \
 		.setup_func = bed_setup_thread, .teardown_func = bed_teardown  \
 	}
+#define ASLEEP_TEST(name_)                                                     \
+	{                                                                      \
+		.name = #name_, .test_func = (name_),                          \
+		.setup_func = bed_setup_thread,                                \
+		.teardown_func = teardown_asleep                               \
+	}
 
 int main(void)
 {
@@ -759,6 +1009,8 @@ int main(void)
 		THREAD_TEST(test_timer_watchdog_waits_for_the_limit),
 		THREAD_TEST(test_timer_watchdog_tells_of_each),
 		THREAD_TEST(test_timer_watchdog_is_silent_when_nothing_runs),
+		ASLEEP_TEST(test_timer_watchdog_sleeps_while_no_task_runs),
+		ASLEEP_TEST(test_timer_watchdog_is_woken_once_by_many_tasks),
 		THREAD_TEST(test_timer_watchdog_sees_what_began_at_0),
 		cmocka_unit_test(
 			test_timer_watchdog_wants_a_limit_and_a_thread),

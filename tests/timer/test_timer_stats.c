@@ -67,16 +67,16 @@ static void test_histogram_buckets_have_their_times(void **state)
 	uint32_t i;
 
 	(void)state;
-	assert_true(tkw_histogram_least(0) == 0);
+	assert_true(tkw_histogram_least_ns(0) == 0);
 	for (i = 0; i < TKW_HISTOGRAM_BUCKETS; i++) {
-		least = tkw_histogram_least(i);
-		next = tkw_histogram_least(i + 1);
+		least = tkw_histogram_least_ns(i);
+		next = tkw_histogram_least_ns(i + 1);
 		assert_true(least < next);
 		assert_int_equal(tkw_histogram_bucket(least), i);
 		assert_int_equal(tkw_histogram_bucket((least + next) / 2), i);
 		assert_int_equal(tkw_histogram_bucket(next - 1), i);
 	}
-	assert_true(tkw_histogram_least(TKW_HISTOGRAM_BUCKETS) == BEYOND_NS);
+	assert_true(tkw_histogram_least_ns(TKW_HISTOGRAM_BUCKETS) == BEYOND_NS);
 }
 
 /* SPEC 10.1: a 64th at most, and to the nanosecond where it is small. */
@@ -88,8 +88,8 @@ static void test_histogram_buckets_are_narrow(void **state)
 
 	(void)state;
 	for (i = 0; i < TKW_HISTOGRAM_BUCKETS; i++) {
-		least = tkw_histogram_least(i);
-		width = tkw_histogram_least(i + 1) - least;
+		least = tkw_histogram_least_ns(i);
+		width = tkw_histogram_least_ns(i + 1) - least;
 		if (least < 128)
 			assert_true(width == 1);
 		else
@@ -116,8 +116,8 @@ static void test_histogram_at_powers_of_two(void **state)
 			assert_int_equal(bucket, TKW_HISTOGRAM_BUCKETS - 1);
 			continue;
 		}
-		assert_true(tkw_histogram_least(bucket) <= ns);
-		assert_true(tkw_histogram_least(bucket + 1) > ns);
+		assert_true(tkw_histogram_least_ns(bucket) <= ns);
+		assert_true(tkw_histogram_least_ns(bucket + 1) > ns);
 	}
 }
 
@@ -207,7 +207,7 @@ static int64_t exact_quantile(const struct samples *s, double share)
 static void assert_quantile(const struct samples *s, double share)
 {
 	const int64_t exact = exact_quantile(s, share);
-	const int64_t got = tkw_histogram_quantile(&s->h, share);
+	const int64_t got = tkw_histogram_quantile_ns(&s->h, share);
 	const double off = fabs((double)got - (double)exact);
 
 	if (off > 0 && !(off < 0.008 * (double)exact))
@@ -249,10 +249,11 @@ static void test_histogram_quantiles_of_shares_below_0(void **state)
 	(void)state;
 	for (i = 0; i < 20; i++) {
 		take_samples(&s, 1 + (size_t)(draw(&seed) % 50), &seed);
-		assert_true(tkw_histogram_quantile(&s.h, -0.5) ==
-			    tkw_histogram_quantile(&s.h, 0));
-		assert_true(tkw_histogram_quantile(&s.h, -(double)INFINITY) ==
-			    tkw_histogram_quantile(&s.h, 0));
+		assert_true(tkw_histogram_quantile_ns(&s.h, -0.5) ==
+			    tkw_histogram_quantile_ns(&s.h, 0));
+		assert_true(
+			tkw_histogram_quantile_ns(&s.h, -(double)INFINITY) ==
+			tkw_histogram_quantile_ns(&s.h, 0));
 	}
 }
 
@@ -266,10 +267,10 @@ static void test_histogram_quantiles_of_shares_above_1(void **state)
 	memset(&h, 0, sizeof(h));
 	add_sample(&h, 1000);
 	add_sample(&h, 1007); /* the last of its bucket */
-	all = tkw_histogram_quantile(&h, 1);
-	assert_true(tkw_histogram_quantile(&h, 1.0000001) == all);
-	assert_true(tkw_histogram_quantile(&h, 2) == all);
-	assert_true(tkw_histogram_quantile(&h, (double)INFINITY) == all);
+	all = tkw_histogram_quantile_ns(&h, 1);
+	assert_true(tkw_histogram_quantile_ns(&h, 1.0000001) == all);
+	assert_true(tkw_histogram_quantile_ns(&h, 2) == all);
+	assert_true(tkw_histogram_quantile_ns(&h, (double)INFINITY) == all);
 }
 
 static void test_histogram_quantiles_of_nothing(void **state)
@@ -278,10 +279,10 @@ static void test_histogram_quantiles_of_nothing(void **state)
 
 	(void)state;
 	memset(&h, 0, sizeof(h));
-	assert_true(tkw_histogram_quantile(NULL, 0.5) == 0);
-	assert_true(tkw_histogram_quantile(&h, 0) == 0);
-	assert_true(tkw_histogram_quantile(&h, 0.5) == 0);
-	assert_true(tkw_histogram_quantile(&h, 1) == 0);
+	assert_true(tkw_histogram_quantile_ns(NULL, 0.5) == 0);
+	assert_true(tkw_histogram_quantile_ns(&h, 0) == 0);
+	assert_true(tkw_histogram_quantile_ns(&h, 0.5) == 0);
+	assert_true(tkw_histogram_quantile_ns(&h, 1) == 0);
 }
 
 /* Never more than the most that was seen, however wide the bucket. */
@@ -293,17 +294,17 @@ static void test_histogram_quantiles_do_not_exceed_the_maximum(void **state)
 	(void)state;
 	for (i = 0; i < TKW_HISTOGRAM_BUCKETS; i++) {
 		memset(&h, 0, sizeof(h));
-		add_sample(&h, tkw_histogram_least(i));
-		assert_true(tkw_histogram_quantile(&h, 0) == h.max_ns);
-		assert_true(tkw_histogram_quantile(&h, 0.5) == h.max_ns);
-		assert_true(tkw_histogram_quantile(&h, 1) == h.max_ns);
+		add_sample(&h, tkw_histogram_least_ns(i));
+		assert_true(tkw_histogram_quantile_ns(&h, 0) == h.max_ns);
+		assert_true(tkw_histogram_quantile_ns(&h, 0.5) == h.max_ns);
+		assert_true(tkw_histogram_quantile_ns(&h, 1) == h.max_ns);
 	}
 	/* In the last one nothing is known but that it is so long at least. */
 	memset(&h, 0, sizeof(h));
 	add_sample(&h, 10 * BEYOND_NS);
-	assert_true(tkw_histogram_quantile(&h, 0.5) >=
-		    tkw_histogram_least(TKW_HISTOGRAM_BUCKETS - 1));
-	assert_true(tkw_histogram_quantile(&h, 0.5) <= h.max_ns);
+	assert_true(tkw_histogram_quantile_ns(&h, 0.5) >=
+		    tkw_histogram_least_ns(TKW_HISTOGRAM_BUCKETS - 1));
+	assert_true(tkw_histogram_quantile_ns(&h, 0.5) <= h.max_ns);
 }
 
 /* --- counters ------------------------------------------------------------ */
@@ -315,15 +316,15 @@ static struct tkw_stats *stats_of(struct timer_bed *b)
 	const struct tkw_ledger *l = &st.ledger;
 
 	memset(&st, 0xff, sizeof(st));
-	assert_int_equal(tkw_timer_stats(b->t, &st), 0);
+	assert_int_equal(tkw_timer_get_stats(b->t, &st), 0);
 	assert_true(l->accepted == l->fired + l->cancelled + l->dropped +
 					   l->handed_over + l->pending);
 	return &st;
 }
 
-static void nothing(void *arg, const struct tkw_firing *firing)
+static void nothing(const struct tkw_firing *firing, void *ctx)
 {
-	(void)arg;
+	(void)ctx;
 	(void)firing;
 }
 
@@ -348,7 +349,7 @@ static void test_timer_stats_have_the_ledger(struct timer_bed *b)
 	assert_int_equal(tkw_timer_cancel(b->t, bed_schedule(b, 99, TKW_SEC)),
 			 0);
 	memset(&l, 0, sizeof(l));
-	assert_int_equal(tkw_timer_ledger(b->t, &l), 0);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &l), 0);
 	assert_memory_equal(&stats_of(b)->ledger, &l, sizeof(l));
 	assert_int_equal(l.fired, 10 + b->markers);
 	assert_int_equal(l.cancelled, 1);
@@ -422,8 +423,8 @@ BED_TEST(test_timer_stats_count_refusals_by_reason)
 /* SPEC 10.1, 5.5: those that were done. */
 static void test_timer_stats_count_reschedules(struct timer_bed *b)
 {
-	uint64_t id = bed_schedule(b, 1, TKW_SEC);
-	uint64_t other = bed_schedule(b, 2, TKW_SEC);
+	struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
+	struct tkw_timeout_id other = bed_schedule(b, 2, TKW_SEC);
 
 	assert_int_equal(stats_of(b)->rescheduled, 0);
 	assert_int_equal(tkw_timer_reschedule(b->t, id, 2 * TKW_SEC), 0);
@@ -433,7 +434,7 @@ static void test_timer_stats_count_reschedules(struct timer_bed *b)
 	assert_int_equal(stats_of(b)->rescheduled, 3);
 	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
 	assert_int_equal(tkw_timer_reschedule(b->t, id, 1), -ENOENT);
-	assert_int_equal(tkw_timer_reschedule_at(b->t, 0, 1), -ENOENT);
+	assert_int_equal(tkw_timer_reschedule_at(b->t, BED_NO_ID, 1), -ENOENT);
 	assert_int_equal(stats_of(b)->rescheduled, 3);
 	/* It says nothing of the law. */
 	assert_int_equal(stats_of(b)->ledger.accepted, 2);
@@ -453,7 +454,7 @@ static uint64_t moves_of(uint64_t now, uint64_t tick, int engine,
 {
 	const struct tkw_wheel_config cfg = { .engine = engine,
 					      .slots = slots,
-					      .now = now };
+					      .now_tick = now };
 	struct tkw_entry e = TKW_ENTRY_INIT;
 	struct tkw_wheel *w;
 	uint64_t steps;
@@ -466,11 +467,11 @@ static uint64_t moves_of(uint64_t now, uint64_t tick, int engine,
 	assert_int_equal(tkw_wheel_init(&w, mem, bytes, &cfg), 0);
 	assert_int_equal(tkw_wheel_add(w, &e, tick), 0);
 	while (tkw_wheel_count(w) > 0)
-		assert_int_equal(tkw_wheel_advance(w, tkw_wheel_next(w),
+		assert_int_equal(tkw_wheel_advance(w, tkw_wheel_next_tick(w),
 						   TKW_STEPS_UNBOUNDED, pass_by,
 						   NULL),
 				 0);
-	steps = tkw_wheel_steps(w);
+	steps = tkw_wheel_count_steps(w);
 	assert_int_equal(tkw_wheel_fini(w), 0);
 	free(mem);
 	return steps - 1;
@@ -618,7 +619,7 @@ struct shelf {
 	struct tkw_job jobs[SHELF];
 };
 
-static int put_on_shelf(void *ctx, const struct tkw_job *job)
+static int put_on_shelf(const struct tkw_job *job, void *ctx)
 {
 	struct shelf *s = ctx;
 
@@ -771,9 +772,9 @@ static void test_timer_stats_say_how_late_each_was(void **state)
 }
 
 /* Each makes the clock go on by a microsecond. */
-static void take_a_while(void *arg, const struct tkw_firing *firing)
+static void take_a_while(const struct tkw_firing *firing, void *ctx)
 {
-	struct timer_bed *b = arg;
+	struct timer_bed *b = ctx;
 
 	(void)firing;
 	bed_set_clock(b, b->now_ns + TKW_USEC);
@@ -787,7 +788,7 @@ static void test_timer_stats_see_that_tasks_wait_for_others(void **state)
 		TASKS = 2000
 	};
 	struct timer_bed *b = *state;
-	const struct tkw_task task = { .fn = take_a_while, .arg = b };
+	const struct tkw_task task = { .fn = take_a_while, .ctx = b };
 	const struct tkw_histogram *h;
 	int64_t number;
 	uint64_t seen = 0;
@@ -810,8 +811,8 @@ static void test_timer_stats_see_that_tasks_wait_for_others(void **state)
 		number = (int64_t)seen - 1; /* the last in here or before */
 		if (h->bucket[i] == 0)
 			continue;
-		assert_true(tkw_histogram_least(i) <= number * TKW_USEC);
-		assert_true(tkw_histogram_least(i + 1) >
+		assert_true(tkw_histogram_least_ns(i) <= number * TKW_USEC);
+		assert_true(tkw_histogram_least_ns(i + 1) >
 			    (number - 128) * TKW_USEC);
 	}
 }
@@ -846,7 +847,8 @@ static void test_timer_stats_lateness_is_of_what_fired(struct timer_bed *b)
 	uint64_t i;
 
 	for (i = 0; i < 500; i++) {
-		uint64_t id = bed_schedule(b, i, (int64_t)i * TKW_MSEC / 7);
+		struct tkw_timeout_id id =
+			bed_schedule(b, i, (int64_t)i * TKW_MSEC / 7);
 
 		if (i % 5 == 4)
 			(void)tkw_timer_cancel(b->t, id);
@@ -871,7 +873,7 @@ static void *schedule_each(void *arg)
 {
 	struct timer_bed *b = arg;
 	const struct tkw_task task = { .fn = nothing };
-	uint64_t id;
+	struct tkw_timeout_id id;
 	unsigned i;
 
 	for (i = 0; i < EACH; i++) {
@@ -915,9 +917,9 @@ static void test_timer_stats_refuse_null(struct timer_bed *b)
 	assert_non_null(before);
 	memset(&untouched, 0x5a, sizeof(untouched));
 	*before = untouched;
-	assert_int_equal(tkw_timer_stats(NULL, &untouched), -EINVAL);
-	assert_int_equal(tkw_timer_stats(b->t, NULL), -EINVAL);
-	assert_int_equal(tkw_timer_stats(NULL, NULL), -EINVAL);
+	assert_int_equal(tkw_timer_get_stats(NULL, &untouched), -EINVAL);
+	assert_int_equal(tkw_timer_get_stats(b->t, NULL), -EINVAL);
+	assert_int_equal(tkw_timer_get_stats(NULL, NULL), -EINVAL);
 	assert_memory_equal(before, &untouched, sizeof(untouched));
 	free(before);
 }
@@ -930,9 +932,9 @@ static int ask_in_a_child(struct timer_bed *b)
 
 	memset(&untouched, 0x5a, sizeof(untouched));
 	before = untouched;
-	if (tkw_timer_stats(b->t, &untouched) != -EPERM ||
-	    tkw_timer_dump(b->t, text, sizeof(text)) != -EPERM ||
-	    tkw_timer_dump(b->t, NULL, 0) != -EPERM)
+	if (tkw_timer_get_stats(b->t, &untouched) != -EPERM ||
+	    tkw_timer_print(b->t, text, sizeof(text)) != -EPERM ||
+	    tkw_timer_print(b->t, NULL, 0) != -EPERM)
 		return 1;
 	return memcmp(&before, &untouched, sizeof(before)) != 0 ||
 	       strcmp(text, "before") != 0;
@@ -955,22 +957,22 @@ static void test_timer_stats_in_a_child_are_refused(struct timer_bed *b)
 }
 BED_TEST(test_timer_stats_in_a_child_are_refused)
 
-static void ask_inside(void *arg, const struct tkw_firing *firing)
+static void ask_inside(const struct tkw_firing *firing, void *ctx)
 {
-	int *wrong = arg;
+	int *wrong = ctx;
 	static struct tkw_stats st;
 	char text[2000];
 
-	*wrong = tkw_timer_stats(firing->timer, &st) != 0 ||
+	*wrong = tkw_timer_get_stats(firing->timer, &st) != 0 ||
 		 st.ledger.fired != st.lateness.count ||
-		 tkw_timer_dump(firing->timer, text, sizeof(text)) <= 0;
+		 tkw_timer_print(firing->timer, text, sizeof(text)) <= 0;
 }
 
 /* SPEC 10.1: of tasks too, for no lock is held. */
 static void test_timer_stats_from_a_task(struct timer_bed *b)
 {
 	int wrong = 77;
-	const struct tkw_task task = { .fn = ask_inside, .arg = &wrong };
+	const struct tkw_task task = { .fn = ask_inside, .ctx = &wrong };
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
 	bed_pass(b, 0);
@@ -986,7 +988,7 @@ static void make_history(struct timer_bed *b)
 	const struct tkw_timer_config cfg = { .max_pending = 9,
 					      .thread_name = "hourglass" };
 	const struct tkw_task task = { .fn = nothing };
-	uint64_t id;
+	struct tkw_timeout_id id;
 	uint64_t i;
 
 	bed_reopen(b, &cfg);
@@ -1037,7 +1039,7 @@ static void test_timer_dump_says_what_there_is(void **state)
 	int length;
 
 	make_history(b);
-	length = tkw_timer_dump(b->t, text, sizeof(text));
+	length = tkw_timer_print(b->t, text, sizeof(text));
 	assert_true(length > 0 && (size_t)length < sizeof(text));
 	assert_int_equal(strlen(text), length);
 	st = stats_of(b);
@@ -1071,12 +1073,12 @@ static void test_timer_dump_is_cut_as_asked(void **state)
 	size_t i;
 
 	make_history(b);
-	length = (size_t)tkw_timer_dump(b->t, NULL, 0);
+	length = (size_t)tkw_timer_print(b->t, NULL, 0);
 	assert_true(length > 100 && length < sizeof(whole));
-	assert_int_equal(tkw_timer_dump(b->t, whole, sizeof(whole)), length);
+	assert_int_equal(tkw_timer_print(b->t, whole, sizeof(whole)), length);
 	for (size = 0; size < length + 10; size++) {
 		memset(text, 0x5a, sizeof(text));
-		assert_int_equal(tkw_timer_dump(b->t, text, size), length);
+		assert_int_equal(tkw_timer_print(b->t, text, size), length);
 		i = size > length ? length : size > 0 ? size - 1 : 0;
 		assert_memory_equal(text, whole, i);
 		if (size > 0)
@@ -1091,9 +1093,9 @@ static void test_timer_dump_refuses_null(struct timer_bed *b)
 {
 	char text[10] = "before";
 
-	assert_int_equal(tkw_timer_dump(NULL, text, sizeof(text)), -EINVAL);
-	assert_int_equal(tkw_timer_dump(NULL, NULL, 0), -EINVAL);
-	assert_int_equal(tkw_timer_dump(b->t, NULL, 1), -EINVAL);
+	assert_int_equal(tkw_timer_print(NULL, text, sizeof(text)), -EINVAL);
+	assert_int_equal(tkw_timer_print(NULL, NULL, 0), -EINVAL);
+	assert_int_equal(tkw_timer_print(b->t, NULL, 1), -EINVAL);
 	assert_string_equal(text, "before");
 }
 BED_TEST(test_timer_dump_refuses_null)
@@ -1107,12 +1109,12 @@ static void test_timer_dump_of_many_shards_and_after_stop(struct timer_bed *b)
 
 	bed_reopen(b, &cfg);
 	bed_schedule(b, 1, HOUR_NS);
-	assert_true(tkw_timer_dump(b->t, text, sizeof(text)) > 0);
+	assert_true(tkw_timer_print(b->t, text, sizeof(text)) > 0);
 	assert_int_equal(strstr(text, "\nshard 63:") != NULL, many);
 	assert_non_null(strstr(text, "\nshard 0:"));
 	assert_count(text, "pending", 1);
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
-	assert_true(tkw_timer_dump(b->t, text, sizeof(text)) > 0);
+	assert_true(tkw_timer_print(b->t, text, sizeof(text)) > 0);
 	assert_count(text, "pending", 0);
 	assert_count(text, "handed over", 1);
 }

@@ -14,11 +14,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "tickwheel/loop.h"
-
 enum {
 	ROOM = 1 << 18, /* for what fires, and for on-cancel calls */
-	LOOP_MOST = 3   /* that a first run fires */
+	LOOP_TASKS = 3  /* that a first turn fires */
 };
 
 struct bed_arg {
@@ -51,7 +49,7 @@ static int64_t clock_now(void *ctx)
 	return now_ns;
 }
 
-static void note_log(void *ctx, const char *line)
+static void note_log(const char *line, void *ctx)
 {
 	struct timer_bed *b = ctx;
 
@@ -62,33 +60,33 @@ static void note_log(void *ctx, const char *line)
 	pthread_mutex_unlock(&b->lock);
 }
 
-static void *their_alloc(void *ctx, size_t bytes, size_t align)
+static void *their_alloc(size_t bytes, size_t align, void *ctx)
 {
 	struct timer_bed *b = ctx;
 
-	return b->theirs.alloc(b->theirs.ctx, bytes, align);
+	return b->theirs.alloc(bytes, align, b->theirs.ctx);
 }
 
-static void their_free(void *ctx, void *mem, size_t bytes)
+static void their_free(void *mem, size_t bytes, void *ctx)
 {
 	struct timer_bed *b = ctx;
 
-	b->theirs.free(b->theirs.ctx, mem, bytes);
+	b->theirs.free(mem, bytes, b->theirs.ctx);
 }
 
-static int their_thread_create(void *ctx, void *(*run)(void *arg), void *arg,
-			       void **handle)
+static int their_thread_create(void *(*run)(void *arg), void *arg,
+			       void **handle, void *ctx)
 {
 	struct timer_bed *b = ctx;
 
-	return b->theirs.thread_create(b->theirs.ctx, run, arg, handle);
+	return b->theirs.thread_create(run, arg, handle, b->theirs.ctx);
 }
 
-static void their_thread_join(void *ctx, void *handle)
+static void their_thread_join(void *handle, void *ctx)
 {
 	struct timer_bed *b = ctx;
 
-	b->theirs.thread_join(b->theirs.ctx, handle);
+	b->theirs.thread_join(handle, b->theirs.ctx);
 }
 
 /* One that cfg does not have stays the system's. */
@@ -138,7 +136,7 @@ static void assert_sound(struct timer_bed *b, struct tkw_ledger *l)
 	if (broken)
 		fail_msg("tkw_timer_check: %s", broken);
 	memset(l, 0xff, sizeof(*l));
-	assert_int_equal(tkw_timer_ledger(b->t, l), 0);
+	assert_int_equal(tkw_timer_get_ledger(b->t, l), 0);
 	assert_true(l->accepted == l->fired + l->cancelled + l->dropped +
 					   l->handed_over + l->pending);
 }
@@ -248,9 +246,9 @@ static int64_t last_tick_ns(struct timer_bed *b)
 	return now_ns - now_ns % b->tick_ns;
 }
 
-static void marker_fired(void *arg, const struct tkw_firing *firing)
+static void marker_fired(const struct tkw_firing *firing, void *ctx)
 {
-	struct marker *m = arg;
+	struct marker *m = ctx;
 	struct timer_bed *b = m->b;
 
 	(void)firing;
@@ -261,9 +259,9 @@ static void marker_fired(void *arg, const struct tkw_firing *firing)
 	pthread_mutex_unlock(&b->lock);
 }
 
-static void marker_ended(void *arg)
+static void marker_ended(void *ctx)
 {
-	struct marker *m = arg;
+	struct marker *m = ctx;
 	struct timer_bed *b = m->b;
 
 	pthread_mutex_lock(&b->lock);
@@ -293,10 +291,11 @@ static void wait_a_moment(struct timer_bed *b)
  * worker sleeps would not wake it. Return false if there is no room for the
  * marker, and nothing is due.
  */
-static bool put_marker(struct timer_bed *b, struct marker *m, uint64_t *id)
+static bool put_marker(struct timer_bed *b, struct marker *m,
+		       struct tkw_timeout_id *id)
 {
 	const struct tkw_task task = { .fn = marker_fired,
-				       .arg = m,
+				       .ctx = m,
 				       .on_cancel = marker_ended };
 	uint64_t pending;
 	int64_t next_ns;
@@ -310,8 +309,8 @@ static bool put_marker(struct timer_bed *b, struct marker *m, uint64_t *id)
 			return false;
 		assert_int_equal(ret, -EAGAIN);
 		/* What is neither pending nor due has just begun to run. */
-		pending = tkw_timer_pending(b->t);
-		assert_int_equal(tkw_timer_next(b->t, &next_ns), 0);
+		pending = tkw_timer_count(b->t);
+		assert_int_equal(tkw_timer_next_turn(b->t, &next_ns), 0);
 		if (pending == (uint64_t)b->max_pending &&
 		    next_ns > last_tick_ns(b))
 			return false;
@@ -324,7 +323,7 @@ static bool put_marker(struct timer_bed *b, struct marker *m, uint64_t *id)
 static bool marker_round(struct timer_bed *b)
 {
 	struct marker m = { .b = b };
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int ret;
 
 	if (!put_marker(b, &m, &id))
@@ -342,7 +341,7 @@ static uint64_t fired_in_all(struct timer_bed *b)
 {
 	struct tkw_ledger l;
 
-	assert_int_equal(tkw_timer_ledger(b->t, &l), 0);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &l), 0);
 	return l.fired;
 }
 
@@ -376,39 +375,24 @@ bool bed_by_hand(const struct timer_bed *b)
 	return b->drive != TKW_DRIVE_THREAD;
 }
 
-int bed_turn_of(struct tkw_timer *t, int drive, int64_t *next_ns)
-{
-	return drive == TKW_DRIVE_LOOP ? tkw_loop_run(t, 0, next_ns)
-				       : tkw_timer_turn(t, next_ns);
-}
-
 int bed_turn(struct timer_bed *b, int64_t *next_ns)
 {
-	return bed_turn_of(b->t, b->drive, next_ns);
+	return tkw_timer_turn(b->t, 0, next_ns);
 }
 
+/* In a loop a few at a time, so that each test meets turns that are cut short.
+ */
 static void pass_by_hand(struct timer_bed *b)
 {
-	int ran;
-
-	do {
-		ran = tkw_timer_turn(b->t, NULL);
-	} while (ran > 0);
-	if (ran != -ESHUTDOWN)
-		assert_int_equal(ran, 0);
-}
-
-/* A few at a time, so that each test meets runs that are cut short. */
-static void pass_by_loop(struct timer_bed *b)
-{
+	int max_tasks = b->drive == TKW_DRIVE_LOOP ? LOOP_TASKS : 0;
 	int64_t next_ns = 0;
-	int most = LOOP_MOST;
 	int ran;
 
 	do {
-		ran = tkw_loop_run(b->t, most, &next_ns);
-		if (most < ROOM)
-			most *= 2; /* or a hundred thousand take their time */
+		ran = tkw_timer_turn(b->t, max_tasks, &next_ns);
+		/* Or a hundred thousand take their time. */
+		if (max_tasks < ROOM)
+			max_tasks *= 2;
 	} while (ran >= 0 && next_ns <= b->now_ns && next_ns < TKW_NEVER_NS);
 	assert_true(ran >= 0 || ran == -ESHUTDOWN);
 }
@@ -418,17 +402,15 @@ void bed_pass(struct timer_bed *b, int64_t ns)
 	pthread_mutex_lock(&b->lock);
 	b->now_ns += ns;
 	pthread_mutex_unlock(&b->lock);
-	if (b->t && b->drive == TKW_DRIVE_MANUAL)
+	if (b->t && bed_by_hand(b))
 		pass_by_hand(b);
-	else if (b->t && b->drive == TKW_DRIVE_LOOP)
-		pass_by_loop(b);
 	else if (b->t)
 		pass_by_thread(b);
 }
 
-static void wake_fired(void *arg, const struct tkw_firing *firing)
+static void wake_fired(const struct tkw_firing *firing, void *ctx)
 {
-	struct timer_bed *b = arg;
+	struct timer_bed *b = ctx;
 
 	(void)firing;
 	pthread_mutex_lock(&b->lock);
@@ -439,7 +421,7 @@ static void wake_fired(void *arg, const struct tkw_firing *firing)
 
 void bed_wake(struct timer_bed *b)
 {
-	const struct tkw_task task = { .fn = wake_fired, .arg = b };
+	const struct tkw_task task = { .fn = wake_fired, .ctx = b };
 
 	if (b->drive == TKW_DRIVE_THREAD)
 		assert_int_equal(tkw_timer_schedule_at(b->t, &task, 0, NULL),
@@ -465,9 +447,9 @@ static size_t next_place(size_t *count)
 	return (*count)++;
 }
 
-static void note_fired(void *arg, const struct tkw_firing *firing)
+static void note_fired(const struct tkw_firing *firing, void *ctx)
 {
-	const struct bed_arg *a = arg;
+	const struct bed_arg *a = ctx;
 	struct timer_bed *b = a->b;
 	struct bed_fired *f;
 
@@ -482,9 +464,9 @@ static void note_fired(void *arg, const struct tkw_firing *firing)
 	pthread_mutex_unlock(&b->lock);
 }
 
-static void note_cancelled(void *arg)
+static void note_cancelled(void *ctx)
 {
-	const struct bed_arg *a = arg;
+	const struct bed_arg *a = ctx;
 	struct timer_bed *b = a->b;
 
 	pthread_mutex_lock(&b->lock);
@@ -497,7 +479,7 @@ struct tkw_task bed_task(struct timer_bed *b, uint64_t tag)
 {
 	struct bed_arg *a = malloc(sizeof(*a));
 	const struct tkw_task task = { .fn = note_fired,
-				       .arg = a,
+				       .ctx = a,
 				       .on_cancel = note_cancelled };
 
 	if (!a)
@@ -511,13 +493,14 @@ struct tkw_task bed_task(struct timer_bed *b, uint64_t tag)
 	return task;
 }
 
-uint64_t bed_schedule(struct timer_bed *b, uint64_t tag, int64_t delay_ns)
+struct tkw_timeout_id bed_schedule(struct timer_bed *b, uint64_t tag,
+				   int64_t delay_ns)
 {
 	const struct tkw_task task = bed_task(b, tag);
-	uint64_t id = 0;
+	struct tkw_timeout_id id = { 0 };
 
 	assert_int_equal(tkw_timer_schedule(b->t, &task, delay_ns, &id), 0);
-	assert_true(id != 0);
+	assert_true(id.bits != 0);
 	return id;
 }
 
@@ -605,12 +588,12 @@ void bed_assert_ledger(struct timer_bed *b, uint64_t pending)
 
 	assert_sound(b, &l);
 	assert_true(l.pending == pending);
-	assert_true(tkw_timer_pending(b->t) == pending);
+	assert_true(tkw_timer_count(b->t) == pending);
 }
 
 /* --- memory ------------------------------------------------------------- */
 
-static void *memory_take(void *ctx, size_t bytes, size_t align)
+static void *memory_take(size_t bytes, size_t align, void *ctx)
 {
 	struct bed_memory *m = ctx;
 	bool refuse;
@@ -619,7 +602,7 @@ static void *memory_take(void *ctx, size_t bytes, size_t align)
 	m->calls++;
 	m->asked += bytes;
 	refuse = m->refuse || m->calls == m->refuse_at ||
-		 (m->most && bytes > m->most);
+		 (m->max_bytes && bytes > m->max_bytes);
 	m->refused += refuse;
 	m->live += !refuse;
 	pthread_mutex_unlock(&m->lock);
@@ -628,7 +611,7 @@ static void *memory_take(void *ctx, size_t bytes, size_t align)
 	return aligned_alloc(align, (bytes + align - 1) & ~(align - 1));
 }
 
-static void memory_free(void *ctx, void *mem, size_t bytes)
+static void memory_free(void *mem, size_t bytes, void *ctx)
 {
 	struct bed_memory *m = ctx;
 
@@ -641,9 +624,9 @@ static void memory_free(void *ctx, void *mem, size_t bytes)
 
 struct tkw_timer_hooks bed_memory_hooks(struct bed_memory *m)
 {
-	const struct tkw_timer_hooks hooks = { .ctx = m,
-					       .alloc = memory_take,
-					       .free = memory_free };
+	const struct tkw_timer_hooks hooks = { .alloc = memory_take,
+					       .free = memory_free,
+					       .ctx = m };
 
 	memset(m, 0, sizeof(*m));
 	pthread_mutex_init(&m->lock, NULL);

@@ -3,7 +3,7 @@
  * timer_bed.h - a timer on a virtual clock for the tests, under each drive.
  *
  * The clock stands still until a test lets time pass. With the manual drive
- * bed_pass() runs turns, and with that of an event loop runs of a few timeouts
+ * bed_pass() runs turns, and with that of an event loop turns of a few timeouts
  * each; with a thread of its own it wakes the worker, and waits until what is
  * due has fired. Nothing here depends on real time.
  *
@@ -35,13 +35,17 @@
 /* One call of bed_task(). */
 struct bed_fired {
 	uint64_t tag;
-	uint64_t id;
+	struct tkw_timeout_id id;
 	int64_t deadline_ns;
 	int64_t late_ns;
 	int64_t now_ns;
 };
 
 struct bed_arg;
+
+/* The id of these bits; that of no timeout. */
+#define BED_ID(bits_) ((struct tkw_timeout_id){ bits_ })
+#define BED_NO_ID BED_ID(0)
 
 struct timer_bed {
 	struct tkw_timer *t;
@@ -89,11 +93,9 @@ void bed_reopen(struct timer_bed *b, const struct tkw_timer_config *cfg);
 void bed_pass(struct timer_bed *b, int64_t ns);
 
 /* Is it this thread that makes the timer's time pass? Then a turn of all that
- * is due: tkw_timer_turn(), or tkw_loop_run(). */
+ * is due. */
 bool bed_by_hand(const struct timer_bed *b);
 int bed_turn(struct timer_bed *b, int64_t *next_ns);
-/* The same for a timer that is not a bed's, of either drive. */
-int bed_turn_of(struct tkw_timer *t, int drive, int64_t *next_ns);
 
 /* Under a thread, make the worker look at the clock, by a marker; do not wait
  * for it. Under another drive: nothing. */
@@ -113,7 +115,8 @@ void bed_set_clock(struct timer_bed *b, int64_t now_ns);
 struct tkw_task bed_task(struct timer_bed *b, uint64_t tag);
 
 /* Schedule bed_task(tag), assert that it is accepted, and return the id. */
-uint64_t bed_schedule(struct timer_bed *b, uint64_t tag, int64_t delay_ns);
+struct tkw_timeout_id bed_schedule(struct timer_bed *b, uint64_t tag,
+				   int64_t delay_ns);
 
 /* How often a tag has fired; how often its on-cancel was called. */
 size_t bed_fired_times(struct timer_bed *b, uint64_t tag);
@@ -142,7 +145,7 @@ struct bed_memory {
 	size_t live;      /* pieces that are not freed yet */
 	bool refuse;      /* every call */
 	size_t refuse_at; /* this call, from 1; 0: none */
-	size_t most;      /* bytes of a piece; 0: any */
+	size_t max_bytes; /* of a piece; 0: any */
 };
 struct tkw_timer_hooks bed_memory_hooks(struct bed_memory *m);
 void bed_memory_refuse(struct bed_memory *m, bool refuse);

@@ -40,19 +40,19 @@ enum {
 int __real_tkw_timer_start(struct tkw_timer *t);
 int __wrap_tkw_timer_start(struct tkw_timer *t);
 int __real_tkw_timer_schedule(struct tkw_timer *t, const struct tkw_task *task,
-			      int64_t delay_ns, uint64_t *id);
+			      int64_t delay_ns, struct tkw_timeout_id *id);
 int __wrap_tkw_timer_schedule(struct tkw_timer *t, const struct tkw_task *task,
-			      int64_t delay_ns, uint64_t *id);
-int __real_tkw_timer_cancel(struct tkw_timer *t, uint64_t id);
-int __wrap_tkw_timer_cancel(struct tkw_timer *t, uint64_t id);
-int __real_tkw_timer_reschedule(struct tkw_timer *t, uint64_t id,
+			      int64_t delay_ns, struct tkw_timeout_id *id);
+int __real_tkw_timer_cancel(struct tkw_timer *t, struct tkw_timeout_id id);
+int __wrap_tkw_timer_cancel(struct tkw_timer *t, struct tkw_timeout_id id);
+int __real_tkw_timer_reschedule(struct tkw_timer *t, struct tkw_timeout_id id,
 				int64_t delay_ns);
-int __wrap_tkw_timer_reschedule(struct tkw_timer *t, uint64_t id,
+int __wrap_tkw_timer_reschedule(struct tkw_timer *t, struct tkw_timeout_id id,
 				int64_t delay_ns);
 int __real_tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx);
 int __wrap_tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx);
-int __real_tkw_timer_ledger(struct tkw_timer *t, struct tkw_ledger *out);
-int __wrap_tkw_timer_ledger(struct tkw_timer *t, struct tkw_ledger *out);
+int __real_tkw_timer_get_ledger(struct tkw_timer *t, struct tkw_ledger *out);
+int __wrap_tkw_timer_get_ledger(struct tkw_timer *t, struct tkw_ledger *out);
 const char *__real_tkw_timer_check(struct tkw_timer *t);
 const char *__wrap_tkw_timer_check(struct tkw_timer *t);
 
@@ -84,21 +84,21 @@ struct doubled {
 	struct tkw_task task;
 };
 
-static void call_twice(void *arg, const struct tkw_firing *firing)
+static void call_twice(const struct tkw_firing *firing, void *ctx)
 {
-	struct doubled *d = arg;
+	struct doubled *d = ctx;
 
-	d->task.fn(d->task.arg, firing);
-	d->task.fn(d->task.arg, firing);
+	d->task.fn(firing, d->task.ctx);
+	d->task.fn(firing, d->task.ctx);
 	free(d);
 }
 
 static int schedule_doubled(struct tkw_timer *t, const struct tkw_task *task,
-			    int64_t delay_ns, uint64_t *id)
+			    int64_t delay_ns, struct tkw_timeout_id *id)
 {
 	struct doubled *d = malloc(sizeof(*d));
 	struct tkw_task twice = { .fn = call_twice,
-				  .arg = d,
+				  .ctx = d,
 				  .on_cancel = free };
 	int r;
 
@@ -122,7 +122,7 @@ int __wrap_tkw_timer_start(struct tkw_timer *t)
 }
 
 int __wrap_tkw_timer_schedule(struct tkw_timer *t, const struct tkw_task *task,
-			      int64_t delay_ns, uint64_t *id)
+			      int64_t delay_ns, struct tkw_timeout_id *id)
 {
 	if (fault_is("early"))
 		delay_ns /= 2;
@@ -132,13 +132,13 @@ int __wrap_tkw_timer_schedule(struct tkw_timer *t, const struct tkw_task *task,
 		return schedule_doubled(t, task, delay_ns, id);
 	if (errs("forget")) {
 		if (id)
-			*id = 0;
+			*id = (struct tkw_timeout_id){ 0 };
 		return 0;
 	}
 	return __real_tkw_timer_schedule(t, task, delay_ns, id);
 }
 
-int __wrap_tkw_timer_cancel(struct tkw_timer *t, uint64_t id)
+int __wrap_tkw_timer_cancel(struct tkw_timer *t, struct tkw_timeout_id id)
 {
 	int r;
 
@@ -150,14 +150,14 @@ int __wrap_tkw_timer_cancel(struct tkw_timer *t, uint64_t id)
 	return r == -ENOENT && fault_is("agree") ? 0 : r;
 }
 
-int __wrap_tkw_timer_reschedule(struct tkw_timer *t, uint64_t id,
+int __wrap_tkw_timer_reschedule(struct tkw_timer *t, struct tkw_timeout_id id,
 				int64_t delay_ns)
 {
 	struct tkw_timeout_info info;
 
 	if (!fault_is("hold"))
 		return __real_tkw_timer_reschedule(t, id, delay_ns);
-	return tkw_timer_query(t, id, &info);
+	return tkw_timer_get(t, id, &info);
 }
 
 struct visitor {
@@ -172,13 +172,13 @@ static void visit_wrongly(const struct tkw_timeout_info *info, void *ctx)
 	struct tkw_timeout_info told = *info;
 
 	if (told.task.fn == call_twice) {
-		const struct doubled *d = told.task.arg;
+		const struct doubled *d = told.task.ctx;
 
 		told.task = d->task;
 	}
 	if (errs("skip"))
 		return;
-	if (v->before.id && errs("swap"))
+	if (v->before.id.bits && errs("swap"))
 		told = v->before;
 	v->visit(&told, v->ctx);
 	v->before = told;
@@ -191,9 +191,9 @@ int __wrap_tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx)
 	return __real_tkw_timer_stop(t, visit_wrongly, &v);
 }
 
-int __wrap_tkw_timer_ledger(struct tkw_timer *t, struct tkw_ledger *out)
+int __wrap_tkw_timer_get_ledger(struct tkw_timer *t, struct tkw_ledger *out)
 {
-	int r = __real_tkw_timer_ledger(t, out);
+	int r = __real_tkw_timer_get_ledger(t, out);
 
 	if (!r && fault_is("cook")) {
 		out->accepted++;

@@ -75,7 +75,7 @@ int __wrap_tkw_wheel_add(struct tkw_wheel *w, struct tkw_entry *e,
 {
 	int r;
 
-	if (tkw_entry_linked(e))
+	if (tkw_entry_is_linked(e))
 		return fault_is("agree") ? 0 : __real_tkw_wheel_add(w, e, tick);
 	if (errs("forget"))
 		return 0;

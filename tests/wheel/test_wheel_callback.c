@@ -11,7 +11,7 @@
 static void add_itself_now(struct bed *b, uint32_t id)
 {
 	if (id == 0)
-		bed_add(b, 0, tkw_wheel_now(b->w));
+		bed_add(b, 0, tkw_wheel_now_tick(b->w));
 }
 
 static void test_1_9_added_inside_callback_waits_for_next_pass(void **state)
@@ -37,8 +37,8 @@ static void add_others_before(struct bed *b, uint32_t id)
 {
 	if (id == 0) {
 		bed_add(b, 1, 0);
-		bed_add(b, 2, tkw_wheel_now(b->w) - 1);
-		bed_add(b, 3, tkw_wheel_now(b->w));
+		bed_add(b, 2, tkw_wheel_now_tick(b->w) - 1);
+		bed_add(b, 3, tkw_wheel_now_tick(b->w));
 	}
 }
 
@@ -83,7 +83,7 @@ static void test_1_9_moved_inside_callback_waits_for_next_pass(void **state)
 
 static void add_within(struct bed *b, uint32_t id)
 {
-	uint64_t now = tkw_wheel_now(b->w);
+	uint64_t now = tkw_wheel_now_tick(b->w);
 
 	if (id == 0) {
 		bed_add(b, 1, now + 1);
@@ -112,7 +112,7 @@ static void test_1_9_later_ticks_expire_in_the_same_pass(void **state)
 
 static void add_next_tick(struct bed *b, uint32_t id)
 {
-	bed_add(b, id, tkw_wheel_now(b->w) + 1);
+	bed_add(b, id, tkw_wheel_now_tick(b->w) + 1);
 }
 
 /* It walks to the target and not beyond it. */
@@ -126,7 +126,7 @@ static void test_1_9_a_chain_ends_at_the_target(void **state)
 	bed_advance(b, 300);
 	assert_int_equal(b->expired, 301);
 	assert_int_equal(tkw_entry_tick(&b->e[0]), 301);
-	assert_int_equal(tkw_wheel_now(b->w), 301);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 301);
 }
 
 /* The pass that was stopped by its bound does not take it up when resumed. */
@@ -142,7 +142,7 @@ static void test_1_9_a_bounded_pass_ends_too(void **state)
 		;
 	bed_expect(b, "0@5 1@5 2@7");
 	assert_int_equal(tkw_entry_tick(&b->e[0]), 10);
-	assert_int_equal(tkw_wheel_now(b->w), 10);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 10);
 }
 
 /* What the callback adds goes by the pass, what comes after it by now. */
@@ -209,7 +209,7 @@ static void remove_all_others(struct bed *b, uint32_t id)
 	uint32_t i;
 
 	for (i = 0; i < 8; i++) {
-		if (i != id && tkw_entry_linked(&b->e[i]))
+		if (i != id && tkw_entry_is_linked(&b->e[i]))
 			bed_remove(b, i);
 	}
 }
@@ -224,7 +224,7 @@ static void test_1_6_the_last_one_may_empty_the_wheel(void **state)
 		bed_add(b, i, 5 + i / 4 * 600);
 	bed_advance(b, 10000);
 	bed_expect(b, "0@5");
-	assert_int_equal(tkw_wheel_now(b->w), 10001);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 10001);
 }
 
 static void extend_others(struct bed *b, uint32_t id)
@@ -255,8 +255,8 @@ static void test_1_6_extended_inside_callback_comes_later(void **state)
 static void call_back_in(struct bed *b, uint32_t id)
 {
 	uint64_t count = tkw_wheel_count(b->w);
-	uint64_t next = tkw_wheel_next(b->w);
-	uint64_t now = tkw_wheel_now(b->w);
+	uint64_t next = tkw_wheel_next_tick(b->w);
+	uint64_t now = tkw_wheel_now_tick(b->w);
 
 	(void)id;
 	assert_int_equal(tkw_wheel_advance(b->w, 100, 1, bed_expired, b),
@@ -265,8 +265,8 @@ static void call_back_in(struct bed *b, uint32_t id)
 			 -EDEADLK);
 	assert_int_equal(tkw_wheel_fini(b->w), -EDEADLK);
 	assert_true(tkw_wheel_count(b->w) == count);
-	assert_true(tkw_wheel_next(b->w) == next);
-	assert_true(tkw_wheel_now(b->w) == now);
+	assert_true(tkw_wheel_next_tick(b->w) == next);
+	assert_true(tkw_wheel_now_tick(b->w) == now);
 }
 
 static void test_1_9_advance_and_fini_inside_callback_are_refused(void **state)
@@ -330,7 +330,7 @@ static void test_1_9_another_wheel_may_be_used_inside(void **state)
 	bed_add(b, 1, 6);
 	bed_advance(b, 6);
 	assert_int_equal(o.expired, 2);
-	assert_int_equal(tkw_wheel_now(o.w), 12);
+	assert_int_equal(tkw_wheel_now_tick(o.w), 12);
 	assert_int_equal(tkw_wheel_fini(o.w), 0);
 	free(mem);
 }
@@ -381,11 +381,11 @@ static void look_around(struct bed *b, uint32_t id)
 
 	(void)id;
 	for (e = tkw_wheel_first(b->w); e; e = tkw_wheel_after(b->w, e)) {
-		assert_true(tkw_entry_tick(e) >= tkw_wheel_now(b->w));
+		assert_true(tkw_entry_tick(e) >= tkw_wheel_now_tick(b->w));
 		n++;
 	}
 	assert_true(n == tkw_wheel_count(b->w));
-	assert_true(tkw_wheel_next(b->w) >= tkw_wheel_now(b->w));
+	assert_true(tkw_wheel_next_tick(b->w) >= tkw_wheel_now_tick(b->w));
 }
 
 static void test_1_9_the_wheel_can_be_read_inside(void **state)

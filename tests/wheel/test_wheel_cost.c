@@ -29,7 +29,7 @@ static void test_1_5_an_empty_wheel_advances_without_a_step(void **state)
 
 	assert_int_equal(bed_steps(b, ten_years), 0);
 	assert_int_equal(bed_steps(b, TKW_TICK_NEVER), 0);
-	assert_true(tkw_wheel_now(b->w) == TKW_TICK_NEVER);
+	assert_true(tkw_wheel_now_tick(b->w) == TKW_TICK_NEVER);
 }
 
 /* Fault 15: ten years pass, and what lies beyond costs nothing. */
@@ -76,8 +76,8 @@ static void test_1_5_an_entry_moves_at_most_once_per_ring(void **state)
 	/* Tick by tick where it matters gives it no chance to move more. */
 	bed_restart(b, 0);
 	bed_add(b, 0, tick);
-	while (tkw_wheel_next(b->w) < tick)
-		bed_advance(b, tkw_wheel_next(b->w));
+	while (tkw_wheel_next_tick(b->w) < tick)
+		bed_advance(b, tkw_wheel_next_tick(b->w));
 	assert_int_equal(bed_steps(b, tick), 1);
 }
 
@@ -96,7 +96,7 @@ static void test_1_5_n_entries_cost_n_times_the_rings_at_most(void **state)
 			tick = 1 + i;
 	}
 	while (tkw_wheel_count(b->w) > 0)
-		steps += bed_steps(b, tkw_wheel_next(b->w));
+		steps += bed_steps(b, tkw_wheel_next_tick(b->w));
 	assert_true(steps <= (uint64_t)BED_ENTRIES * b->shape.rings);
 	assert_int_equal(b->expired, BED_ENTRIES);
 }
@@ -148,7 +148,7 @@ static void expect_passed(struct bed *b, uint64_t now)
 	uint64_t slot = now & (b->shape.slots - 1);
 	uint32_t i;
 
-	assert_true(tkw_wheel_now(b->w) == now + 1);
+	assert_true(tkw_wheel_now_tick(b->w) == now + 1);
 	assert_int_equal(tkw_wheel_count(b->w), PASSED);
 	for (i = 1; i <= PASSED; i++) {
 		assert_true(tkw_entry_tick(&b->e[i]) ==
@@ -170,7 +170,7 @@ static void test_1_5_an_entry_passed_over_is_a_step(void **state)
 	bed_expect(b, "0@3");
 	for (i = 1; i < PASSED; i++) {
 		assert_int_equal(bed_advance_by(b, now, 1), 1);
-		assert_true(tkw_wheel_now(b->w) == now);
+		assert_true(tkw_wheel_now_tick(b->w) == now);
 	}
 	assert_int_equal(bed_advance_by(b, now, 1), 0);
 	bed_expect(b, "");
@@ -188,7 +188,7 @@ static void test_1_5_entries_passed_over_delay_one_behind(void **state)
 	bed_add(b, 0, now);
 	assert_int_equal(bed_advance_by(b, now, PASSED), 1);
 	bed_expect(b, "");
-	assert_true(tkw_wheel_now(b->w) == now);
+	assert_true(tkw_wheel_now_tick(b->w) == now);
 	assert_int_equal(bed_advance_by(b, now, 1), 0);
 	bed_expect(b, "0@3");
 	expect_passed(b, now);
@@ -265,7 +265,7 @@ static void test_1_7_next_looks_at_no_entry(void **state)
 	struct pages p = make_long_list(b, tick);
 
 	bed_expect(b, "");
-	assert_true(tkw_wheel_next(b->w) <= tick);
+	assert_true(tkw_wheel_next_tick(b->w) <= tick);
 	assert_int_equal(tkw_wheel_count(b->w), p.n + 4);
 	drop_long_list(b, &p);
 }
@@ -381,17 +381,17 @@ static void test_1_7_next_touches_only_slots_in_use(void **state)
 	(void)state;
 	sparse_init(&s);
 	first = tkw_entry_tick(&s.e[0]);
-	assert_true(tkw_wheel_next(s.w) <= first);
+	assert_true(tkw_wheel_next_tick(s.w) <= first);
 	/* Asked again in the middle of a slot, and of a lap. */
 	assert_int_equal(
 		tkw_wheel_advance(s.w, first, 1, count_it, &(unsigned){ 0 }),
 		1);
-	assert_true(tkw_wheel_next(s.w) <= first);
+	assert_true(tkw_wheel_next_tick(s.w) <= first);
 	assert_int_equal(
 		tkw_wheel_advance(s.w, first, 1, count_it, &(unsigned){ 0 }),
 		0);
-	assert_true(tkw_wheel_next(s.w) > first);
-	assert_true(tkw_wheel_next(s.w) <= tkw_entry_tick(&s.e[2]));
+	assert_true(tkw_wheel_next_tick(s.w) > first);
+	assert_true(tkw_wheel_next_tick(s.w) <= tkw_entry_tick(&s.e[2]));
 	sparse_fini(&s);
 }
 
@@ -424,7 +424,7 @@ static void test_1_5_fini_touches_only_slots_in_use(void **state)
 	sparse_init(&s);
 	assert_int_equal(tkw_wheel_fini(s.w), 0);
 	for (i = 0; i < SPARSE; i++)
-		assert_int_equal(tkw_entry_linked(&s.e[i]), 0);
+		assert_int_equal(tkw_entry_is_linked(&s.e[i]), 0);
 	assert_int_equal(munmap(s.mem, s.bytes), 0);
 }
 

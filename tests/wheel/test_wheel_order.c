@@ -112,7 +112,7 @@ static void test_1_6_nothing_early_twice_or_missed(void **state)
 	for (t = 0; t <= (BED_ENTRIES - UINT64_C(1)) * (BED_ENTRIES - 1); t++) {
 		bed_advance(b, t);
 		for (i = 0; i < BED_ENTRIES; i++)
-			assert_int_equal(tkw_entry_linked(&b->e[i]),
+			assert_int_equal(tkw_entry_is_linked(&b->e[i]),
 					 (uint64_t)i * i > t);
 	}
 	assert_int_equal(b->expired, BED_ENTRIES);
@@ -150,7 +150,7 @@ static void test_1_6_an_extended_entry_comes_after_the_older_ones(void **state)
 	bed_extend(b, 0, tick);
 	bed_advance(b, 5);
 	bed_expect(b, "");
-	assert_int_equal(tkw_entry_linked(&b->e[0]), 1);
+	assert_int_equal(tkw_entry_is_linked(&b->e[0]), 1);
 	assert_true(tkw_entry_tick(&b->e[0]) == tick);
 	bed_advance(b, tick - 1);
 	bed_expect(b, "");
@@ -258,7 +258,7 @@ static void test_1_8_a_bound_stops_and_a_call_resumes(void **state)
 	bed_advance(b, 0);
 	assert_int_equal(bed_advance_by(b, 1, 2), 1);
 	bed_expect(b, "0@1 1@1");
-	assert_int_equal(tkw_wheel_now(b->w), 1);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 1);
 	assert_int_equal(tkw_wheel_count(b->w), 3);
 	assert_int_equal(bed_advance_by(b, 1, 0), 1);
 	bed_expect(b, "");
@@ -266,7 +266,7 @@ static void test_1_8_a_bound_stops_and_a_call_resumes(void **state)
 	bed_expect(b, "2@1 3@1");
 	assert_int_equal(bed_advance_by(b, 1, 1), 0);
 	bed_expect(b, "4@1");
-	assert_int_equal(tkw_wheel_now(b->w), 2);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 2);
 }
 
 /* All that was to be done is done: the bound was not met first. */
@@ -275,11 +275,11 @@ static void test_1_8_a_bound_that_just_suffices_is_done(void **state)
 	struct bed *b = *state;
 
 	assert_int_equal(bed_advance_by(b, 0, 0), 0);
-	assert_int_equal(tkw_wheel_now(b->w), 1);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 1);
 	add_all(b, 0, 3, 1);
 	assert_int_equal(bed_advance_by(b, 1, 3), 0);
 	bed_expect(b, "0@1 1@1 2@1");
-	assert_int_equal(tkw_wheel_now(b->w), 2);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 2);
 }
 
 /* A move to a finer ring is a step like an expiry. */
@@ -306,7 +306,7 @@ static void test_1_8_a_bound_counts_moves(void **state)
 	add_all(b, 0, 5, start + 5);
 	assert_int_equal(bed_advance_by(b, start, 0), 1);
 	bed_expect_place(b, 0, 1, 2, 0);
-	assert_int_equal(tkw_wheel_now(b->w), start);
+	assert_int_equal(tkw_wheel_now_tick(b->w), start);
 	for (moved = 1; moved < 5; moved++) {
 		assert_int_equal(bed_advance_by(b, start, 1), 1);
 		assert_int_equal(in_ring(b, 5, 0), moved);
@@ -315,7 +315,7 @@ static void test_1_8_a_bound_counts_moves(void **state)
 	assert_int_equal(bed_advance_by(b, start, 1), 0);
 	for (moved = 0; moved < 5; moved++)
 		bed_expect_place(b, moved, 0, 5, 0);
-	assert_int_equal(tkw_wheel_now(b->w), start + 1);
+	assert_int_equal(tkw_wheel_now_tick(b->w), start + 1);
 	bed_expect(b, "");
 }
 
@@ -390,7 +390,7 @@ static void test_1_8_changes_in_the_middle_of_a_cascade(void **state)
 		bed_expect(b, "");
 		bed_advance(b, tick);
 		EXPECT_TICK(b, tick, 0, 4, 5, 2, 6);
-		assert_true(tkw_wheel_now(b->w) == tick + 1);
+		assert_true(tkw_wheel_now_tick(b->w) == tick + 1);
 	}
 }
 
@@ -436,10 +436,10 @@ static void test_1_8_resumed_with_another_target(void **state)
 	bed_expect(b, "0@7 1@7");
 	bed_advance(b, 6); /* before now: nothing */
 	bed_expect(b, "");
-	assert_int_equal(tkw_wheel_now(b->w), 7);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 7);
 	bed_advance(b, 7); /* a nearer one */
 	bed_expect(b, "2@7 3@7");
-	assert_int_equal(tkw_wheel_now(b->w), 8);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 8);
 	bed_advance(b, 400); /* a farther one */
 	bed_expect(b, "4@8 5@300");
 }
@@ -466,7 +466,7 @@ static void test_1_8_every_bound_gives_the_same_order(void **state)
 		while (bed_advance_by(b, 2000, bound) == 1)
 			;
 		bed_expect(b, whole);
-		assert_int_equal(tkw_wheel_now(b->w), 2001);
+		assert_int_equal(tkw_wheel_now_tick(b->w), 2001);
 	}
 }
 
@@ -482,12 +482,12 @@ static void test_1_8_all_removed_while_stopped(void **state)
 		add_all(b, 0, 4, tick);
 		assert_int_equal(bed_advance_by(b, tick, stop), 1);
 		for (i = 0; i < 4; i++) {
-			if (tkw_entry_linked(&b->e[i]))
+			if (tkw_entry_is_linked(&b->e[i]))
 				bed_remove(b, i);
 		}
-		assert_true(tkw_wheel_next(b->w) == TKW_TICK_NEVER);
+		assert_true(tkw_wheel_next_tick(b->w) == TKW_TICK_NEVER);
 		bed_advance(b, tick);
-		assert_true(tkw_wheel_now(b->w) == tick + 1);
+		assert_true(tkw_wheel_now_tick(b->w) == tick + 1);
 		bed_add(b, 9, tick + b->shape.slots);
 		bed_advance(b, tick + b->shape.slots);
 		assert_int_equal(tkw_wheel_count(b->w), 0);

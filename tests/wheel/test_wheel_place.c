@@ -33,7 +33,7 @@ static void test_1_2_a_zeroed_config_is_hierarchical(void **state)
 	mem = malloc(bytes);
 	assert_non_null(mem);
 	assert_int_equal(tkw_wheel_init(&w, mem, bytes, NULL), 0);
-	assert_int_equal(tkw_wheel_now(w), 0);
+	assert_int_equal(tkw_wheel_now_tick(w), 0);
 	assert_int_equal(tkw_wheel_get_shape(w, &shape), 0);
 	assert_int_equal(shape.engine, TKW_WHEEL_HIERARCHICAL);
 	assert_int_equal(tkw_wheel_fini(w), 0);
@@ -90,7 +90,7 @@ static void test_1_3_zero_and_too_many_slots_are_refused(void **state)
 	memset(&cfg, 0, sizeof(cfg));
 	cfg.engine = TKW_WHEEL_HASHED;
 	assert_int_equal(tkw_wheel_bytes(&cfg, &bytes), -EINVAL);
-	cfg.slots = TKW_WHEEL_SLOTS_MAX + 1;
+	cfg.slots = TKW_WHEEL_MAX_SLOTS + 1;
 	assert_int_equal(tkw_wheel_bytes(&cfg, &bytes), -EINVAL);
 	cfg.slots = UINT64_MAX;
 	assert_int_equal(tkw_wheel_bytes(&cfg, &bytes), -EINVAL);
@@ -109,7 +109,7 @@ static void test_1_3_the_largest_number_of_slots_has_a_size(void **state)
 	cfg.engine = TKW_WHEEL_HASHED;
 	cfg.slots = 1024;
 	assert_int_equal(tkw_wheel_bytes(&cfg, &small), 0);
-	cfg.slots = TKW_WHEEL_SLOTS_MAX;
+	cfg.slots = TKW_WHEEL_MAX_SLOTS;
 	err = tkw_wheel_bytes(&cfg, &large);
 	if (sizeof(void *) > 4) {
 		assert_int_equal(err, 0);
@@ -286,7 +286,7 @@ static void test_fini_unlinks_all_and_they_may_be_added_elsewhere(void **state)
 	assert_non_null(mem);
 	assert_int_equal(tkw_wheel_init(&w, mem, b->bytes, &b->cfg), 0);
 	for (i = 0; i < BED_ENTRIES; i++) {
-		assert_int_equal(tkw_entry_linked(&b->e[i]), 0);
+		assert_int_equal(tkw_entry_is_linked(&b->e[i]), 0);
 		assert_int_equal(tkw_wheel_add(w, &b->e[i], 3), 0);
 	}
 	assert_null(tkw_wheel_check(w));
@@ -304,7 +304,7 @@ static void test_entry_tick_is_kept_after_expiry_and_removal(void **state)
 	assert_int_equal(tkw_entry_tick(&b->e[1]), 8);
 	bed_advance(b, 20);
 	assert_int_equal(tkw_entry_tick(&b->e[0]), 9);
-	assert_int_equal(tkw_entry_linked(&b->e[0]), 0);
+	assert_int_equal(tkw_entry_is_linked(&b->e[0]), 0);
 }
 
 int main(void)

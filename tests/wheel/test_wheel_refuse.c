@@ -21,18 +21,18 @@ static void take(struct bed *b, struct snapshot *s)
 	assert_non_null(s->mem);
 	memcpy(s->mem, b->mem, b->bytes);
 	memcpy(s->e, b->e, sizeof(s->e));
-	s->now = tkw_wheel_now(b->w);
+	s->now = tkw_wheel_now_tick(b->w);
 	s->count = tkw_wheel_count(b->w);
-	s->next = tkw_wheel_next(b->w);
+	s->next = tkw_wheel_next_tick(b->w);
 }
 
 static void expect_same(struct bed *b, struct snapshot *s)
 {
 	assert_memory_equal(s->mem, b->mem, b->bytes);
 	assert_memory_equal(s->e, b->e, sizeof(s->e));
-	assert_true(tkw_wheel_now(b->w) == s->now);
+	assert_true(tkw_wheel_now_tick(b->w) == s->now);
 	assert_true(tkw_wheel_count(b->w) == s->count);
-	assert_true(tkw_wheel_next(b->w) == s->next);
+	assert_true(tkw_wheel_next_tick(b->w) == s->next);
 	assert_null(tkw_wheel_check(b->w));
 	free(s->mem);
 }
@@ -86,7 +86,7 @@ static void test_calls_on_an_entry_that_is_not_linked(void **state)
 		assert_int_equal(tkw_wheel_extend(b->w, e, 0), -ENOENT);
 		assert_int_equal(tkw_wheel_get_place(b->w, e, &p), -ENOENT);
 		assert_null(tkw_wheel_after(b->w, e));
-		assert_int_equal(tkw_entry_linked(e), 0);
+		assert_int_equal(tkw_entry_is_linked(e), 0);
 	}
 	assert_int_equal(p.slot, UINT64_C(0x5a5a5a5a5a5a5a5a));
 	expect_same(b, &s);
@@ -146,7 +146,6 @@ static void test_null_is_refused_by_each_call(void **state)
 
 	live(b);
 	take(b, &s);
-	assert_int_equal(tkw_wheel_fini(NULL), -EINVAL);
 	assert_int_equal(tkw_wheel_add(NULL, &b->e[11], 1), -EINVAL);
 	assert_int_equal(tkw_wheel_add(w, NULL, 1), -EINVAL);
 	assert_int_equal(tkw_wheel_remove(NULL, e), -EINVAL);
@@ -172,11 +171,12 @@ static void test_null_reads_as_nothing(void **state)
 	struct bed *b = *state;
 
 	live(b);
-	assert_int_equal(tkw_wheel_now(NULL), 0);
+	assert_int_equal(tkw_wheel_fini(NULL), 0);
+	assert_int_equal(tkw_wheel_now_tick(NULL), 0);
 	assert_int_equal(tkw_wheel_count(NULL), 0);
-	assert_true(tkw_wheel_next(NULL) == TKW_TICK_NEVER);
+	assert_true(tkw_wheel_next_tick(NULL) == TKW_TICK_NEVER);
 	assert_int_equal(tkw_entry_tick(NULL), 0);
-	assert_int_equal(tkw_entry_linked(NULL), 0);
+	assert_int_equal(tkw_entry_is_linked(NULL), 0);
 	assert_null(tkw_wheel_first(NULL));
 	assert_null(tkw_wheel_after(NULL, &b->e[0]));
 	assert_null(tkw_wheel_after(b->w, NULL));
@@ -225,14 +225,14 @@ static void test_bad_configs_are_refused(void **state)
 		{ .engine = INT32_MAX, .slots = 16 },
 		{ .engine = TKW_WHEEL_HASHED, .slots = 0 },
 		{ .engine = TKW_WHEEL_HASHED,
-		  .slots = TKW_WHEEL_SLOTS_MAX + 1 },
+		  .slots = TKW_WHEEL_MAX_SLOTS + 1 },
 		{ .engine = TKW_WHEEL_HASHED, .slots = UINT64_MAX },
 		{ .engine = TKW_WHEEL_HASHED, .slots = UINT64_C(1) << 32 },
 		{ .engine = TKW_WHEEL_HIERARCHICAL, .slots = 1 },
 		{ .engine = TKW_WHEEL_HIERARCHICAL, .slots = 256 },
 		{ .size = 1 },
 		{ .size = sizeof(bad[0]) - 1 },
-		{ .size = sizeof(bad[0]) + 1 },
+		{ .size = sizeof(bad[0]) + 4097 },
 		{ .size = SIZE_MAX },
 	};
 	size_t i;
@@ -240,6 +240,43 @@ static void test_bad_configs_are_refused(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		expect_bad_config(&bad[i]);
+}
+
+/* As a program has it that was compiled against a later header. */
+struct later_config {
+	struct tkw_wheel_config cfg;
+	unsigned char more[4096];
+};
+
+/* Unknown fields that are zero mean what an older library does anyway. */
+static void test_a_longer_config_is_taken_if_the_rest_is_zero(void **state)
+{
+	static const size_t more[] = { 1, 8, 100, 4095, 4096 };
+	struct later_config later = { .cfg = { .now_tick = 77 } };
+	struct bed *b = *state;
+	struct tkw_wheel *w;
+	size_t bytes, i;
+
+	later.cfg.engine = b->cfg.engine;
+	later.cfg.slots = b->cfg.slots;
+	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+		later.cfg.size = sizeof(later.cfg) + more[i];
+		assert_int_equal(tkw_wheel_bytes(&later.cfg, &bytes), 0);
+		assert_int_equal(bytes, b->bytes);
+		assert_int_equal(
+			tkw_wheel_init(&w, b->mem, b->bytes, &later.cfg), 0);
+		assert_int_equal(tkw_wheel_now_tick(w), 77);
+		assert_int_equal(tkw_wheel_fini(w), 0);
+		later.more[more[i] - 1] = 1;
+		expect_bad_config(&later.cfg);
+		later.more[more[i] - 1] = 0;
+	}
+	/* What lies beyond the size is not looked at. */
+	memset(later.more, 0xff, sizeof(later.more));
+	later.cfg.size = sizeof(later.cfg);
+	assert_int_equal(tkw_wheel_bytes(&later.cfg, &bytes), 0);
+	later.cfg.size = 0;
+	assert_int_equal(tkw_wheel_bytes(&later.cfg, &bytes), 0);
 }
 
 static void test_bytes_wants_a_place_for_its_result(void **state)
@@ -291,6 +328,8 @@ int main(void)
 		BED_TEST(test_null_reads_as_nothing, BED_ANY),
 		BED_TEST(test_a_null_context_is_legal, BED_ANY),
 		BED_TEST(test_bad_configs_are_refused, BED_ONCE),
+		BED_TEST(test_a_longer_config_is_taken_if_the_rest_is_zero,
+			 BED_ANY),
 		BED_TEST(test_bytes_wants_a_place_for_its_result, BED_ANY),
 		BED_TEST(test_init_refuses_bad_memory, BED_ANY),
 	};

@@ -36,9 +36,9 @@ static void expect_slots(const struct bed *b)
 	uint32_t ring;
 
 	for (ring = 0; ring < b->shape.rings; ring++)
-		assert_int_equal(tkw_wheel_slots_used(b->w, ring),
+		assert_int_equal(tkw_wheel_count_slots(b->w, ring),
 				 slots_by_walk(b, ring));
-	assert_int_equal(tkw_wheel_slots_used(b->w, b->shape.rings), 0);
+	assert_int_equal(tkw_wheel_count_slots(b->w, b->shape.rings), 0);
 }
 
 static uint64_t slots_in_all(const struct bed *b)
@@ -47,7 +47,7 @@ static uint64_t slots_in_all(const struct bed *b)
 	uint32_t ring;
 
 	for (ring = 0; ring < b->shape.rings; ring++)
-		used += tkw_wheel_slots_used(b->w, ring);
+		used += tkw_wheel_count_slots(b->w, ring);
 	return used;
 }
 
@@ -57,10 +57,10 @@ static void test_10_1_steps_of_nothing_are_none(void **state)
 {
 	struct bed *b = *state;
 
-	assert_int_equal(tkw_wheel_steps(NULL), 0);
-	assert_int_equal(tkw_wheel_steps(b->w), 0);
+	assert_int_equal(tkw_wheel_count_steps(NULL), 0);
+	assert_int_equal(tkw_wheel_count_steps(b->w), 0);
 	bed_advance(b, 1000000);
-	assert_int_equal(tkw_wheel_steps(b->w), 0);
+	assert_int_equal(tkw_wheel_count_steps(b->w), 0);
 	/* What is not an advance is not a step. */
 	bed_add(b, 0, 2000000);
 	bed_add(b, 1, 2000000);
@@ -68,10 +68,10 @@ static void test_10_1_steps_of_nothing_are_none(void **state)
 	bed_extend(b, 0, 4000000);
 	bed_remove(b, 0);
 	bed_remove(b, 1);
-	assert_int_equal(tkw_wheel_steps(b->w), 0);
+	assert_int_equal(tkw_wheel_count_steps(b->w), 0);
 	/* Nor is an advance to a tick that is over. */
 	bed_advance(b, 5);
-	assert_int_equal(tkw_wheel_steps(b->w), 0);
+	assert_int_equal(tkw_wheel_count_steps(b->w), 0);
 }
 
 /* As many as an advance bounded to one step needs calls. */
@@ -87,8 +87,8 @@ static void test_10_1_steps_are_those_that_a_bound_counts(void **state)
 		tick += tick / 3 + 1;
 	}
 	while (tkw_wheel_count(b->w) > 0) {
-		steps += bed_steps(b, tkw_wheel_next(b->w));
-		assert_int_equal(tkw_wheel_steps(b->w), steps);
+		steps += bed_steps(b, tkw_wheel_next_tick(b->w));
+		assert_int_equal(tkw_wheel_count_steps(b->w), steps);
 	}
 	assert_true(steps >= BED_ENTRIES);
 	assert_int_equal(b->expired, BED_ENTRIES);
@@ -108,8 +108,9 @@ static void test_10_1_steps_of_a_bounded_advance_are_exact(void **state)
 	for (bound = 0; tkw_wheel_count(b->w) > 0; bound++) {
 		more = bed_advance_by(b, 7, bound);
 		if (more)
-			assert_int_equal(tkw_wheel_steps(b->w) - before, bound);
-		before = tkw_wheel_steps(b->w);
+			assert_int_equal(tkw_wheel_count_steps(b->w) - before,
+					 bound);
+		before = tkw_wheel_count_steps(b->w);
 		assert_int_equal(before, b->expired);
 	}
 	assert_int_equal(before, BED_ENTRIES);
@@ -125,10 +126,10 @@ static void test_10_1_steps_of_an_unbounded_advance_are_counted(void **state)
 		bed_add(b, i, i / 2);
 	bed_advance(b, 100);
 	assert_int_equal(b->expired, 10);
-	assert_true(tkw_wheel_steps(b->w) >= 10);
+	assert_true(tkw_wheel_count_steps(b->w) >= 10);
 	/* To expire them in the ring where they were takes no more. */
 	if (b->shape.slots >= 16)
-		assert_int_equal(tkw_wheel_steps(b->w), 10);
+		assert_int_equal(tkw_wheel_count_steps(b->w), 10);
 }
 
 /* One that lies k rings up moves k times, and expires. */
@@ -143,8 +144,8 @@ static void test_10_1_steps_count_the_moves_between_rings(void **state)
 		bed_restart(b, 0);
 		bed_add(b, 0, tick);
 		while (tkw_wheel_count(b->w) > 0)
-			bed_advance(b, tkw_wheel_next(b->w));
-		assert_int_equal(tkw_wheel_steps(b->w), ring + 1);
+			bed_advance(b, tkw_wheel_next_tick(b->w));
+		assert_int_equal(tkw_wheel_count_steps(b->w), ring + 1);
 	}
 }
 
@@ -160,7 +161,7 @@ static void test_10_1_steps_count_what_is_passed_over(void **state)
 	bed_add(b, 2, now);
 	bed_advance(b, now);
 	bed_expect(b, "2@3");
-	assert_int_equal(tkw_wheel_steps(b->w), 3);
+	assert_int_equal(tkw_wheel_count_steps(b->w), 3);
 }
 
 /* An extended one that is put where it belongs: one step, and one at last. */
@@ -172,10 +173,10 @@ static void test_10_1_steps_count_the_move_of_an_extended_one(void **state)
 	bed_extend(b, 0, 9);
 	bed_advance(b, 5);
 	bed_expect(b, "");
-	assert_int_equal(tkw_wheel_steps(b->w), 1);
+	assert_int_equal(tkw_wheel_count_steps(b->w), 1);
 	bed_advance(b, 9);
 	bed_expect(b, "0@9");
-	assert_int_equal(tkw_wheel_steps(b->w), 2);
+	assert_int_equal(tkw_wheel_count_steps(b->w), 2);
 }
 
 /* --- slots in use ------------------------------------------------------- */
@@ -184,14 +185,14 @@ static void test_10_1_no_slots_are_used_of_what_is_not_there(void **state)
 {
 	struct bed *b = *state;
 
-	assert_int_equal(tkw_wheel_slots_used(NULL, 0), 0);
+	assert_int_equal(tkw_wheel_count_slots(NULL, 0), 0);
 	assert_int_equal(slots_in_all(b), 0);
 	bed_add(b, 0, 5);
 	assert_int_equal(slots_in_all(b), 1);
-	assert_int_equal(tkw_wheel_slots_used(b->w, b->shape.rings), 0);
-	assert_int_equal(tkw_wheel_slots_used(b->w, 64), 0);
-	assert_int_equal(tkw_wheel_slots_used(b->w, UINT32_MAX / 2), 0);
-	assert_int_equal(tkw_wheel_slots_used(b->w, UINT32_MAX), 0);
+	assert_int_equal(tkw_wheel_count_slots(b->w, b->shape.rings), 0);
+	assert_int_equal(tkw_wheel_count_slots(b->w, 64), 0);
+	assert_int_equal(tkw_wheel_count_slots(b->w, UINT32_MAX / 2), 0);
+	assert_int_equal(tkw_wheel_count_slots(b->w, UINT32_MAX), 0);
 }
 
 /* The first slots and the last ones of each ring; nothing of one ring is
@@ -208,7 +209,7 @@ static void test_10_1_slots_at_the_ends_of_each_ring(void **state)
 		bed_add(b, 1, width * (b->shape.slots - 1));
 		expect_slots(b);
 		assert_int_equal(slots_in_all(b), b->shape.slots > 2 ? 2 : 1);
-		assert_int_equal(tkw_wheel_slots_used(b->w, ring),
+		assert_int_equal(tkw_wheel_count_slots(b->w, ring),
 				 slots_in_all(b));
 		width *= b->shape.slots;
 	}
@@ -250,12 +251,12 @@ static void test_10_1_slots_fill_one_by_one(void **state)
 	do {
 		bed_add(b, i, i);
 		i++;
-		assert_int_equal(tkw_wheel_slots_used(b->w, 0), i);
+		assert_int_equal(tkw_wheel_count_slots(b->w, 0), i);
 	} while (i < many);
 	/* More of them in a slot make no difference. */
 	for (; i < BED_ENTRIES; i++)
 		bed_add(b, i, i % many);
-	assert_int_equal(tkw_wheel_slots_used(b->w, 0), many);
+	assert_int_equal(tkw_wheel_count_slots(b->w, 0), many);
 	expect_slots(b);
 	bed_advance(b, many - 1);
 	assert_int_equal(slots_in_all(b), tkw_wheel_count(b->w) > 0);
@@ -300,7 +301,7 @@ static uint32_t draw(uint64_t *seed)
 static uint64_t some_tick(struct bed *b, uint64_t *seed)
 {
 	uint64_t far = (uint64_t)draw(seed) << 31 | draw(seed);
-	uint64_t now = tkw_wheel_now(b->w);
+	uint64_t now = tkw_wheel_now_tick(b->w);
 
 	far >>= draw(seed) % 62;
 	return far < BED_LAST - now ? now + far : BED_LAST;
@@ -311,7 +312,7 @@ static void change_one(struct bed *b, uint64_t *seed)
 	uint32_t id = draw(seed) % BED_ENTRIES;
 	uint64_t tick = some_tick(b, seed);
 
-	if (!tkw_entry_linked(&b->e[id]))
+	if (!tkw_entry_is_linked(&b->e[id]))
 		bed_add(b, id, tick);
 	else if (draw(seed) % 3 == 0)
 		bed_remove(b, id);
@@ -333,13 +334,13 @@ static void test_10_1_slots_and_steps_after_anything(void **state)
 	for (i = 0; i < 2000; i++) {
 		change_one(b, &seed);
 		if (draw(&seed) % 8 == 0) {
-			now = tkw_wheel_now(b->w);
+			now = tkw_wheel_now_tick(b->w);
 			steps += bed_steps(b, now + draw(&seed) % 100);
 		}
 		if (b->log_len > BED_LOG / 2)
 			b->log_len = 0;
 		expect_slots(b);
-		assert_int_equal(tkw_wheel_steps(b->w), steps);
+		assert_int_equal(tkw_wheel_count_steps(b->w), steps);
 	}
 }
 

@@ -103,7 +103,7 @@ static unsigned wake_ups(struct bed *b)
 	unsigned n = 0;
 
 	for (; tkw_wheel_count(b->w) > 0; n++)
-		bed_advance(b, tkw_wheel_next(b->w));
+		bed_advance(b, tkw_wheel_next_tick(b->w));
 	return n;
 }
 

@@ -14,11 +14,11 @@ static void test_1_1_advance_expires_all_up_to_its_target(void **state)
 	bed_add(b, 2, 6);
 	bed_advance(b, 5);
 	bed_expect(b, "0@4 1@5");
-	assert_int_equal(tkw_wheel_now(b->w), 6);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 6);
 	assert_int_equal(tkw_wheel_count(b->w), 1);
 	bed_advance(b, 6);
 	bed_expect(b, "2@6");
-	assert_int_equal(tkw_wheel_now(b->w), 7);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 7);
 	assert_int_equal(tkw_wheel_count(b->w), 0);
 }
 
@@ -26,13 +26,13 @@ static void test_1_1_now_is_the_first_tick_not_expired(void **state)
 {
 	struct bed *b = *state;
 
-	assert_int_equal(tkw_wheel_now(b->w), 0);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 0);
 	bed_add(b, 0, 0);
 	bed_advance(b, 0);
 	bed_expect(b, "0@0");
-	assert_int_equal(tkw_wheel_now(b->w), 1);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 1);
 	bed_advance(b, 1000);
-	assert_int_equal(tkw_wheel_now(b->w), 1001);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 1001);
 }
 
 /* Fault 14: a clock that stands still or goes back. */
@@ -47,7 +47,7 @@ static void test_1_1_advance_to_the_past_does_nothing(void **state)
 	bed_advance(b, 0);
 	assert_int_equal(bed_advance_by(b, 99, 0), 0);
 	bed_expect(b, "");
-	assert_int_equal(tkw_wheel_now(b->w), 101);
+	assert_int_equal(tkw_wheel_now_tick(b->w), 101);
 	assert_int_equal(tkw_wheel_count(b->w), 2);
 	bed_advance(b, 101);
 	bed_expect(b, "0@101 1@101");
@@ -66,7 +66,7 @@ static void test_1_1_a_past_tick_is_due_at_now(void **state)
 	assert_int_equal(tkw_entry_tick(&b->e[1]), 100);
 	assert_int_equal(tkw_entry_tick(&b->e[2]), 100);
 	assert_int_equal(tkw_entry_tick(&b->e[3]), 100);
-	assert_int_equal(tkw_wheel_next(b->w), 100);
+	assert_int_equal(tkw_wheel_next_tick(b->w), 100);
 	bed_advance(b, 100);
 	bed_expect(b, "0@100 1@100 2@100 3@100");
 }
@@ -82,12 +82,12 @@ static void test_1_1_the_last_tick_expires_and_never_does_not(void **state)
 	bed_expect(b, "2@18446744073709551613");
 	bed_advance(b, BED_LAST);
 	bed_expect(b, "1@18446744073709551614");
-	assert_true(tkw_wheel_now(b->w) == TKW_TICK_NEVER);
+	assert_true(tkw_wheel_now_tick(b->w) == TKW_TICK_NEVER);
 	bed_advance(b, TKW_TICK_NEVER);
 	bed_advance(b, BED_LAST);
 	bed_expect(b, "");
 	assert_int_equal(tkw_wheel_count(b->w), 1);
-	assert_int_equal(tkw_entry_linked(&b->e[0]), 1);
+	assert_int_equal(tkw_entry_is_linked(&b->e[0]), 1);
 	assert_true(tkw_entry_tick(&b->e[0]) == TKW_TICK_NEVER);
 }
 
@@ -99,7 +99,7 @@ static void test_1_1_advance_to_never_goes_to_the_last_tick(void **state)
 	bed_add(b, 1, TKW_TICK_NEVER);
 	bed_advance(b, TKW_TICK_NEVER);
 	bed_expect(b, "0@3");
-	assert_true(tkw_wheel_now(b->w) == TKW_TICK_NEVER);
+	assert_true(tkw_wheel_now_tick(b->w) == TKW_TICK_NEVER);
 	assert_int_equal(tkw_wheel_count(b->w), 1);
 }
 
@@ -111,7 +111,7 @@ static void test_1_1_after_the_end_of_time_all_is_never_due(void **state)
 	bed_add(b, 0, 5);
 	bed_add(b, 1, BED_LAST);
 	assert_true(tkw_entry_tick(&b->e[0]) == TKW_TICK_NEVER);
-	assert_true(tkw_wheel_next(b->w) == TKW_TICK_NEVER);
+	assert_true(tkw_wheel_next_tick(b->w) == TKW_TICK_NEVER);
 	bed_advance(b, TKW_TICK_NEVER);
 	bed_expect(b, "");
 	bed_remove(b, 0);
@@ -140,13 +140,13 @@ static void test_1_1_a_wheel_starts_at_any_tick(void **state)
 
 	for (i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
 		bed_restart(b, starts[i]);
-		assert_true(tkw_wheel_now(b->w) == starts[i]);
+		assert_true(tkw_wheel_now_tick(b->w) == starts[i]);
 		b->expired = 0;
 		bed_add(b, 0, starts[i] + 2);
 		bed_add(b, 1, 0);
 		bed_advance(b, starts[i]);
 		assert_int_equal(b->expired, 1);
-		assert_int_equal(tkw_entry_linked(&b->e[1]), 0);
+		assert_int_equal(tkw_entry_is_linked(&b->e[1]), 0);
 		bed_advance(b, starts[i] + 1);
 		assert_int_equal(b->expired, 1);
 		bed_advance(b, starts[i] + 2);
@@ -164,15 +164,15 @@ static void expect_exact(struct bed *b, uint64_t start, uint64_t tick)
 	bed_restart(b, start);
 	b->expired = 0;
 	bed_add(b, 0, tick);
-	assert_true(tkw_wheel_next(b->w) >= start);
-	assert_true(tkw_wheel_next(b->w) <= tick);
+	assert_true(tkw_wheel_next_tick(b->w) >= start);
+	assert_true(tkw_wheel_next_tick(b->w) <= tick);
 	if (tick > start)
 		bed_advance(b, tick - 1);
 	assert_int_equal(b->expired, 0);
-	assert_true(tkw_wheel_next(b->w) == tick);
+	assert_true(tkw_wheel_next_tick(b->w) == tick);
 	bed_advance(b, tick);
 	assert_int_equal(b->expired, 1);
-	assert_true(tkw_wheel_now(b->w) == tick + 1);
+	assert_true(tkw_wheel_now_tick(b->w) == tick + 1);
 }
 
 /* Fault 18: every power of two, so every ring's and every slot's boundary. */
@@ -210,7 +210,7 @@ static void test_1_6_boundary_passed_tick_by_tick(void **state)
 		for (k = 0; k < 10; k++) {
 			assert_int_equal(b->expired, k);
 			bed_advance(b, edge - 5 + k);
-			assert_int_equal(tkw_entry_linked(&b->e[k]), 0);
+			assert_int_equal(tkw_entry_is_linked(&b->e[k]), 0);
 		}
 		assert_int_equal(b->expired, 10);
 	}
@@ -245,7 +245,7 @@ static void test_1_1_extreme_ticks(void **state)
 	for (i = 0; i < n; i++) {
 		bed_advance(b, ticks[i]);
 		assert_int_equal(b->expired, i + 1);
-		assert_int_equal(tkw_entry_linked(&b->e[i]), 0);
+		assert_int_equal(tkw_entry_is_linked(&b->e[i]), 0);
 	}
 }
 
@@ -282,13 +282,13 @@ static void test_1_7_next_of_an_empty_wheel_is_never(void **state)
 {
 	struct bed *b = *state;
 
-	assert_true(tkw_wheel_next(b->w) == TKW_TICK_NEVER);
+	assert_true(tkw_wheel_next_tick(b->w) == TKW_TICK_NEVER);
 	bed_add(b, 0, 7);
 	bed_remove(b, 0);
-	assert_true(tkw_wheel_next(b->w) == TKW_TICK_NEVER);
+	assert_true(tkw_wheel_next_tick(b->w) == TKW_TICK_NEVER);
 	bed_add(b, 0, 7);
 	bed_advance(b, 7);
-	assert_true(tkw_wheel_next(b->w) == TKW_TICK_NEVER);
+	assert_true(tkw_wheel_next_tick(b->w) == TKW_TICK_NEVER);
 	bed_add(b, 0, TKW_TICK_NEVER);
 	assert_int_equal(tkw_wheel_count(b->w), 1);
 }
@@ -298,11 +298,11 @@ static void test_1_7_next_is_exact_for_near_entries(void **state)
 	struct bed *b = *state;
 
 	bed_add(b, 0, 9);
-	assert_int_equal(tkw_wheel_next(b->w), 9);
+	assert_int_equal(tkw_wheel_next_tick(b->w), 9);
 	bed_add(b, 1, 0);
-	assert_int_equal(tkw_wheel_next(b->w), 0);
+	assert_int_equal(tkw_wheel_next_tick(b->w), 0);
 	bed_advance(b, 8);
-	assert_int_equal(tkw_wheel_next(b->w), 9);
+	assert_int_equal(tkw_wheel_next_tick(b->w), 9);
 }
 
 /* What was in the wheel, and went, leaves no trace in an empty one. */
@@ -314,7 +314,7 @@ static void test_1_7_next_is_exact_after_the_wheel_was_empty(void **state)
 	bed_remove(b, 0);
 	bed_advance(b, 160);
 	bed_add(b, 0, 165);
-	assert_int_equal(tkw_wheel_next(b->w), 165);
+	assert_int_equal(tkw_wheel_next_tick(b->w), 165);
 }
 
 /* Neither before now nor late, whatever was added and removed meanwhile. */
@@ -330,7 +330,8 @@ static void test_1_7_next_after_removals(void **state)
 			bed_add(b, 1, now + 1);
 			bed_remove(b, 1);
 			bed_advance(b, now);
-			assert_in_range(tkw_wheel_next(b->w), now + 1, 700);
+			assert_in_range(tkw_wheel_next_tick(b->w), now + 1,
+					700);
 		}
 		bed_advance(b, 700);
 		bed_expect(b, "0@700");
@@ -345,14 +346,14 @@ static void test_1_8_a_bounded_advance_never_puts_now_back(void **state)
 	for (step = 1; step < 40; step++) {
 		bed_restart(b, 0);
 		bed_add(b, 0, 700);
-		for (now = 0; now < 600; now = tkw_wheel_now(b->w)) {
+		for (now = 0; now < 600; now = tkw_wheel_now_tick(b->w)) {
 			bed_add(b, 1, now + 1);
 			bed_remove(b, 1);
 			if (bed_advance_by(b, now + step, step % 2) == 1) {
-				assert_true(tkw_wheel_now(b->w) >= now);
+				assert_true(tkw_wheel_now_tick(b->w) >= now);
 				bed_advance(b, now + step);
 			}
-			assert_true(tkw_wheel_now(b->w) == now + step + 1);
+			assert_true(tkw_wheel_now_tick(b->w) == now + step + 1);
 		}
 		bed_expect(b, "");
 	}
@@ -373,14 +374,14 @@ static void test_1_7_next_is_never_late(void **state)
 		bed_add(b, 1, tick + 3);
 		b->expired = 0;
 		for (calls = 0; b->expired == 0; calls++) {
-			uint64_t next = tkw_wheel_next(b->w);
+			uint64_t next = tkw_wheel_next_tick(b->w);
 
-			assert_true(next >= tkw_wheel_now(b->w));
+			assert_true(next >= tkw_wheel_now_tick(b->w));
 			assert_true(next <= tkw_entry_tick(&b->e[0]));
 			bed_advance(b, next);
 			assert_true(calls <= 1000);
 		}
-		assert_int_equal(tkw_entry_linked(&b->e[0]), 0);
+		assert_int_equal(tkw_entry_is_linked(&b->e[0]), 0);
 	}
 }
 
@@ -398,7 +399,7 @@ static void test_1_7_next_reaches_an_entry_within_a_call_per_ring(void **state)
 		bed_add(b, 0, tick);
 		b->expired = 0;
 		for (useless = 0; b->expired == 0; useless++)
-			bed_advance(b, tkw_wheel_next(b->w));
+			bed_advance(b, tkw_wheel_next_tick(b->w));
 		assert_true(useless - 1 <= ring);
 	}
 }
@@ -413,8 +414,8 @@ static void test_1_7_next_of_an_extended_entry_is_not_late(void **state)
 	bed_extend(b, 0, 5000);
 	b->expired = 0;
 	for (calls = 0; b->expired == 0; calls++) {
-		assert_true(tkw_wheel_next(b->w) <= 5000);
-		bed_advance(b, tkw_wheel_next(b->w));
+		assert_true(tkw_wheel_next_tick(b->w) <= 5000);
+		bed_advance(b, tkw_wheel_next_tick(b->w));
 		assert_true(calls < 5001);
 	}
 	bed_expect(b, "0@5000");
@@ -428,8 +429,9 @@ static void test_1_7_next_while_stopped_is_not_late(void **state)
 	bed_add(b, 0, tick);
 	bed_add(b, 1, tick);
 	while (bed_advance_by(b, tick, 1) == 1) {
-		assert_true(tkw_wheel_next(b->w) >= tkw_wheel_now(b->w));
-		assert_true(tkw_wheel_next(b->w) <= tick);
+		assert_true(tkw_wheel_next_tick(b->w) >=
+			    tkw_wheel_now_tick(b->w));
+		assert_true(tkw_wheel_next_tick(b->w) <= tick);
 	}
 	assert_int_equal(b->expired, 2);
 }

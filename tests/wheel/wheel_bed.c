@@ -40,7 +40,7 @@ void bed_restart(struct bed *b, uint64_t now)
 	if (b->w)
 		assert_int_equal(tkw_wheel_fini(b->w), 0);
 	free(b->mem);
-	b->cfg.now = now;
+	b->cfg.now_tick = now;
 	assert_int_equal(tkw_wheel_bytes(&b->cfg, &b->bytes), 0);
 	if (b->bytes == 0)
 		abort();
@@ -59,21 +59,21 @@ void bed_restart(struct bed *b, uint64_t now)
 void bed_add(struct bed *b, uint32_t id, uint64_t tick)
 {
 	assert_int_equal(tkw_wheel_add(b->w, &b->e[id], tick), 0);
-	assert_int_equal(tkw_entry_linked(&b->e[id]), 1);
+	assert_int_equal(tkw_entry_is_linked(&b->e[id]), 1);
 	sound(b);
 }
 
 void bed_remove(struct bed *b, uint32_t id)
 {
 	assert_int_equal(tkw_wheel_remove(b->w, &b->e[id]), 0);
-	assert_int_equal(tkw_entry_linked(&b->e[id]), 0);
+	assert_int_equal(tkw_entry_is_linked(&b->e[id]), 0);
 	sound(b);
 }
 
 void bed_move(struct bed *b, uint32_t id, uint64_t tick)
 {
 	assert_int_equal(tkw_wheel_move(b->w, &b->e[id], tick), 0);
-	assert_int_equal(tkw_entry_linked(&b->e[id]), 1);
+	assert_int_equal(tkw_entry_is_linked(&b->e[id]), 1);
 	sound(b);
 }
 
@@ -92,11 +92,11 @@ void bed_expired(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 
 	assert_ptr_equal(w, b->w);
 	assert_true(id < BED_ENTRIES);
-	assert_int_equal(tkw_entry_linked(e), 0);
-	assert_true(tkw_wheel_now(w) == tkw_entry_tick(e));
+	assert_int_equal(tkw_entry_is_linked(e), 0);
+	assert_true(tkw_wheel_now_tick(w) == tkw_entry_tick(e));
 	n = snprintf(b->log + b->log_len, BED_LOG - b->log_len,
 		     "%s%" PRIu32 "@%" PRIu64, b->log_len ? " " : "", id,
-		     tkw_wheel_now(w));
+		     tkw_wheel_now_tick(w));
 	assert_true(n > 0 && (size_t)n < BED_LOG - b->log_len);
 	b->log_len += (size_t)n;
 	b->expired++;

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cancel.c - end a timeout before its task runs.
+ *
+ * Down: take the lock of the shard that the id names, find the timeout, decide
+ * by its state, settle it in the ledger. One without an on-cancel is freed
+ * there and then; the on-cancel of another is called with the lock dropped, and
+ * then it is freed.
+ */
+#include <errno.h>
+
+#include "os/frame.h"
+#include "os/thread.h"
+#include "tickwheel/timer.h"
+#include "timer/ending.h"
+#include "timer/for_patterns.h"
+#include "timer/ledger.h"
+#include "timer/lookup.h"
+
+void tkw__finish_ending(struct tkw_timer *t, struct tkw__shard *s,
+			struct tkw__timeout *to)
+{
+	struct tkw__frame frame;
+	void *block;
+
+	if (to->on_cancel) {
+		/* Were the thread cancelled in there it would never end. */
+		int was = tkw__thread_no_cancel();
+
+		tkw__frame_enter(&frame, t);
+		to->on_cancel(to->ctx);
+		tkw__frame_leave(&frame);
+		tkw__thread_restore_cancel(was);
+	}
+	tkw__lock_take(&s->lock);
+	block = tkw__shard_end(s, to);
+	tkw__lock_drop(&s->lock);
+	tkw__give_back(t, block);
+}
+
+/* Cancel a timeout that is to be had, and drop the lock of its shard. */
+static void cancel_and_drop(struct tkw_timer *t, struct tkw__shard *s,
+			    struct tkw__timeout *to)
+{
+	void *block;
+
+	tkw__ledger_settle(t, s, to, &s->ledger.cancelled, TKW__ENDING);
+	if (to->on_cancel) {
+		tkw__lock_drop(&s->lock);
+		tkw__finish_ending(t, s, to);
+		return;
+	}
+	/* Nobody can have come to wait for its end. */
+	block = tkw__slab_put(&s->slab, to);
+	tkw__lock_drop(&s->lock);
+	tkw__give_back(t, block);
+}
+
+/* own: see tkw__timer_cancel_own(). */
+static inline __attribute__((always_inline)) int
+cancel(struct tkw_timer *t, struct tkw_timeout_id id, bool own)
+{
+	struct tkw__name n = tkw__name_of(id);
+	struct tkw__timeout *to;
+	struct tkw__shard *s;
+	int err = tkw__usable(t);
+
+	if (err != 0)
+		return err;
+	s = tkw__lock_shard(t, n);
+	if (s == NULL)
+		return -ENOENT;
+	to = tkw__shard_find(s, n);
+	err = tkw__decide(to);
+	if (err != 0) {
+		tkw__lock_drop(&s->lock);
+		return err;
+	}
+	if (own)
+		to->on_cancel = NULL;
+	cancel_and_drop(t, s, to);
+	return 0;
+}
+
+int tkw_timer_cancel(struct tkw_timer *t, struct tkw_timeout_id id)
+{
+	return cancel(t, id, false);
+}
+
+int tkw__timer_cancel_own(struct tkw_timer *t, struct tkw_timeout_id id)
+{
+	return cancel(t, id, true);
+}
+
+bool tkw__timer_is_child(const struct tkw_timer *t)
+{
+	return tkw__is_child(t->epoch);
+}
+
+int tkw_timer_cancel_wait(struct tkw_timer *t, struct tkw_timeout_id id)
+{
+	struct tkw__name n = tkw__name_of(id);
+	struct tkw__timeout *to;
+	struct tkw__shard *s;
+	int end = tkw__usable(t);
+
+	if (end != 0)
+		return end;
+	s = tkw__lock_shard(t, n);
+	if (s == NULL)
+		return -ENOENT;
+	end = -ENOENT;
+	while ((to = tkw__shard_find(s, n)) && tkw__decide(to) != 0) {
+		if (tkw__frame_inside(t)) {
+			end = -EDEADLK;
+			break;
+		}
+		if (tkw__state(to) == TKW__RUNNING)
+			end = 1;
+		tkw__bell_wait(&s->ended, &s->lock);
+	}
+	if (to && end != -EDEADLK) {
+		cancel_and_drop(t, s, to);
+		return 0;
+	}
+	tkw__lock_drop(&s->lock);
+	return end;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * turn.c - one pass over all that is due.
+ *
+ * Read the clock; look at each shard, and tell it how far the turn goes
+ * (`covered`); then tick by tick, over all shards, bring what is due to the
+ * shard's due list, a batch at a time, and fire it. What is scheduled meanwhile
+ * for a tick of this turn goes to a shard's late list, and waits for the next:
+ * a turn ends. One that is bounded stops in the middle, and the next call goes
+ * on with it, so that the order is that of a turn in one go.
+ *
+ * `covered` is a shard's own, set under its lock with the first look: what was
+ * scheduled before is in the wheel, in its order, and what comes later finds
+ * its tick covered. So a shard gets nothing new for this turn once it was
+ * looked at, and what the worker remembers of it (`next`) stays true.
+ */
+#include "timer/turn.h"
+
+#include <stdio.h>
+
+#include "timer/due.h"
+#include "timer/fire.h"
+
+enum {
+	BATCH = 128 /* entries brought or moved while a lock is held */
+};
+
+/* Does the turn go no further, for now or for good? */
+static bool is_over(const struct tkw_timer *t)
+{
+	return t->budget == 0 || tkw__is_stopping(t);
+}
+
+/* Fire all that is in a shard's due list, or have it fired. The lock is held
+ * before and after, but not during a call. Return  how many were fired. */
+static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
+{
+	uint64_t fired = 0;
+	uint32_t n = 0;
+
+	while (!tkw__links_empty(&s->due) && !is_over(t)) {
+		struct tkw__timeout *to =
+			tkw__timeout_of((struct tkw_entry *)s->due.next);
+
+		if (++n % BATCH == 0) {
+			/* Who is let in may take the first one away. */
+			tkw__lock_let_in(&s->lock);
+		} else if (t->refusal == TKW_REFUSED_RETRY &&
+			   t->refused_in_a_row >= BATCH) {
+			/* All of them need not ask an executor that is full. */
+			tkw__shard_put_off(s, tkw__fire_patience(t));
+		} else {
+			t->budget--;
+			fired += tkw__fire(t, s, to);
+		}
+	}
+	return fired;
+}
+
+/* Fire what a shard has at a tick, the next that any shard has. */
+static uint64_t run_tick(struct tkw_timer *t, struct tkw__shard *s,
+			 uint64_t tick)
+{
+	uint64_t fired = 0;
+	bool more;
+
+	tkw__lock_take_first(&s->lock);
+	do {
+		tkw__lock_let_in(&s->lock);
+		more = tkw__shard_collect(s, tick, BATCH);
+		t->next[s->number] = tkw_wheel_next_tick(s->wheel);
+		fired += run_due(t, s);
+	} while (more && !is_over(t));
+	tkw__lock_drop(&s->lock);
+	return fired;
+}
+
+/* The least of what is remembered of the shards. */
+static uint64_t least_next(const struct tkw_timer *t)
+{
+	uint64_t least = TKW_TICK_NEVER;
+
+	for (uint32_t i = 0; i <= t->shard_mask; i++)
+		least = tkw__min_u64(least, t->next[i]);
+	return least;
+}
+
+/* Begin a turn up to a tick: from here on nothing new comes into it. */
+static void begin_turn(struct tkw_timer *t, uint64_t to)
+{
+	t->turn_to = to;
+	t->patient = false;
+	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+		struct tkw__shard *s = &t->shards[i];
+
+		tkw__lock_take_first(&s->lock);
+		tkw__shard_collect_late(s, to);
+		s->covered = to + 1;
+		t->next[i] = tkw_wheel_next_tick(s->wheel);
+		tkw__lock_drop(&s->lock);
+	}
+}
+
+/* Fire what is in the due lists: late ones, and what a bounded turn has left.
+ */
+static uint64_t run_lists(struct tkw_timer *t)
+{
+	uint64_t fired = 0;
+
+	for (uint32_t i = 0; i <= t->shard_mask && !is_over(t); i++) {
+		tkw__lock_take_first(&t->shards[i].lock);
+		fired += run_due(t, &t->shards[i]);
+		tkw__lock_drop(&t->shards[i].lock);
+	}
+	return fired;
+}
+
+/* Has a bounded turn left something? */
+static bool is_unfinished(struct tkw_timer *t)
+{
+	bool left;
+
+	if (t->budget > 0 || tkw__is_stopping(t))
+		return false;
+	left = least_next(t) <= t->turn_to;
+	for (uint32_t i = 0; i <= t->shard_mask && !left; i++) {
+		tkw__lock_take_first(&t->shards[i].lock);
+		left = !tkw__links_empty(&t->shards[i].due);
+		tkw__lock_drop(&t->shards[i].lock);
+	}
+	return left;
+}
+
+/* How many a shard has dropped since it was asked last. The lock is held. */
+static uint64_t take_dropped(struct tkw__shard *s)
+{
+	uint64_t dropped = s->ledger.dropped - s->dropped_told;
+
+	s->dropped_told = s->ledger.dropped;
+	return dropped;
+}
+
+static void tell_dropped(const struct tkw_timer *t, uint64_t dropped)
+{
+	char line[80];
+
+	if (dropped == 0)
+		return;
+	snprintf(line, sizeof(line),
+		 "tickwheel: the executor refused, and %llu timeouts were "
+		 "dropped",
+		 (unsigned long long)dropped);
+	tkw__log(t, line);
+}
+
+void tkw__turn_tell_dropped(struct tkw_timer *t)
+{
+	uint64_t dropped = 0;
+
+	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+		tkw__lock_take(&t->shards[i].lock);
+		dropped += take_dropped(&t->shards[i]);
+		tkw__lock_drop(&t->shards[i].lock);
+	}
+	tell_dropped(t, dropped);
+}
+
+/* Let every wheel come up to the end of the turn, where nothing is left. */
+static void end_turn(struct tkw_timer *t)
+{
+	uint64_t dropped = 0;
+
+	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+		struct tkw__shard *s = &t->shards[i];
+
+		tkw__lock_take_first(&s->lock);
+		tkw__shard_collect(s, t->turn_to, 0);
+		dropped += take_dropped(s);
+		t->next[i] = tkw__shard_next(s);
+		if (i == 0) {
+			s->turns++;
+			s->wake_ups = t->wake_ups;
+		}
+		tkw__lock_drop(&s->lock);
+	}
+	tell_dropped(t, dropped);
+}
+
+uint64_t tkw__turn(struct tkw_timer *t, uint64_t max, uint64_t *next)
+{
+	uint64_t fired;
+	uint64_t tick;
+
+	t->budget = max;
+	t->turn_ns = tkw__now(t);
+	t->seen_ns = t->turn_ns;
+	t->seen_coarse_ns = tkw__clock_coarse();
+	t->refused_in_a_row = 0;
+	if (!t->unfinished)
+		begin_turn(t, tkw__tick_at(t, t->turn_ns));
+	fired = run_lists(t);
+	while ((tick = least_next(t)) <= t->turn_to && !is_over(t)) {
+		for (uint32_t i = 0; i <= t->shard_mask; i++) {
+			if (t->next[i] <= tick && !is_over(t))
+				fired += run_tick(t, &t->shards[i], tick);
+		}
+	}
+	*next = 0;
+	t->unfinished = is_unfinished(t);
+	if (!t->unfinished) {
+		end_turn(t);
+		*next = least_next(t);
+	}
+	return fired;
+}
+
+uint64_t tkw__turn_next(struct tkw_timer *t)
+{
+	uint64_t least = TKW_TICK_NEVER;
+
+	for (uint32_t i = 0; i <= t->shard_mask; i++) {
+		struct tkw__shard *s = &t->shards[i];
+
+		tkw__lock_take_first(&s->lock);
+		least = tkw__min_u64(least, tkw__shard_next(s));
+		tkw__lock_drop(&s->lock);
+	}
+	return least;
+}
