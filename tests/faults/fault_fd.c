@@ -211,7 +211,7 @@ static int find_timerfd(void)
 			    0 &&
 		    strcmp(file, "anon_inode:[timerfd]") == 0) {
 			must(found < 0);
-			found = atoi(e->d_name);
+			found = (int)strtol(e->d_name, NULL, 10);
 		}
 	}
 	closedir(dir);

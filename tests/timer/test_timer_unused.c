@@ -14,7 +14,7 @@
 #include "tickwheel/stats.h"
 
 #define KIB ((size_t)1024)
-#define YEAR_NS (365 * 24 * 3600 * TKW_SEC)
+#define YEAR_NS (INT64_C(365) * 24 * 3600 * TKW_SEC)
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static struct bed_memory memory;
@@ -107,29 +107,27 @@ static void note_line(const char *line, void *ctx)
 static void test_timer_larger_than_the_machine_is_refused(void **state)
 {
 	static const int drives[] = { TKW_DRIVE_THREAD, TKW_DRIVE_LOOP };
-	struct tkw_timer_hooks hooks = bed_memory_hooks(&memory);
+	unsigned lines = 0;
+	const struct tkw_timer_hooks counts = bed_memory_hooks(&memory);
+	const struct tkw_timer_hooks tells = { .log = note_line,
+					       .ctx = &lines };
 	struct tkw_timer_config cfg = { .size = sizeof(cfg),
 					.engine = TKW_WHEEL_HASHED,
 					.slots = INT64_C(1) << 30,
-					.shards = 64,
-					.hooks = &hooks };
+					.shards = 64 };
 	struct tkw_timer *const before = (struct tkw_timer *)state;
 	struct tkw_timer *t = before;
-	size_t i;
+	unsigned i;
 
 	for (i = 0; i < COUNT_OF(drives); i++) {
-		unsigned lines = 0;
-
 		cfg.drive = drives[i];
-		hooks = bed_memory_hooks(&memory);
+		cfg.hooks = &counts;
 		assert_int_equal(tkw_timer_create(&t, &cfg), -ENOMEM);
-		assert_true(memory.asked < 32 * KIB);
+		assert_true(memory.asked < 32 * KIB * (i + 1));
 		assert_int_equal(memory.live, 0);
-		/* The same with a log, which has the other ctx. */
-		hooks = (struct tkw_timer_hooks){ .log = note_line,
-						  .ctx = &lines };
+		cfg.hooks = &tells;
 		assert_int_equal(tkw_timer_create(&t, &cfg), -ENOMEM);
-		assert_int_equal(lines, 1);
+		assert_int_equal(lines, i + 1);
 		assert_non_null(strstr(told, "slots"));
 		assert_non_null(strstr(told, "memory"));
 	}
