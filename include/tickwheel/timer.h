@@ -253,11 +253,11 @@ struct tkw_timer_config {
 	 * a thread.
 	 */
 	int watchdog;
+	/* Copied; NULL: none. */
+	const struct tkw_timer_hooks *hooks;
 	/* The worker's name, of which the system takes 15 bytes; NULL:
 	 * "tickwheel". Copied. */
 	const char *thread_name;
-	/* Copied; NULL: none. */
-	const struct tkw_timer_hooks *hooks;
 };
 
 /* Configs of well-known timers, all hashed. */

@@ -25,7 +25,7 @@ enum {
 	JRAFT_WARN_TIMERS = 256
 };
 
-#define CONFIG_OLDEST TKW__END_OF(struct tkw_timer_config, hooks)
+#define CONFIG_OLDEST TKW__END_OF(struct tkw_timer_config, thread_name)
 
 /* A watchdog that looks more often would do little else. */
 #define LEAST_WATCHED_NS TKW_MSEC
