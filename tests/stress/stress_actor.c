@@ -213,7 +213,7 @@ static void step_seldom(struct actor *a, uint64_t dice)
 		/* The first time comes soon: a life may be short. */
 		if (a->steps % LEDGER_STEPS == CLOCK_STEPS)
 			call_ledger(a);
-		if (a->steps % LEDGER_STEPS == 2 * CLOCK_STEPS)
+		if (a->steps % LEDGER_STEPS == 2 * (uint64_t)CLOCK_STEPS)
 			call_wait_idle(a);
 		if (a->is_auditor && a->steps % CHECK_STEPS == CHECK_FIRST)
 			call_check(a);
