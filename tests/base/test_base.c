@@ -401,6 +401,7 @@ static void test_config_of_a_newer_release(void **state)
 	unsigned char to[SECOND_SIZE];
 
 	(void)state;
+	memset(later.more, 0, sizeof(later.more));
 	later.cfg = (struct third){ sizeof(struct third), 1, 2, 0, 0 };
 	expect_read(&later.cfg, 1, 2);
 	later.cfg.size = SECOND_SIZE + TKW__CONFIG_EXCESS;
