@@ -28,7 +28,8 @@ _Static_assert(sizeof(pthread_t) <= sizeof(uintptr_t), "it holds a thread");
 static struct itimerspec with_mark(const struct tkw__alarm *a)
 {
 	return (struct itimerspec){
-		.it_interval = { .tv_sec = INT32_MAX, .tv_nsec = a->mark },
+		.it_interval = { .tv_sec = INT32_MAX,
+				 .tv_nsec = (long)a->mark },
 	};
 }
 

@@ -599,11 +599,11 @@ static void close_shards(struct tkw_requests *rs)
 /* End all that is OPEN in a shard that is closed. */
 static void end_all(struct shard *s)
 {
-	/* It changes no more. */
-	uint32_t count = TKW__LOAD(&s->table.fresh, RELAXED);
+	struct record *r;
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct record *r = record_of(tkw__table_at(&s->table, i));
+	/* Nothing is added any more. */
+	for (uint32_t i = 0; (r = record_of(tkw__table_at(&s->table, i)));
+	     i++) {
 		/* end_it() looks again. */
 		uint64_t word = TKW__LOAD(&r->head.word, RELAXED);
 
@@ -645,12 +645,11 @@ static void await_all(struct shard *s)
 /* How many jobs of this shard the executor may have. */
 static uint32_t count_queued(const struct shard *s)
 {
-	uint32_t count = TKW__LOAD(&s->table.fresh, RELAXED);
+	const struct tkw__record *r;
 	uint32_t queued = 0;
 
-	for (uint32_t i = 0; i < count; i++)
-		queued += tkw__record_state(tkw__table_at(&s->table, i)) ==
-			  QUEUED;
+	for (uint32_t i = 0; (r = tkw__table_at(&s->table, i)); i++)
+		queued += tkw__record_state(r) == QUEUED;
 	return queued;
 }
 
