@@ -1272,7 +1272,7 @@ static void test_exec_shut_down_is_asked_ever_later(struct timer_bed *b)
 	tick(b, TKW_SEC);
 	assert_int_equal(collected(), MANY);
 	for (i = 0; i < MANY; i++)
-		run_job(i);
+		run_job((size_t)i);
 	for (i = 0; i < MANY; i++)
 		assert_int_equal(bed_fired_times(b, i), 1);
 	bed_assert_ledger(b, 0);
