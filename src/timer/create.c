@@ -120,8 +120,7 @@ static bool hooks_are_sound(const struct tkw_timer_hooks *h)
 	       (!h->alloc == !h->free && !h->thread_create == !h->thread_join);
 }
 
-/* The wheel that is asked for. Return  0; -EINVAL: there is no such wheel;
- * -ENOMEM: the address space does not hold it. */
+/* The wheel that is asked for. Return  0; -EINVAL: there is no such wheel. */
 static int plan_wheel(const struct tkw_timer_config *cfg,
 		      struct tkw__shard_kind *kind)
 {
@@ -137,8 +136,10 @@ static int plan_wheel(const struct tkw_timer_config *cfg,
 		.engine = cfg->engine,
 		.slots = slots,
 	};
+	/* More than the address space holds is more than fits: see there. */
+	kind->wheel_bytes = SIZE_MAX;
 	err = tkw_wheel_bytes(&kind->wheel, &kind->wheel_bytes);
-	if (err != 0)
+	if (err == -EINVAL)
 		return err;
 	if (hashed &&
 	    cfg->tick_ns >= INT64_MAX / (int64_t)tkw__round_up_pow2(slots))
@@ -247,7 +248,8 @@ static bool fits_memory(const struct tkw_timer *t)
 	uint64_t wheels = t->shard_mask + 1;
 
 	return t->kind.wheel.engine != TKW_WHEEL_HASHED ||
-	       t->kind.wheel_bytes <= tkw__memory_of_machine() / 4 / wheels;
+	       (t->kind.wheel_bytes != SIZE_MAX &&
+		t->kind.wheel_bytes <= tkw__memory_of_machine() / 4 / wheels);
 }
 
 static void count_in(struct tkw_timer *t, int64_t warn_timers)
