@@ -25,11 +25,13 @@ static struct tkw__process *map_page(size_t bytes)
 {
 	void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool wiped;
 
 	if (page == MAP_FAILED)
 		return NULL;
-	if (madvise(page, bytes, MADV_WIPEONFORK) != 0 &&
-	    pthread_atfork(NULL, NULL, wipe) != 0) {
+	wiped = madvise(page, bytes, MADV_WIPEONFORK) == 0;
+	/* Both, for qemu-user takes the advice and does not follow it. */
+	if (pthread_atfork(NULL, NULL, wipe) != 0 && !wiped) {
 		munmap(page, bytes);
 		return NULL;
 	}
