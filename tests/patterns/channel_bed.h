@@ -40,7 +40,7 @@ static inline _Noreturn void must_fail(int line, const char *condition)
 
 struct user {
 	struct tkw_channel ch;
-	unsigned calls[KINDS];
+	atomic_uint calls[KINDS];
 	int64_t called_ns[KINDS]; /* the last time */
 	int said;                 /* what a call of the action's returned */
 };
@@ -122,15 +122,21 @@ static inline struct world *open_world(struct timer_bed *b, int kind,
 }
 
 /* One that does all of them. */
-static inline struct world *open_all(struct timer_bed *b, int64_t interval_ns,
-				     int64_t period_ns)
+static inline struct tkw_channels_config all_rules(int64_t interval_ns,
+						   int64_t period_ns)
 {
 	struct tkw_channels_config cfg = { 0 };
 	int kind;
 
 	for (kind = 0; kind < KINDS; kind++)
 		cfg.rules[kind] = rule_of(kind, interval_ns, period_ns);
-	return open_with(b, cfg);
+	return cfg;
+}
+
+static inline struct world *open_all(struct timer_bed *b, int64_t interval_ns,
+				     int64_t period_ns)
+{
+	return open_with(b, all_rules(interval_ns, period_ns));
 }
 
 static inline void close_world(struct world *w)
