@@ -58,20 +58,21 @@ check_abi()
 	root=$1
 	name_dump "$root"
 	[ -f "$dump" ] || {
-		complain "no $dump: make one by ./dev abi"
+		complain "no $dump (run ./dev abi, and commit what it writes)"
 		verdict
 	}
 	make_dump "$root" "$2" "$scratch/now"
 	if grep -n "='/" "$dump" >&2; then
-		complain 'the dump names a folder of some machine'
+		complain 'the dump names a folder of some machine (run ./dev abi)'
 	fi
 	compare --harmless "$dump" ||
-		complain 'what programs see has changed; if that is meant: ./dev abi'
+		complain 'what programs see has changed (if you mean it, run ./dev abi and commit)'
 	for old in "$root"/packaging/abi/*.abi; do
 		[ "$old" != "$dump" ] || continue
 		[ "$(soname_of "$old")" = "$(soname_of "$dump")" ] || continue
 		compare --no-added-syms "$old" ||
-			complain "not compatible with $(basename "$old" .abi)"
+			complain "not compatible with $(basename "$old" .abi)" \
+				"(undo the change, or raise the version in version.h)"
 	done
 	verdict "$(grep -c '<elf-symbol ' "$dump") functions as in $dump"
 }

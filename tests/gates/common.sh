@@ -28,6 +28,17 @@ verdict()
 	echo "$gate: $1, no complaints"
 }
 
+# declared INCLUDE_DIR: the functions declared by the public headers, sorted.
+declared()
+{
+	for header in "$1"/tickwheel/*.h; do
+		echo "#include \"tickwheel/$(basename "$header")\""
+	done | ${CC:-cc} -std=c11 -E -P -I"$1" - | tr '\n' ' ' |
+		sed 's/[;{}]/\n/g' |
+		grep -Ev '^ *(typedef|static|extern  *inline)' |
+		grep -Eo 'tkw_[A-Za-z0-9_]* *\(' | tr -d ' (' | sort -u
+}
+
 make_scratch()
 {
 	scratch=$(mktemp -d)

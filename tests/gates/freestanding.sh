@@ -44,7 +44,8 @@ check_compiler()
 		case $symbol in
 		memcpy | memset) ;;
 		*)
-			complain "$2: the wheel needs $symbol"
+			complain "$2: the wheel needs $symbol" \
+				"(only memcpy and memset are allowed in src/base, src/wheel)"
 			;;
 		esac
 	done <"$scratch/undefined"

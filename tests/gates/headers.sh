@@ -21,7 +21,8 @@ compile()
 		"$header" "$header" |
 		"$@" -std="$language" -Wall -Wextra -Wpedantic -Wshadow -Werror \
 			-I"$dir" -fsyntax-only - ||
-		complain "$header does not compile alone as $language"
+		complain "$header does not compile alone as $language" \
+			"(include what it uses; the compiler says what is missing)"
 }
 
 # try_all INCLUDE_DIR HEADER FLAGS...

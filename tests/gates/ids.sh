@@ -158,7 +158,8 @@ check_ids()
 	[ -s "$scratch/functions" ] || complain "no function takes an id in $1"
 	while read -r name; do
 		grep -q " $name(" "$scratch/uses" ||
-			complain "no program here calls $name()"
+			complain "no program here calls $name()" \
+				"(add one to tests/gates/ids.sh)"
 	done <"$scratch/functions"
 	for language in c11 c++11; do
 		check_language "$language"

@@ -11,7 +11,7 @@ set -u
 
 CC=${CC:-cc}
 CMAKE=${CMAKE:-cmake}
-unset DESTDIR PKG_CONFIG_SYSROOT_DIR
+unset DESTDIR PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_PATH
 # A folder per architecture, where the compiler knows one: deeper than usual.
 libdir=lib/$("$CC" -print-multiarch 2>/dev/null)
 libdir=${libdir%/}
@@ -76,13 +76,15 @@ try()
 	run "$kind" "$scratch/$kind"
 }
 
-# ask KIND OPTION...: what pkg-config says, as a list of words in `words`.
+# ask KIND OPTION...: what pkg-config says, as a list of words in `words`. It does
+# not look anywhere else: a tickwheel that this machine has installed is not the
+# one in question.
 ask()
 {
 	kind=$1
 	shift
 	step "pkg-config, $kind" env \
-		PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" \
+		PKG_CONFIG_LIBDIR="$prefix/$libdir/pkgconfig" \
 		pkg-config "$@" --cflags --libs tickwheel
 	words=$(cat "$scratch/step")
 }
@@ -288,6 +290,12 @@ self_test()
 	make_scratch
 	plant
 	must_accept 'a sound project' sh "$self" "$tree"
+	# One that is installed on this machine must not stand in for it.
+	mkdir "$scratch/decoy"
+	printf '%s\n' 'Name: tickwheel' 'Description: d' 'Version: 0' \
+		>"$scratch/decoy/tickwheel.pc"
+	PKG_CONFIG_PATH=$scratch/decoy
+	export PKG_CONFIG_PATH
 	broken 'the build presets are not' CMakePresets.json \
 		's/"name": "release", "conf/"name": "other", "conf/'
 	broken 'failed: build' one.c 's/return/retrun/'
@@ -303,7 +311,7 @@ self_test()
 	broken 'failed: pkg-config, pc_shared' CMakeLists.txt \
 		's,/pkgconfig),/nowhere),'
 	broken 'failed: compile, pc_shared' CMakeLists.txt \
-		's,.{pcfiledir}/.{up},/usr/local,'
+		's,.{pcfiledir}/.{up},/nowhere,'
 	broken 'failed: configure, package' CMakeLists.txt \
 		's/TARGETS static EXPORT one/TARGETS static/'
 	broken 'names a folder of this machine: lib' CMakeLists.txt \

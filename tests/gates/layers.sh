@@ -155,7 +155,7 @@ check_tree()
 		if find_row "$file"; then
 			judge "$file" "$line" "$spelling"
 		else
-			complain "$file: no rule for this folder"
+			complain "$file: no rule for this folder (add one to tests/gates/layers.sh)"
 		fi
 	done <"$found"
 	[ ! -d tests/model ] || [ -f tests/model/oracle.c ] ||

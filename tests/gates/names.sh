@@ -47,12 +47,12 @@ check_licence()
 {
 	for f in $(files '\.([ch]|cc|map)$'); do
 		head -n 1 "$f" | grep -qxF '/* SPDX-License-Identifier: MIT */' ||
-			complain "no licence on the first line: $f"
+			complain "no licence on the first line: $f (add the SPDX line)"
 	done
 	# A script's first line is its #!.
-	for f in $(files '\.(sh|cmake)$|(^|/)CMakeLists\.txt$|^dev$|^\.ci/'); do
+	for f in $(files '\.(sh|cmake)$|(^|/)CMakeLists\.txt$|^dev$|^(\.ci|scripts)/'); do
 		head -n 2 "$f" | grep -qxF '# SPDX-License-Identifier: MIT' ||
-			complain "no licence on the first lines: $f"
+			complain "no licence on the first lines: $f (add the SPDX line)"
 	done
 }
 

@@ -14,16 +14,6 @@ set -u
 CC=${CC:-cc}
 NM=${NM:-nm}
 
-# declared INCLUDE_DIR: the functions declared by the public headers, sorted.
-declared()
-{
-	for header in "$1"/tickwheel/*.h; do
-		echo "#include \"tickwheel/$(basename "$header")\""
-	done | $CC -std=c11 -E -P -I"$1" - | tr '\n' ' ' | sed 's/[;{}]/\n/g' |
-		grep -Ev '^ *(typedef|static|extern  *inline)' |
-		grep -Eo 'tkw_[A-Za-z0-9_]* *\(' | tr -d ' (' | sort -u
-}
-
 exported()
 {
 	$NM -D --defined-only "$1" |
@@ -36,10 +26,12 @@ check_exports()
 	exported "$2" >"$scratch/exported"
 	[ -s "$scratch/declared" ] || complain "no declarations in $1"
 	for symbol in $(comm -23 "$scratch/declared" "$scratch/exported"); do
-		complain "declared in a public header, not exported: $symbol"
+		complain "declared in a public header, not exported: $symbol" \
+			"(add it to src/tickwheel.map)"
 	done
 	for symbol in $(comm -13 "$scratch/declared" "$scratch/exported"); do
-		complain "exported, not declared in a public header: $symbol"
+		complain "exported, not declared in a public header: $symbol" \
+			"(remove it from src/tickwheel.map, or declare it)"
 	done
 }
 
@@ -49,7 +41,8 @@ check_prefix()
 	[ -s "$scratch/defined" ] || complain "$1 defines nothing"
 	grep -v '^tkw_' "$scratch/defined" >"$scratch/strangers"
 	while read -r symbol; do
-		complain "defined in the static library without prefix: $symbol"
+		complain "defined in the static library without prefix: $symbol" \
+			"(make it static, or call it tkw__...)"
 	done <"$scratch/strangers"
 }
 
@@ -60,7 +53,8 @@ check_calls()
 		member=$(basename "$source").o
 		calls=$($NM -A "$2" | awk -F: -v m="$member" '$2 == m { print $3 }')
 		if [ -z "$calls" ]; then
-			complain "no object in the static library: $member"
+			complain "no object in the static library: $member" \
+				"(add its source to cmake/library.cmake)"
 			continue
 		fi
 		for symbol in $(echo "$calls" | awk '$1 == "U" { print $2 }'); do
@@ -68,7 +62,8 @@ check_calls()
 			tkw_* | memcpy | memmove | memset | memcmp) ;;
 			__assert_fail | _GLOBAL_OFFSET_TABLE_) ;;
 			*)
-				complain "$member must not use $symbol"
+				complain "$member must not use $symbol" \
+					"(the wheel needs no libc: move the code out of it)"
 				;;
 			esac
 		done

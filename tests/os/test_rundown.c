@@ -151,7 +151,7 @@ static void test_rundown_close_waits_for_all_inside(void **state)
 
 enum {
 	THREADS = 4,
-	ROUNDS = 500
+	ROUNDS = 100
 };
 
 struct yard {

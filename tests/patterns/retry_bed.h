@@ -139,11 +139,10 @@ static inline void begin_anew(struct timer_bed *b,
 	bed_reopen(b, cfg);
 }
 
-/* Let time pass up to so many milliseconds from ZERO_NS, tick by tick. */
+/* Let time pass up to so many milliseconds from ZERO_NS. */
 static inline void pass_to(struct timer_bed *b, int64_t ms)
 {
-	while (tkw_timer_now_ns(b->t) < ZERO_NS + MS(ms))
-		bed_pass(b, TKW_MSEC);
+	bed_pass_to(b, ZERO_NS + MS(ms));
 }
 
 /* Assert at which milliseconds it was tried in all. */

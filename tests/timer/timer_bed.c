@@ -408,6 +408,23 @@ void bed_pass(struct timer_bed *b, int64_t ns)
 		pass_by_thread(b);
 }
 
+void bed_pass_to(struct timer_bed *b, int64_t at_ns)
+{
+	int64_t now_ns;
+
+	while ((now_ns = tkw_timer_now_ns(b->t)) < at_ns) {
+		int64_t next_ns = TKW_NEVER_NS;
+		int64_t step_ns = TKW_MSEC;
+
+		(void)tkw_timer_next_turn(b->t, &next_ns);
+		if (next_ns > at_ns)
+			next_ns = at_ns;
+		while (now_ns + step_ns < next_ns)
+			step_ns += TKW_MSEC;
+		bed_pass(b, step_ns);
+	}
+}
+
 static void wake_fired(const struct tkw_firing *firing, void *ctx)
 {
 	struct timer_bed *b = ctx;

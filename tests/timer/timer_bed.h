@@ -92,6 +92,13 @@ void bed_reopen(struct timer_bed *b, const struct tkw_timer_config *cfg);
  */
 void bed_pass(struct timer_bed *b, int64_t ns);
 
+/*
+ * Let time pass until at_ns in steps of whole milliseconds, each of which ends
+ * where the timer's next turn is due: each task sees the time for which it was
+ * scheduled, and hours in which nothing happens cost nothing.
+ */
+void bed_pass_to(struct timer_bed *b, int64_t at_ns);
+
 /* Is it this thread that makes the timer's time pass? Then a turn of all that
  * is due. */
 bool bed_by_hand(const struct timer_bed *b);

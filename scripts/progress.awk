@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+# progress.awk - reads what ninja or ctest prints, and shows how far it is: in a
+# terminal (terminal=1) as one line that moves, otherwise as a line for each
+# quarter. What a failed test printed is shown, the last 60 lines of it.
+
+function show(done, all, name)
+{
+	failures = failed ? ", " failed " failed" : ""
+	if (terminal)
+		printf "\r\033[K%s: %d of %d%s  %.40s", what, done, all, failures, name
+	else if (int(4 * done / all) > quarter)
+		printf "%s: %d of %d%s\n", what, done, all, failures
+	quarter = int(4 * done / all)
+	fflush()
+}
+
+function end_of_output(    i)
+{
+	if (!inside)
+		return
+	inside = 0
+	if (terminal)
+		printf "\r\033[K"
+	print head
+	if (lines > 60)
+		print "... (" lines - 60 " lines before these)"
+	for (i = lines > 60 ? lines - 59 : 1; i <= lines; i++)
+		print line[i]
+	fflush()
+}
+
+# ninja
+/^\[[0-9]+\/[0-9]+\] / {
+	split(substr($1, 2), part, /[\/\]]/)
+	show(part[1], part[2], $NF)
+	next
+}
+# ctest
+/^ *Start +[0-9]+: / {
+	end_of_output()
+	next
+}
+/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: / {
+	end_of_output()
+	split($1, part, "/")
+	name = $0
+	sub(/^[^:]*: /, "", name)
+	sub(/ .*/, "", name)
+	if (/\*\*\*/ && !/\*\*\*(Skipped|Not Run)/) {
+		failed++
+		inside = 1
+		lines = 0
+		head = "FAILED: " name
+	}
+	show(part[1], part[2], name)
+	next
+}
+/tests passed, [0-9]+ tests failed out of|^The following tests FAILED:/ {
+	end_of_output()
+}
+inside {
+	line[++lines] = $0
+}
+END {
+	end_of_output()
+	if (terminal)
+		printf "\r\033[K"
+}

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# tasks.sh - what the tasks of ./dev share: packages, builds and test runs. A
+# task sources it, and runs in the root of the project.
+set -eu
+cd "$(dirname "$0")/.."
+
+task=$(basename "$0")
+
+die()
+{
+	echo "dev $task: $*" >&2
+	exit 1
+}
+
+misuse()
+{
+	echo "dev $task: $*" >&2
+	exit 2
+}
+
+# no_arguments "$@"
+no_arguments()
+{
+	[ $# -eq 0 ] || misuse "takes no arguments, not '$1'"
+}
+
+# --- packages ----------------------------------------------------------------
+
+build_tools='cmake ninja-build gcc libc6-dev'
+# shellcheck disable=SC2034 # tasks use it
+clang_tools='clang libclang-rt-14-dev'
+loops='libev-dev libuv1-dev libevent-dev'
+rivals="$loops libglib2.0-dev libboost-dev"
+rivals="$rivals golang-go libnetty-java openjdk-17-jdk-headless"
+test_tools="$build_tools g++ libcmocka-dev pkg-config valgrind $loops"
+test_tools="$test_tools libhiredis-dev redis-server redis-tools"
+test_tools="$test_tools mandoc abigail-tools"
+
+installed()
+{
+	dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null |
+		grep -qx installed
+}
+
+apt_install()
+{
+	DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
+		-o DPkg::Lock::Timeout=300 --no-install-recommends install "$@" \
+		</dev/null
+}
+
+# missing_of "PACKAGE...": those that are not installed. Where there is no dpkg,
+# nothing is said to be missing: the tools themselves will say it.
+missing_of()
+{
+	command -v dpkg-query >/dev/null || return 0
+	for package in $1; do
+		installed "$package" || printf ' %s' "$package"
+	done
+}
+
+# need "PACKAGE...": install those that are missing, or name them and give up.
+need()
+{
+	missing=$(missing_of "$1")
+	[ -n "$missing" ] || return 0
+	[ "$(id -u)" -eq 0 ] ||
+		die "packages are missing; install them: apt-get install$missing"
+	echo "dev $task: installing$missing" >&2
+	mkdir -p build
+	# shellcheck disable=SC2086 # a list of names
+	if ! apt_install $missing >build/apt.log 2>&1; then
+		# There may be no package lists yet, or old ones.
+		apt-get -qq update </dev/null >>build/apt.log 2>&1 || true
+		apt_install $missing >>build/apt.log 2>&1 || {
+			cat build/apt.log >&2
+			die "apt-get cannot install:$missing"
+		}
+	fi
+}
+
+# --- build -------------------------------------------------------------------
+
+# moving: show progress as one line that moves, if a terminal is there to see it.
+# Its first argument names what the numbers count.
+moving()
+{
+	terminal=0
+	[ ! -t 2 ] || terminal=1
+	awk -v what="$1" -v terminal="$terminal" -f scripts/progress.awk >&2
+}
+
+# quietly LOG COMMAND...: the output goes to a file, and is shown if the command
+# fails.
+quietly()
+{
+	log=$1
+	shift
+	"$@" >"$log" 2>&1 || {
+		cat "$log" >&2
+		die "failed: $*"
+	}
+}
+
+# configure PRESET [CMAKE-ARGUMENT...]
+configure()
+{
+	preset=$1
+	shift
+	mkdir -p build/reports
+	quietly "build/reports/$preset-build.log" cmake --preset "$preset" "$@"
+}
+
+# build PRESET [TARGET...]
+build()
+{
+	preset=$1
+	shift
+	log=build/reports/$preset-build.log
+	{
+		cmake --build "build/$preset" ${1:+--target} "$@" 2>&1 ||
+			echo 'the build failed'
+	} | tee "$log" | moving "building $preset"
+	[ "$(tail -n 1 "$log")" != 'the build failed' ] || {
+		grep -A 20 '^FAILED:' "$log" >&2 || cat "$log" >&2
+		die "the build of $preset failed; all of its output: $log"
+	}
+}
+
+# --- tests -------------------------------------------------------------------
+
+passed=0
+failed=0
+skipped=0
+
+# The sanitizers of Debian 12 do not start where the kernel spreads addresses
+# over more than 28 bits. This prefix, where it is allowed, keeps them together.
+prefix=
+keep_addresses_together()
+{
+	if setarch -R true 2>/dev/null; then
+		prefix='setarch -R'
+	fi
+}
+
+# row KIND COUNT [SECONDS]: a line for the table that .ci/run prints.
+row()
+{
+	printf '%-9s %10s %7s\n' "$1" "$2" "${3:-}" >>build/rows
+}
+
+# A row for each kind of test. The kind is the first word of a test's name.
+rows_of_tests()
+{
+	sed -n 's/.*<testcase name="\([^"]*\)".* time="\([^"]*\)".*/\1 \2/p' "$1" |
+		awk '
+		{ kind = $1; sub(/_.*/, "", kind); n[kind]++; s[kind] += $2 }
+		END { for (kind in n) print kind, n[kind], int(s[kind] + 0.5) }
+		' | sort | while read -r kind n s; do
+			row "$kind" "$n" "$s"
+		done
+}
+
+# attribute NAME FILE: a number at the head of ctest's report.
+attribute()
+{
+	tr '\n\t' '  ' <"$2" |
+		sed -n "s/.*<testsuite [^>]* $1=\"\([0-9]*\)\".*/\1/p"
+}
+
+# run_tests PRESET [CTEST-ARGUMENT...]: run tests, and count them. What they print
+# goes to build/reports/PRESET.log; what failed is shown.
+run_tests()
+{
+	preset=$1
+	shift
+	xml=$PWD/build/$preset/tests.xml
+	log=build/reports/$preset.log
+	rm -f "$xml"
+	{
+		$prefix ctest --test-dir "build/$preset" --parallel "$(nproc)" \
+			--output-on-failure --no-label-summary --output-junit "$xml" \
+			"$@" 2>&1 || true
+	} | tee "$log" | moving "testing $preset"
+	[ -f "$xml" ] || {
+		tail -n 5 "$log" >&2
+		die "ctest did not run; all of its output: $log"
+	}
+	rows_of_tests "$xml"
+	bad=$(attribute failures "$xml")
+	left_out=$(($(attribute skipped "$xml") + $(attribute disabled "$xml")))
+	passed=$((passed + $(attribute tests "$xml") - bad - left_out))
+	failed=$((failed + bad))
+	skipped=$((skipped + left_out))
+	save_reports "$preset"
+	[ "$left_out" -eq 0 ] || name_skipped "$xml"
+}
+
+# What the tests labelled "report" printed, one file each in build/reports.
+save_reports()
+{
+	log=build/$1/Testing/Temporary/LastTest.log
+	[ -f "$log" ] || return 0
+	cp "$log" "$log.kept" # the next line makes ctest write an empty one
+	ctest --test-dir "build/$1" -N -L report |
+		sed -n 's/^ *Test *#[0-9]*: //p' |
+		awk -v place="build/reports/$1-" '
+		NR == FNR { wanted[$1] = 1; next }
+		/^[0-9]+\/[0-9]+ Test: / { name = $3 }
+		/^<end of output>$/ { inside = 0 }
+		inside && !/^-+$/ { print >(place name ".txt") }
+		/^Output:$/ && name in wanted { inside = 1 }
+		' - "$log.kept"
+}
+
+# name_skipped XML: which tests were skipped, and what they said about it.
+name_skipped()
+{
+	awk '
+	/<testcase / { name = $0; sub(/.*name="/, "", name); sub(/".*/, "", name) }
+	/status="(notrun|disabled)"/ { off = 1 }
+	off && /<system-out>/ {
+		text = $0
+		gsub(/.*<system-out>|<\/system-out>.*/, "", text)
+		print "skipped " name ": " text
+		off = 0
+	}
+	/<\/testcase>/ { if (off) print "skipped " name; off = 0 }' "$1" >&2
+}
+
+# The last line of a task that runs tests, and its exit status.
+verdict()
+{
+	echo "$passed passed, $failed failed, $skipped skipped"
+	[ "$failed" -eq 0 ] || exit 1
+	[ "$skipped" -eq 0 ] || [ "${CI:-}" != true ] || exit 1
+	[ "$passed" -gt 0 ] || exit 1
+	exit 0
+}
+
+# sanitized PRESET LABELS TIMEOUTS [CTEST-ARGUMENT...]: run the tests without
+# these labels. The model and the stress are shorter, because they are slower.
+sanitized()
+{
+	need "$test_tools"
+	configure "$1"
+	build "$1"
+	keep_addresses_together
+	TKW_MODEL_SEEDS=${TKW_MODEL_SEEDS:-1000}
+	TKW_STRESS_TIMEOUTS=${TKW_STRESS_TIMEOUTS:-$3}
+	TKW_STRESS_ROUNDS=${TKW_STRESS_ROUNDS:-5000}
+	export TKW_MODEL_SEEDS TKW_STRESS_TIMEOUTS TKW_STRESS_ROUNDS
+	preset=$1
+	labels=$2
+	shift 3
+	run_tests "$preset" -LE "$labels" "$@"
+	verdict
+}
