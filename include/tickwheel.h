@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tickwheel.h - all of tickwheel. */
+/* tickwheel.h - includes every public header of tickwheel */
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H
 

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exec.h - executors: who runs the tasks of a timer.
+ * exec.h - executors, which run the tasks of a timer
  *
- * Without an executor the worker runs them, one after the other. With one the
- * worker only hands them on, and a task that blocks delays no other. This
- * header has a thread pool; any function that takes a job can be an executor.
+ * Without an executor the worker of a timer runs the tasks, one after the
+ * other. With an executor the worker only hands each task on as a job, so that
+ * a task that blocks does not delay the others. This header has a thread pool.
+ * You can write an executor of your own: it is one function that takes a job.
  *
- *   Promise  Every executor keeps this: a job that was taken is called exactly
- *            once, by run or by abandon. A job that was refused is never
- *            called.
- *   Threads  Every call is legal on any thread, inside jobs too, but not in a
- *            signal handler. A thread is not cancelled inside a call.
- *   Fork     In a child of a fork a pool of the parent is inert: its threads
- *            are not there, calls return -EPERM, and tkw_pool_destroy()
- *            abandons what is queued and frees the memory. A child that was
- *            forked inside a job may only exec or _exit.
+ *   Promise  Every executor must keep this promise. It calls a job that it took
+ *            exactly once, by run or by abandon. It never calls a job that it
+ *            refused.
+ *   Threads  Every call may be made on any thread, also inside jobs, but not in
+ *            a signal handler. A thread cannot be cancelled inside a call.
+ *   Fork     In the child of a fork, a pool of the parent has no threads, and
+ *            calls return -EPERM. tkw_pool_destroy() still works there: it
+ *            abandons the queued jobs and frees the memory. A child that was
+ *            forked inside a job may only call exec or _exit().
  *
- * Errors, the same everywhere; results are written on success only:
- *   -EINVAL     a bad argument, NULL where something is wanted
- *   -ENOMEM     no memory, or no thread to be had
+ * Results are written only on success.
+ *
+ * Errors, the same in every call of this header:
+ *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
+ *   -ENOMEM     there is not enough memory, or no thread can be created
  *   -EAGAIN     the queue is full
  *   -ESHUTDOWN  the pool is stopped
- *   -EDEADLK    the call would wait for itself
+ *   -EDEADLK    the call would wait for itself, because it is made in a job of
+ *               the pool
  *   -EPERM      the pool belongs to the parent of a fork
  */
 #ifndef TICKWHEEL_EXEC_H
@@ -35,102 +39,133 @@ extern "C" {
 #endif
 
 /*
- * Something to be done. Plain data, which an executor copies. Whoever calls run
- * or abandon passes a copy that is valid during the call.
+ * A piece of work. It is plain data: an executor copies it, and later passes
+ * its copy to run or to abandon. The copy must stay valid during that call.
  */
 struct tkw_job {
-	/* Do it. */
+	/* Does the work. */
 	void (*run)(const struct tkw_job *job);
-	/* It will not be done: the executor gives it up. */
+	/* Called instead of run if the executor gives the job up. */
 	void (*abandon)(const struct tkw_job *job);
-	/* The submitter's: what is to be done. */
+	/* These two belong to the code that submits the job. They tell run and
+	 * abandon which work is meant. */
 	void *ctx;
 	uint64_t number;
 };
 
-/* Who runs jobs. This struct, and struct tkw_job, will not grow. */
+/* An executor. This struct and struct tkw_job will not grow. */
 struct tkw_exec {
 	/*
-	 * Take a job, without waiting for it. It may be run before the call
-	 * returns. The caller holds no lock of the library.
+	 * Takes a job, without waiting until it has run. The executor may run
+	 * the job before submit returns. The caller holds no lock of the
+	 * library.
 	 *
-	 * ctx     the executor's, below.
-	 * Return  0: it will be called once; else -errno: it never is. After
-	 *         -ESHUTDOWN the executor takes no job ever again.
+	 * Returns 0 if it took the job, or a negative errno if it refused the
+	 * job. After -ESHUTDOWN the executor must refuse all later jobs.
 	 */
 	int (*submit)(const struct tkw_job *job, void *ctx);
+	/* Passed to submit. */
 	void *ctx;
 };
 
-/* The executor that runs a job inside submit. It never refuses. */
+/* Returns the executor that runs each job inside submit. It refuses only a job
+ * without run or abandon, with -EINVAL. */
 const struct tkw_exec *tkw_exec_inline(void);
 
 /* --- the thread pool ---------------------------------------------------- */
 
 struct tkw_pool;
 
+/* The settings of a pool. threads must be set. Zero means the default for all
+ * other fields. */
 struct tkw_pool_config {
-	/* sizeof(struct tkw_pool_config); 0: the fields of version 0.2. */
+	/* sizeof(struct tkw_pool_config). 0 means that the struct has the
+	 * fields of version 0.2. */
 	size_t size;
-	/* 1 ... 4096. Made by tkw_pool_create(), and kept until the end. */
+	/* The number of threads, from 1 to 4096. */
 	int threads;
-	/* How many jobs may wait for a thread; 0: 65536. At most 2^30. */
+	/* How many jobs may wait for a thread, at most 2^30. 0 means 65536. */
 	int64_t max_queued;
-	/* The threads' name, of which the system takes 15 bytes; NULL:
-	 * "tkw-pool". Copied. */
+	/* The name of the threads. It is copied, and the system keeps its first
+	 * 15 bytes. NULL means "tkw-pool". */
 	const char *thread_name;
 };
 
 /*
- * Make a pool: threads that run jobs in the order of submitting. They block all
- * signals and cannot be cancelled.
+ * Creates a pool and its threads.
  *
- * out     written on success; give it to tkw_pool_destroy() in the end.
- * cfg     not kept.
- * Return  0; -EINVAL: NULL, a size that this library does not know, threads or
- *         max_queued out of range; -ENOMEM.
+ * The threads start the jobs in the order in which they were submitted. They
+ * live until the pool is stopped, block all signals, and cannot be cancelled.
+ *
+ * out  Receives the pool. Destroy it with tkw_pool_destroy().
+ * cfg  The settings. They are copied.
+ *
+ * Returns 0, or
+ *   -EINVAL  out or cfg is NULL, this library does not know the size of cfg,
+ *            or threads or max_queued is out of range
+ *   -ENOMEM  there is not enough memory, or a thread cannot be created
  */
 int tkw_pool_create(struct tkw_pool **out, const struct tkw_pool_config *cfg);
 
-/* The pool as an executor, valid as long as the pool; NULL for NULL. Its submit
- * returns -EAGAIN when the queue is full, -ESHUTDOWN when the pool is stopped,
- * -EINVAL for a job without run or abandon, and -EPERM in a forked child. */
+/*
+ * Returns the pool as an executor, which is valid as long as the pool; NULL if
+ * p is NULL.
+ *
+ * The submit function of this executor returns -EAGAIN if the queue is full,
+ * -ESHUTDOWN if the pool is stopped, -EINVAL if the job has no run or no
+ * abandon, and -EPERM in a forked child.
+ */
 const struct tkw_exec *tkw_pool_exec(struct tkw_pool *p);
 
-/* How many jobs wait for a thread; 0 for NULL and in a forked child. */
+/* Returns how many jobs wait for a thread; 0 if p is NULL, and 0 in a forked
+ * child. */
 uint64_t tkw_pool_count(struct tkw_pool *p);
 
 /*
- * Wait until no job is queued and none is running. More may be submitted
- * meanwhile, and are waited for.
+ * Waits until no job is queued and none is running.
  *
- * timeout_ns
- *         how long to wait at most; <= 0: do not wait; INT64_MAX: no bound.
- * Return  0: nothing is queued or running; -ETIMEDOUT; -EDEADLK: called from a
- *         job of this pool; -EINVAL: NULL; -EPERM.
+ * It also waits for jobs that are submitted meanwhile.
+ *
+ * timeout_ns  How long to wait at most. With 0 or less the call does not wait.
+ *             With INT64_MAX it waits without a limit.
+ *
+ * Returns 0 if nothing is queued or running, or
+ *   -ETIMEDOUT  the time is over
+ *   -EDEADLK    called in a job of this pool
+ *   -EINVAL     p is NULL
+ *   -EPERM      as listed at the top
  */
 int tkw_pool_wait_idle(struct tkw_pool *p, int64_t timeout_ns);
 
 /*
- * Stop a pool for good: refuse what is new, abandon on this thread what is
- * queued, let running jobs end, and wait until the threads have ended. To have
- * the queued jobs run instead, call tkw_pool_wait_idle() before.
+ * Stops a pool for good.
  *
- * Return  0: stopped by this call; 1: another thread has stopped it or is
- *         stopping it: this call does not wait for that one; -EDEADLK: called
- *         from a job of this pool (run or abandon): nothing changed; -EINVAL:
- *         NULL; -EPERM.
+ * From now on the pool refuses new jobs. The call abandons all queued jobs, on
+ * the calling thread. Then it waits until the running jobs have returned and
+ * the threads have ended. If the queued jobs shall run, call
+ * tkw_pool_wait_idle() first.
+ *
+ * Returns 0 if this call stopped the pool, 1 if another call has stopped it or
+ * is stopping it (this call does not wait for the other one), or
+ *   -EDEADLK  called in a job of this pool, by run or by abandon; nothing has
+ *             changed
+ *   -EINVAL   p is NULL
+ *   -EPERM    as listed at the top
  */
 int tkw_pool_stop(struct tkw_pool *p);
 
 /*
- * Stop the pool if nobody has; wait for a stop that is under way; free all its
- * memory. No other thread may be using the pool; a timer that still has it as
- * its executor does.
+ * Stops a pool and frees it.
  *
- * p       NULL is legal, and does nothing.
- * Return  0; -EDEADLK: called from a job of this pool (run or abandon): nothing
- *         changed.
+ * If another call is stopping the pool, this call waits for it. No other thread
+ * may use the pool any more. A timer uses its pool until the timer is stopped,
+ * so stop the timer first.
+ *
+ * p  The pool. If it is NULL the call does nothing.
+ *
+ * Returns 0, or
+ *   -EDEADLK  called in a job of this pool, by run or by abandon; nothing has
+ *             changed
  */
 int tkw_pool_destroy(struct tkw_pool *p);
 

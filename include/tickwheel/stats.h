@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats.h - what one can see of a timer: counters, and how late its tasks were.
+ * stats.h - counters of a timer, and how late its tasks were
  *
- * All of it is always counted. Each shard counts under its lock; the sums are
- * made when they are asked for.
+ * Every timer counts all of this all the time. Each shard counts under its own
+ * lock. The calls below add up the counts of all shards.
  */
 #ifndef TICKWHEEL_STATS_H
 #define TICKWHEEL_STATS_H
@@ -18,74 +18,96 @@ extern "C" {
 #endif
 
 /*
- * A histogram: how many samples fell into each bucket. The buckets are one
- * nanosecond wide below 128 ns, and then a 64th of the power of two below: the
- * middle of a bucket is off by less than 0.8 %. All samples from 2^44 ns (4.9
- * hours) on are in the last bucket.
+ * A histogram of times: how many samples fell into each bucket.
+ *
+ * Below 128 ns a bucket is one nanosecond wide. From there on, each power of
+ * two is divided into 64 buckets of equal width. A sample differs from the
+ * middle of its bucket by less than 0.8 %. The last bucket also counts all
+ * samples of 2^44 ns (4.9 hours) or more.
  */
 #define TKW_HISTOGRAM_BUCKETS 2496
 struct tkw_histogram {
-	uint64_t count;
-	int64_t max_ns;
+	uint64_t count; /* the number of samples */
+	int64_t max_ns; /* the largest sample */
 	uint64_t bucket[TKW_HISTOGRAM_BUCKETS];
 };
 
-/* The bucket of a time; a negative one counts as 0. */
+/* Returns the bucket that a time belongs to. A negative time counts as 0. */
 uint32_t tkw_histogram_bucket(int64_t ns);
 
-/* The least time of a bucket; that of TKW_HISTOGRAM_BUCKETS is 2^44. */
+/* Returns the smallest time that belongs to a bucket; 2^44 if bucket is
+ * TKW_HISTOGRAM_BUCKETS or more. */
 int64_t tkw_histogram_least_ns(uint32_t bucket);
 
 /*
- * The time that a share of all samples did not exceed: the middle of a bucket,
- * but never more than max_ns.
+ * Finds the time that a given share of the samples did not exceed.
  *
- * share   0 ... 1, as in 0.99; less counts as 0, more as 1.
- * Return  nanoseconds; 0 if there are no samples, or h is NULL.
+ * The result is the middle of a bucket, but never more than max_ns.
+ *
+ * share  From 0 to 1: 0.99 gives the 99th percentile. Less than 0 counts as
+ *        0, more than 1 counts as 1.
+ *
+ * Returns nanoseconds; 0 if there are no samples or h is NULL.
  */
 int64_t tkw_histogram_quantile_ns(const struct tkw_histogram *h, double share);
 
+/* The statistics of a timer. */
 struct tkw_stats {
 	struct tkw_ledger ledger;
-	/* Schedules that were refused; a batch counts once. */
+	/* How many schedule calls were refused, by error. A batch counts
+	 * once. */
 	uint64_t refused_full;    /* -EAGAIN */
 	uint64_t refused_memory;  /* -ENOMEM */
 	uint64_t refused_stopped; /* -ESHUTDOWN */
 	uint64_t refused_lost;    /* -EBADF */
-	/* How often the executor refused or abandoned, whatever came of it. */
+	/* How often the executor refused or abandoned a job, whatever happened
+	 * to the timeout then. */
 	uint64_t refused_by_exec;
+	/* How often a timeout was rescheduled. */
 	uint64_t rescheduled;
-	/* Timeouts that came nearer inside the wheel; hashed: looked at. */
+	/* How often a timeout was moved to another place in the wheel. With the
+	 * hashed engine, also how often one was looked at before its round. */
 	uint64_t moved;
-	/* Of the worker. wake_ups are those before its last turn; in an event
-	 * loop, calls of tkw_timer_turn(), of which several may make one turn.
-	 */
+	/* How many turns the worker has finished. */
 	uint64_t turns;
+	/* How often the worker had woken up when it finished its last turn. In
+	 * an event loop this is the number of calls of tkw_timer_turn(); one
+	 * turn may take several calls. */
 	uint64_t wake_ups;
-	uint64_t slow; /* tasks beyond slow_task_ns */
-	/* From the deadline to the begin of the task. A task that waits for
-	 * others of its turn is measured to within a tick of the kernel, some
-	 * milliseconds. */
+	/* How many tasks took longer than slow_task_ns. */
+	uint64_t slow;
+	/* The times from the deadline to the start of the task. If a task waits
+	 * for other tasks of its turn, the sample may be too small by up to one
+	 * tick of the kernel, which is a few milliseconds. */
 	struct tkw_histogram lateness;
 };
 
 /*
- * The statistics. The ledger in them balances.
+ * Gets the statistics of a timer.
  *
- * out     20 KiB.
- * Return  0; -EINVAL: NULL; -EPERM: a timer of the parent of a fork.
+ * The ledger balances, because it is read at one moment. The other counts may
+ * change while they are read.
+ *
+ * out  Receives the statistics, which take 20 KiB.
+ *
+ * Returns 0, or
+ *   -EINVAL  t or out is NULL
+ *   -EPERM   the timer belongs to the parent of a fork
  */
 int tkw_timer_get_stats(struct tkw_timer *t, struct tkw_stats *out);
 
 /*
- * A timer in words, several lines: the ledger, rates since the timer was made,
- * its shards, and the lateness.
+ * Prints a timer as several lines of text: the ledger, rates since the timer
+ * was created, the shards and the lateness.
  *
- * buf, size
- *         as for snprintf(): cut to size, always ended by a zero byte; size 0
- *         writes nothing.
- * Return  the length of the whole text; -EINVAL: t is NULL, or buf is NULL and
- *         size is not 0; -ENOMEM; -EPERM.
+ * buf   Receives the text. As with snprintf(), it is cut to size bytes and ends
+ *       with a zero byte. May be NULL if size is 0.
+ * size  The size of buf. With 0 nothing is written.
+ *
+ * Returns the length of the whole text, even if it was cut, or
+ *   -EINVAL  t is NULL, or buf is NULL and size is not 0
+ *   -ENOMEM  there is not enough memory
+ *   -EPERM   the timer belongs to the parent of a fork
  */
 int tkw_timer_print(struct tkw_timer *t, char *buf, size_t size);
 

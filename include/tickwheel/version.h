@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* version.h - which tickwheel this is. */
+/*
+ * version.h - the version of tickwheel
+ *
+ * The macros give the version of the headers. tkw_version() gives the version
+ * of the library that the program runs with, which may be newer.
+ */
 #ifndef TICKWHEEL_VERSION_H
 #define TICKWHEEL_VERSION_H
 
@@ -13,10 +18,8 @@ extern "C" {
 #define TKW_VERSION "0.2.0"
 
 /*
- * The version of the library that runs, which may be newer than the header.
- *
- * Thread  any.
- * Return  "major.minor.patch", a static string.
+ * Returns the version of the library as "major.minor.patch", a static string.
+ * May be called on any thread.
  */
 const char *tkw_version(void);
 

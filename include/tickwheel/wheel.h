@@ -1,27 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel.h - an intrusive timing wheel: the data structure alone.
+ * wheel.h - an intrusive timing wheel, without clock, threads or malloc
  *
- * The wheel knows no clock, no thread, no lock and no allocator. The caller
- * says what time it is, in ticks of whatever length the caller likes, brings
- * the memory, and embeds a struct tkw_entry in whatever shall expire.
+ * The wheel is a data structure that holds entries and expires each of them at
+ * its tick. You embed a struct tkw_entry in every object that can expire, and
+ * you provide the memory of the wheel. The wheel reads no clock: you decide how
+ * long a tick is, and you tell the wheel what time it is by
+ * tkw_wheel_advance().
  *
- *   Time     A tick is a uint64_t. now is the first tick that has not been
- *            expired yet. Every tick is legal; TKW_TICK_NEVER means never.
- *   Promise  An entry is never expired before its tick, never twice, never
- *            missed. Ticks come in ascending order and, inside a tick, in the
- *            order of adding. A moved entry counts as added when moved; an
- *            extended one takes its place in its new tick at some moment
- *            between the extension and that tick.
- *   Threads  None. Whoever calls owns the wheel and the entries in it for as
- *            long as the call takes; two threads need a lock of their own.
- *   Errors   0 or a negative errno. A refused call changes nothing. NULL
- *            where a wheel, an entry, a function or a place for a result is
- *            wanted is -EINVAL, in debug and release builds alike.
- *   Misuse   Beyond what is refused below, the caller keeps to these: an
- *            entry is set to zero before its first use, it is not copied,
- *            freed or written to while linked, it is passed only to the wheel
- *            in which it is linked, and a wheel's memory is not reused before
+ *   Time     A tick is a uint64_t. "now" is the first tick that has not been
+ *            expired yet. Every tick is legal. TKW_TICK_NEVER means never.
+ *   Promise  An entry is never expired before its tick, never expired twice,
+ *            and never missed.
+ *   Order    Ticks are expired in ascending order. Within a tick, entries are
+ *            expired in the order in which they were added. A moved entry
+ *            counts as added when it was moved. An extended entry takes its
+ *            place in its new tick at some moment between the extension and
+ *            that tick.
+ *   Threads  The wheel has no locks. During a call, no other thread may use the
+ *            wheel or the entries in it. If several threads use a wheel,
+ *            protect it with a lock of your own.
+ *   Errors   Calls return 0 or a negative errno. A call that fails changes
+ *            nothing. If a wheel, an entry, a function or a pointer for a
+ *            result is NULL, the call returns -EINVAL, in debug and release
+ *            builds, unless the call says otherwise.
+ *   Misuse   The wheel cannot detect every mistake. Set an entry to zero before
+ *            its first use. Do not copy, free or write to an entry while it is
+ *            linked. Pass a linked entry only to the wheel in which it is
+ *            linked. Do not reuse the memory of a wheel before
  *            tkw_wheel_fini().
  */
 #ifndef TICKWHEEL_WHEEL_H
@@ -37,25 +43,29 @@ extern "C" {
 /* The tick that never comes. */
 #define TKW_TICK_NEVER UINT64_MAX
 
-/* As max_steps: no bound. */
+/* A value for max_steps that means no limit. */
 #define TKW_STEPS_UNBOUNDED UINT64_MAX
 
 /* The largest number of slots of a hashed wheel. */
 #define TKW_WHEEL_MAX_SLOTS (UINT64_C(1) << 30)
 
-/* Memory that holds the default, hierarchical wheel in any build. */
+/* This many bytes are enough for the default wheel (hierarchical) in any
+ * build. */
 #define TKW_WHEEL_BYTES 65536
 
-/* What an entry's links and a slot's head have in common. Private. */
+/* A link of a list. Private. */
 struct tkw_link {
 	struct tkw_link *next;
 	struct tkw_link *prev;
 };
 
 /*
- * One thing that shall expire, embedded in the caller's struct: 32 bytes where
- * a pointer has eight. All zero means "not linked": static, calloc'ed or
- * TKW_ENTRY_INIT. The fields are private; read them with the calls below.
+ * An entry of a wheel. Embed it in your own struct.
+ *
+ * It takes 32 bytes where a pointer has eight. An entry that is all zero is not
+ * linked: declare it static, allocate it with calloc(), or use TKW_ENTRY_INIT.
+ * The fields are private. Read them with tkw_entry_tick() and
+ * tkw_entry_is_linked().
  */
 struct tkw_entry {
 	struct tkw_link link;
@@ -64,232 +74,303 @@ struct tkw_entry {
 	uint32_t flags;
 };
 
-/* The caller's struct, from its entry: TKW_CONTAINER_OF(e, struct request,
- * timeout). Where the entry is the first member a cast will do. */
+/* Gives your struct from a pointer to the entry in it, as in
+ * TKW_CONTAINER_OF(e, struct request, timeout). If the entry is the first
+ * member, a cast is enough. */
 #define TKW_CONTAINER_OF(entry, type, member)                                  \
 	((type *)(void *)((char *)(entry)-offsetof(type, member)))
 
+/* The initial value of an entry. */
 #define TKW_ENTRY_INIT                                                         \
 	{                                                                      \
 		{ NULL, NULL }, 0, 0, 0                                        \
 	}
 
-/* The wheel itself; it lives in memory of the caller's. */
+/* A wheel. It lives in memory that you provide. */
 struct tkw_wheel;
 
+/* How a wheel sorts its entries. */
 enum tkw_wheel_engine {
 	/*
-	 * Several rings, each a power of two coarser than the one below. A far
-	 * entry sits in a coarse ring and moves down as its time nears. The
-	 * cost of an advance does not depend on the time that passed.
+	 * Several rings. Each ring has coarser slots than the ring below it, by
+	 * a power of two. An entry that is far away is in a coarse ring and
+	 * moves down as its tick comes nearer. The cost of an advance does not
+	 * depend on how much time has passed.
 	 */
 	TKW_WHEEL_HIERARCHICAL = 0,
 	/*
-	 * One ring; an entry waits in its slot for its round. An advance looks
-	 * at each entry of each slot that it passes, once a round.
+	 * One ring. An entry waits in its slot until its round comes. In each
+	 * round, an advance looks at every entry of every slot that it passes.
 	 */
 	TKW_WHEEL_HASHED = 1
 };
 
-/* How a wheel shall be. All zero means the defaults. */
+/* The settings of a wheel. All zero means the defaults. */
 struct tkw_wheel_config {
-	/* sizeof(struct tkw_wheel_config); 0: the fields of version 0.2. */
+	/* sizeof(struct tkw_wheel_config). 0 means that the struct has the
+	 * fields of version 0.2. */
 	size_t size;
-	/* enum tkw_wheel_engine */
+	/* An enum tkw_wheel_engine. */
 	int engine;
-	/* hashed: 1 to TKW_WHEEL_MAX_SLOTS, rounded up to a power of two;
-	 * hierarchical: 0 */
+	/* The number of slots. Hashed: from 1 to TKW_WHEEL_MAX_SLOTS, rounded
+	 * up to a power of two. Hierarchical: must be 0. */
 	uint64_t slots;
-	/* the first tick */
+	/* The first tick. */
 	uint64_t now_tick;
 };
 
 /*
- * How many bytes a wheel of this config takes.
+ * Computes how many bytes a wheel takes.
  *
- * cfg     NULL means the defaults.
- * bytes   written on success.
- * Return  0; -EINVAL: unknown engine, bad number of slots, a config whose size
- *         this library does not know, bytes is NULL; -ENOMEM: more
- *         than the address space holds.
+ * cfg    The settings. NULL means the defaults.
+ * bytes  Receives the number of bytes.
+ *
+ * Returns 0, or
+ *   -EINVAL  bytes is NULL, the engine is unknown, the number of slots is not
+ *            allowed, or this library does not know the size of cfg
+ *   -ENOMEM  the wheel is larger than the address space
  */
 int tkw_wheel_bytes(const struct tkw_wheel_config *cfg, size_t *bytes);
 
 /*
- * Make an empty wheel in the caller's memory, in O(slots).
+ * Creates an empty wheel in memory that you provide, in O(slots).
  *
- * out     written on success. It points into mem, which must stay where it is
- *         until tkw_wheel_fini().
- * mem     bytes of memory, aligned for any object (malloc's will do; 64 is the
- *         fastest).
- * cfg     NULL means the defaults. It is not kept.
- * Return  0; -EINVAL: as tkw_wheel_bytes(), or mem is NULL or misaligned, or
- *         bytes is less than tkw_wheel_bytes() says; -ENOMEM as there.
+ * out    Receives the wheel. It points into mem.
+ * mem    The memory. It must be aligned for any object, as memory from
+ *        malloc() is. An alignment to 64 bytes is fastest. It must stay where
+ *        it is until tkw_wheel_fini().
+ * bytes  The size of mem: at least what tkw_wheel_bytes() gives.
+ * cfg    The settings. NULL means the defaults. They are copied.
+ *
+ * Returns 0, or
+ *   -EINVAL  out or mem is NULL, mem is not aligned, bytes is too small, or
+ *            cfg is not valid, as in tkw_wheel_bytes()
+ *   -ENOMEM  the wheel is larger than the address space
  */
 int tkw_wheel_init(struct tkw_wheel **out, void *mem, size_t bytes,
 		   const struct tkw_wheel_config *cfg);
 
 /*
- * Unlink every entry that is left, in O(entries + slots in use), and end the
- * wheel: its memory is the caller's again, each entry may be added elsewhere.
+ * Unlinks all entries and ends the wheel, in O(entries + slots in use).
  *
- * w       NULL is legal, and does nothing.
- * Return  0; -EDEADLK: called from an expiry callback of this wheel.
+ * After this call you may reuse the memory of the wheel and add the entries to
+ * other wheels.
+ *
+ * w  The wheel. If it is NULL the call does nothing.
+ *
+ * Returns 0, or
+ *   -EDEADLK  called in an expiry callback of this wheel
  */
 int tkw_wheel_fini(struct tkw_wheel *w);
 
 /*
- * Link an entry for a tick, in O(1).
+ * Adds an entry, which then expires at a tick, in O(1).
  *
- * tick    a tick < now is due at now. From inside an expiry callback a tick up
- *         to the one being expired is due at the first tick after the target
- *         of the running tkw_wheel_advance(): a pass ends. (If the target is
- *         the last tick of all, that is TKW_TICK_NEVER.)
- * Return  0; -EINVAL: NULL; -EEXIST: the entry is linked already.
+ * tick  The tick. A tick before now counts as now. Inside an expiry callback, a
+ *       tick up to the one that is being expired counts as the first tick after
+ *       the target of the running tkw_wheel_advance(), so that every advance
+ *       ends. If that target is the last tick before TKW_TICK_NEVER, the entry
+ *       never expires.
+ *
+ * Returns 0, or
+ *   -EINVAL  w or e is NULL
+ *   -EEXIST  the entry is linked already
  */
 int tkw_wheel_add(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick);
 
 /*
- * Unlink an entry, in O(1). Its memory is free at once.
+ * Removes an entry, in O(1). You may free it at once.
  *
- * Return  0; -EINVAL: NULL; -ENOENT: it is not linked.
+ * Returns 0, or
+ *   -EINVAL  w or e is NULL
+ *   -ENOENT  the entry is not linked
  */
 int tkw_wheel_remove(struct tkw_wheel *w, struct tkw_entry *e);
 
 /*
- * Give a linked entry another tick, earlier or later, in O(1). As remove and
- * add: it goes behind the others of its new tick.
+ * Moves a linked entry to an earlier or later tick, in O(1).
  *
- * tick    as in tkw_wheel_add().
- * Return  0; -EINVAL: NULL; -ENOENT: it is not linked.
+ * This is the same as a remove and an add, so the entry goes behind the other
+ * entries of its new tick.
+ *
+ * tick  The new tick, as in tkw_wheel_add().
+ *
+ * Returns 0, or
+ *   -EINVAL  w or e is NULL
+ *   -ENOENT  the entry is not linked
  */
 int tkw_wheel_move(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick);
 
 /*
- * Push a linked entry back to a later tick at the price of a store: it stays
- * where it is and is moved when its old slot comes up. For idle timeouts that
- * are pushed back by every packet.
+ * Pushes a linked entry back to a later tick, which costs about one store.
  *
- * tick    at least tkw_entry_tick(); if equal, nothing changes.
- * Return  0; -EINVAL: NULL, or an earlier tick; -ENOENT: it is not linked.
+ * The entry stays in its slot. The wheel moves it when that slot comes up. This
+ * suits idle timeouts, which every packet pushes back.
+ *
+ * tick  The new tick. It must not be before tkw_entry_tick(). If the two are
+ *       equal, nothing changes.
+ *
+ * Returns 0, or
+ *   -EINVAL  w or e is NULL, or the new tick is earlier
+ *   -ENOENT  the entry is not linked
  */
 int tkw_wheel_extend(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick);
 
 /*
- * When an entry that may be late should be due: at the multiple of the coarsest
- * power of two that lies within tick ... tick + slack. Entries rounded so share
- * ticks, and need fewer moves and wake-ups. Use it on the tick given to add,
- * move or extend.
+ * Rounds a tick up, for an entry that may be late.
  *
- * slack   how many ticks late the entry may be. 0: tick itself is returned.
- * Return  the rounded tick; never TKW_TICK_NEVER unless tick is.
+ * The result lies between tick and tick + slack. Of these ticks it is the one
+ * that is a multiple of the largest power of two. Entries that are rounded in
+ * this way share ticks, and need fewer moves and wake-ups. Pass the result to
+ * tkw_wheel_add(), tkw_wheel_move() or tkw_wheel_extend().
+ *
+ * slack  How many ticks late the entry may be. With 0 the result is tick.
+ *
+ * Returns the rounded tick. It is TKW_TICK_NEVER only if tick is.
  */
 uint64_t tkw_tick_with_slack(uint64_t tick, uint64_t slack);
 
 /*
- * Called for each entry that expires. The entry is no longer linked: the
- * callback may add it again, or free it. It may add, remove, move and extend
- * any entry, of this wheel or another, also one that is due next, and make any
- * call that only reads; it must not leave by longjmp or a C++ exception.
+ * Called for each entry that expires.
+ *
+ * The entry is not linked any more, so the callback may add it again or free
+ * it. The callback may add, remove, move and extend any entry of any wheel,
+ * even an entry that is due next. It may make all calls that only read. It must
+ * not leave by longjmp() or by a C++ exception.
+ *
+ * ctx  The ctx that was passed to tkw_wheel_advance().
  */
 typedef void tkw_expire_fn(struct tkw_wheel *w, struct tkw_entry *e, void *ctx);
 
 /*
- * Expire everything due at or before a tick.
+ * Expires all entries that are due at or before a tick.
  *
- * to      the target. When all is done now = to + 1; to < now does nothing.
- *         TKW_TICK_NEVER goes as far as the tick before it.
- * max_steps
- *         stop after so many steps, TKW_STEPS_UNBOUNDED for none. A step is an
- *         entry expired, an entry moved to a finer ring or to the slot of its
- *         extended tick, or (hashed) an entry passed over because its round has
- *         not come. With 0 the wheel goes on to the first tick that has work.
- * fn      called for each entry expired, with ctx. Inside it
- *         tkw_wheel_now_tick() is the tick being expired.
- * Return  0: done; 1: the bound was met first. Then now is the tick that is not
- *         finished; call again, with the same or another target, to go on. Adds
- *         and removes in between are legal and keep the order.
- *         -EINVAL: NULL; -EDEADLK: called from an expiry callback of this
- *         wheel.
+ * The call can be limited to a number of steps. A step is one entry that
+ * expires, or one entry that moves to a finer ring or to the slot of its
+ * extended tick. With the hashed engine, an entry whose round has not come is
+ * also a step when the call passes it.
+ *
+ * If the call reaches the limit, now is the tick that is not finished. Call
+ * again to go on, with the same or another target. You may add and remove
+ * entries in between; the order is kept.
+ *
+ * to         The target tick. When the call is done, now is to + 1. If to is
+ *            before now, the call does nothing. TKW_TICK_NEVER means the tick
+ *            before it.
+ * max_steps  The largest number of steps. TKW_STEPS_UNBOUNDED means no limit.
+ *            With 0 the wheel goes on to the first tick that has work to do.
+ * fn         Called for each entry that expires. Meanwhile
+ *            tkw_wheel_now_tick() is the tick that is being expired.
+ * ctx        Passed to fn.
+ *
+ * Returns 0 if the target was reached, 1 if the limit was reached first, or
+ *   -EINVAL   w or fn is NULL
+ *   -EDEADLK  called in an expiry callback of this wheel
  */
 int tkw_wheel_advance(struct tkw_wheel *w, uint64_t to, uint64_t max_steps,
 		      tkw_expire_fn *fn, void *ctx);
 
-/* The first tick not yet expired; 0 for NULL. */
+/* Returns now, the first tick that has not been expired yet; 0 if w is NULL. */
 uint64_t tkw_wheel_now_tick(const struct tkw_wheel *w);
 
 /*
- * When must the wheel be advanced next? In O(rings).
+ * Finds the tick to which the wheel must be advanced next, in O(rings).
  *
- * Return  a bound: a tick >= now, and never later than the earliest entry's.
- *         It is earlier when that entry sits in a coarse ring, was extended or
- *         waits for its round, when a bounded advance has stopped, or (hashed)
- *         when an earlier entry was removed. An advance to it then moves each
- *         entry of that slot to where it belongs, or (hashed) looks at each.
- *         TKW_TICK_NEVER if the wheel is empty or NULL.
+ * This tick is never before now, and never later than the earliest entry. It
+ * may be earlier than that entry. This happens if the entry is in a coarse
+ * ring, was extended, or waits for its round, or if an advance has stopped at
+ * its limit. With the hashed engine it also happens after an earlier entry was
+ * removed. An advance to this tick then moves the entries of one slot to where
+ * they belong or, with the hashed engine, looks at each of them.
+ *
+ * Returns the tick; TKW_TICK_NEVER if the wheel is empty or w is NULL.
  */
 uint64_t tkw_wheel_next_tick(const struct tkw_wheel *w);
 
-/* How many entries are linked; 0 for NULL. */
+/* Returns the number of linked entries; 0 if w is NULL. */
 uint64_t tkw_wheel_count(const struct tkw_wheel *w);
 
-/* How many steps all calls of tkw_wheel_advance() have made: entries expired,
- * moved nearer and (hashed) looked at; 0 for NULL. */
+/* Returns how many steps all calls of tkw_wheel_advance() have made so far; 0
+ * if w is NULL. */
 uint64_t tkw_wheel_count_steps(const struct tkw_wheel *w);
 
-/* The tick for which an entry is, or was last, linked; 0 for NULL. */
+/* Returns the tick of a linked entry, or the last tick of an entry that is not
+ * linked any more; 0 if e is NULL. */
 uint64_t tkw_entry_tick(const struct tkw_entry *e);
 
-/* 1 if an entry is linked in a wheel, else 0; 0 for NULL. */
+/* Returns 1 if an entry is linked in a wheel, else 0; 0 if e is NULL. */
 int tkw_entry_is_linked(const struct tkw_entry *e);
 
 /*
- * Visit every linked entry, in no promised order:
+ * These two calls visit all linked entries, in no defined order. The whole walk
+ * takes O(entries + slots in use).
  *
  *     for (e = tkw_wheel_first(w); e; e = tkw_wheel_after(w, e))
  *
- * To remove or move e on the way, ask for the one after it before. While a walk
- * is under way no other entry may be removed or moved: the walk may miss some.
- * One that is added or moved may be visited or not. A whole walk is
- * O(entries + slots in use).
+ * If you remove or move e during the walk, get the next entry before you do so.
+ * Do not remove or move any other entry, or the walk may miss entries. The walk
+ * may or may not visit an entry that is added or moved meanwhile.
  *
- * Return  an entry; NULL at the end, for NULL, and after an entry that is not
- *         linked.
+ * Returns an entry; NULL at the end, if an argument is NULL, or if e is not
+ * linked.
  */
 struct tkw_entry *tkw_wheel_first(const struct tkw_wheel *w);
 struct tkw_entry *tkw_wheel_after(const struct tkw_wheel *w,
 				  const struct tkw_entry *e);
 
-/* The size and shape of a wheel. */
+/* The shape of a wheel. */
 struct tkw_wheel_shape {
-	int engine;     /* enum tkw_wheel_engine */
-	uint32_t rings; /* hashed: 1 */
-	uint64_t slots; /* per ring */
+	int engine;     /* an enum tkw_wheel_engine */
+	uint32_t rings; /* the number of rings; 1 if hashed */
+	uint64_t slots; /* the number of slots of each ring */
 };
 
-/* Where in the wheel an entry sits; an extended one, in its old slot still. */
+/* The place of an entry in a wheel. An extended entry is in its old slot until
+ * that slot comes up. */
 struct tkw_wheel_place {
-	uint32_t ring;   /* 0 is the finest */
-	uint64_t slot;   /* within its ring */
+	uint32_t ring;   /* 0 is the finest ring */
+	uint64_t slot;   /* within the ring */
 	uint64_t rounds; /* hashed: (tick - now) / slots; else 0 */
 };
 
-/* Return  0; -EINVAL: NULL. */
+/*
+ * Gets the shape of a wheel.
+ *
+ * s  Receives the shape.
+ *
+ * Returns 0, or
+ *   -EINVAL  w or s is NULL
+ */
 int tkw_wheel_get_shape(const struct tkw_wheel *w, struct tkw_wheel_shape *s);
 
-/* How many slots of a ring have entries; 0 for NULL, and for a ring that is not
- * there. In O(that many). */
+/*
+ * Counts the slots of a ring that have entries, in O(result).
+ *
+ * ring  The ring, counted from 0.
+ *
+ * Returns the number of slots; 0 if w is NULL, or if there is no ring of this
+ * number.
+ */
 uint64_t tkw_wheel_count_slots(const struct tkw_wheel *w, uint32_t ring);
 
-/* Return  0; -EINVAL: NULL; -ENOENT: the entry is not linked. */
+/*
+ * Gets the place of an entry.
+ *
+ * p  Receives the place.
+ *
+ * Returns 0, or
+ *   -EINVAL  w, e or p is NULL
+ *   -ENOENT  the entry is not linked
+ */
 int tkw_wheel_get_place(const struct tkw_wheel *w, const struct tkw_entry *e,
 			struct tkw_wheel_place *p);
 
 /*
- * Walk the whole wheel and verify each invariant, in O(entries + slots in use).
- * For tests and for a suspicious mind; it changes nothing.
+ * Checks all invariants of a wheel, in O(entries + slots in use). It changes
+ * nothing. Use it in tests, or to find a bug.
  *
- * Return  NULL: sound; else which invariant is broken, as a static string.
+ * Returns NULL if the wheel is sound, else a static string that says what is
+ * broken. If w is NULL it returns a string too.
  */
 const char *tkw_wheel_check(const struct tkw_wheel *w);
 
