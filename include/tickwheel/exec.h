@@ -7,9 +7,9 @@
  * a task that blocks does not delay the others. This header has a thread pool.
  * You can write an executor of your own: it is one function that takes a job.
  *
- *   Promise  Every executor must keep this promise. It calls a job that it took
- *            exactly once, by run or by abandon. It never calls a job that it
- *            refused.
+ *   Promise  Every executor must keep this promise. For each job that it took,
+ *            it calls either run or abandon, exactly once. For a job that it
+ *            refused, it calls neither.
  *   Threads  Every call may be made on any thread, also inside jobs, but not in
  *            a signal handler. A thread cannot be cancelled inside a call.
  *   Fork     In the child of a fork, a pool of the parent has no threads, and
@@ -17,15 +17,15 @@
  *            abandons the queued jobs and frees the memory. A child that was
  *            forked inside a job may only call exec or _exit().
  *
- * Results are written only on success.
+ * A call that fails changes nothing and writes no result.
  *
  * Errors, the same in every call of this header:
  *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
  *   -ENOMEM     there is not enough memory, or no thread can be created
  *   -EAGAIN     the queue is full
  *   -ESHUTDOWN  the pool is stopped
- *   -EDEADLK    the call would wait for itself, because it is made in a job of
- *               the pool
+ *   -EDEADLK    the call would wait for itself, because it is made inside a
+ *               job of the pool
  *   -EPERM      the pool belongs to the parent of a fork
  */
 #ifndef TICKWHEEL_EXEC_H
@@ -131,7 +131,7 @@ uint64_t tkw_pool_count(struct tkw_pool *p);
  *
  * Returns 0 if nothing is queued or running, or
  *   -ETIMEDOUT  the time is over
- *   -EDEADLK    called in a job of this pool
+ *   -EDEADLK    called inside a job of this pool
  *   -EINVAL     p is NULL
  *   -EPERM      as listed at the top
  */
@@ -142,13 +142,15 @@ int tkw_pool_wait_idle(struct tkw_pool *p, int64_t timeout_ns);
  *
  * From now on the pool refuses new jobs. The call abandons all queued jobs, on
  * the calling thread. Then it waits until the running jobs have returned and
- * the threads have ended. If the queued jobs shall run, call
+ * the threads have ended. If you want the queued jobs to run, call
  * tkw_pool_wait_idle() first.
  *
+ * If another call has stopped the pool or is stopping it, this call does not
+ * wait, and returns 1.
+ *
  * Returns 0 if this call stopped the pool, 1 if another call has stopped it or
- * is stopping it (this call does not wait for the other one), or
- *   -EDEADLK  called in a job of this pool, by run or by abandon; nothing has
- *             changed
+ * is stopping it, or
+ *   -EDEADLK  called inside run or abandon of a job of this pool
  *   -EINVAL   p is NULL
  *   -EPERM    as listed at the top
  */
@@ -164,8 +166,7 @@ int tkw_pool_stop(struct tkw_pool *p);
  * p  The pool. If it is NULL the call does nothing.
  *
  * Returns 0, or
- *   -EDEADLK  called in a job of this pool, by run or by abandon; nothing has
- *             changed
+ *   -EDEADLK  called inside run or abandon of a job of this pool
  */
 int tkw_pool_destroy(struct tkw_pool *p);
 

@@ -70,7 +70,7 @@ struct tkw_stats {
 	uint64_t moved;
 	/* How many turns the worker has finished. */
 	uint64_t turns;
-	/* How often the worker had woken up when it finished its last turn. In
+	/* How often the worker has woken up, as of the end of its last turn. In
 	 * an event loop this is the number of calls of tkw_timer_turn(); one
 	 * turn may take several calls. */
 	uint64_t wake_ups;

@@ -9,9 +9,9 @@
  * of the timer, an event loop, or your own code that calls tkw_timer_turn().
  *
  *   Time     Times are nanoseconds in an int64_t, on the timer's clock. A
- *            deadline is rounded up to the next tick. A timeout whose deadline
- *            is TKW_NEVER_NS never fires. A delay that would end later than
- *            that also means never.
+ *            deadline is rounded up to the next tick. A timeout never fires if
+ *            its deadline is TKW_NEVER_NS, or if now plus its delay is
+ *            TKW_NEVER_NS or more.
  *   Promise  A timeout never fires early, never fires twice, and is never lost.
  *            At every moment, accepted = fired + cancelled + dropped +
  *            handed over + pending; see struct tkw_ledger.
@@ -34,12 +34,12 @@
  *            descriptor, a timerfd. A program that closes all descriptors, as
  *            daemons do with close_range(), must do so before it creates a
  *            timer. If the descriptor is closed all the same, the timer tells
- *            the log hook once. A call then returns -EBADF if it needs a turn
- *            earlier than the worker will make one. A timer with a thread
- *            recovers when the worker's present sleep is over. From then on it
- *            works without the descriptor, but its sleeps do not count the time
- *            in which the machine is suspended. A timer in an event loop does
- *            not recover. tkw_timer_destroy() works in any case.
+ *            the log hook once. A call then returns -EBADF if its timeout is
+ *            due before the worker wakes up next. A timer with a thread
+ *            recovers when the worker next wakes up. From then on it works
+ *            without the descriptor, but its sleeps do not count the time in
+ *            which the machine is suspended. A timer in an event loop does not
+ *            recover. tkw_timer_destroy() works in any case.
  *   Fork     In a child of fork(), of _Fork(), or of clone() without CLONE_VM,
  *            a timer of the parent does nothing, and calls return -EPERM.
  *            tkw_timer_destroy() frees its memory there. Call it only where
@@ -50,7 +50,7 @@
  * Errors, the same in every call of this header:
  *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
  *   -ENOMEM     there is not enough memory, or no thread can be created
- *   -EAGAIN     max_pending timeouts are pending
+ *   -EAGAIN     as many timeouts are pending as max_pending allows
  *   -ESHUTDOWN  the timer is stopped
  *   -ENOENT     the timeout has ended, or no timeout ever had this id
  *   -EBUSY      the task of the timeout is running now
@@ -117,8 +117,8 @@ struct tkw_firing {
 typedef void tkw_task_fn(const struct tkw_firing *firing, void *ctx);
 
 /*
- * An on-cancel callback: called once if the timeout ends and its task has not
- * run and never will.
+ * An on-cancel callback: called once if the timeout ends without its task
+ * having run.
  *
  * It runs on the thread that cancels the timeout or stops the timer. If the
  * timeout is dropped, it runs on the worker, or on the thread on which the
@@ -135,10 +135,10 @@ struct tkw_task {
 	void *ctx;                /* passed to fn and on_cancel */
 	tkw_cancel_fn *on_cancel; /* may be NULL */
 	/*
-	 * How late the task may be, besides the rounding to a tick. The timer
-	 * rounds the deadline up within the slack, so that many timeouts share
-	 * a wake-up. A negative slack counts as 0. A slack of more than 2 s, or
-	 * of more than two ticks if that is longer, has no further effect. A
+	 * How late the task may be, in addition to the rounding up to a tick.
+	 * The timer delays the task within the slack, so that many timeouts
+	 * share a wake-up. A negative slack counts as 0. The timer cuts the
+	 * slack to at most 2 s, or to two ticks if these are longer. A
 	 * reschedule keeps the slack, rounded down to a power of two ticks.
 	 */
 	int64_t slack_ns;
@@ -156,7 +156,7 @@ struct tkw_timeout_info {
 	struct tkw_timeout_id id;
 	int state; /* an enum tkw_timeout_state */
 	/* The deadline. It is exact if a tick is at most one second long.
-	 * Otherwise it is off by at most a 2^30th of a tick. */
+	 * Otherwise it is off by at most about tick_ns / 2^30. */
 	int64_t deadline_ns;
 	int64_t left_ns; /* until the deadline; negative if it has passed */
 	struct tkw_task task; /* with the slack that the timer keeps */
@@ -170,7 +170,7 @@ struct tkw_timeout_info {
  */
 typedef void tkw_visit_fn(const struct tkw_timeout_info *info, void *ctx);
 
-/* What drives a timer, that is, who makes its turns. */
+/* The drive of a timer: who makes its turns. */
 enum tkw_timer_drive {
 	TKW_DRIVE_THREAD = 0, /* a thread that the timer starts */
 	TKW_DRIVE_MANUAL = 1, /* your code, which calls tkw_timer_turn() */
@@ -178,19 +178,18 @@ enum tkw_timer_drive {
 };
 
 /*
- * What the timer does with a timeout that is due if the executor refuses its
- * job, or takes the job and abandons it later.
+ * What happens to a due timeout when the executor refuses its job, or takes the
+ * job and abandons it later.
  *
- * A timeout can have two jobs in the executor: if it is rescheduled while its
- * job is queued, and then becomes due again. The job that is called first
- * decides.
+ * If a timeout is rescheduled while its job is queued, and becomes due again,
+ * the executor has two jobs for it. The job that is called first decides.
  */
 enum tkw_timer_refusal {
 	/* The worker runs the task, one at a time, as without an executor. */
 	TKW_REFUSED_INLINE = 0,
 	/* The timeout stays pending. The turn of the next tick offers it to the
-	 * executor again. If the executor is shut down (-ESHUTDOWN), the tries
-	 * come less and less often, down to one per second. */
+	 * executor again. If the executor is shut down (-ESHUTDOWN), the timer
+	 * waits longer and longer between two tries, up to one second. */
 	TKW_REFUSED_RETRY = 1,
 	/* The timeout ends: on_cancel is called, and the timeout counts as
 	 * dropped. Once per turn the log hook is told how many timeouts were
@@ -218,14 +217,14 @@ struct tkw_timer_hooks {
 	 * Returns the time in nanoseconds, which must not be negative. If the
 	 * time goes back, the timer uses the latest time that it has read. A
 	 * timer with a thread or in an event loop sleeps by the system's clock
-	 * and assumes that this clock runs about as fast. If this clock jumps
-	 * forward, the timer notices it when its sleep is over, or when an
-	 * earlier timeout is scheduled.
+	 * and assumes that the clock of this hook runs about as fast. If the
+	 * clock of this hook jumps forward, the timer notices that when its
+	 * sleep is over, or when an earlier timeout is scheduled.
 	 */
 	int64_t (*now)(void *ctx);
 	/* Returns memory that is aligned to align, a power of two; NULL if
-	 * there is none. The timer asks for its timeouts in blocks of 2 MiB
-	 * that are aligned to 2 MiB. Set both alloc and free, or neither. */
+	 * there is none. The timer keeps its timeouts in blocks of 2 MiB that
+	 * are aligned to 2 MiB. Set both alloc and free, or neither. */
 	void *(*alloc)(size_t bytes, size_t align, void *ctx);
 	/* Frees memory from alloc. */
 	void (*free)(void *mem, size_t bytes, void *ctx);
@@ -234,10 +233,10 @@ struct tkw_timer_hooks {
 	 * writes a handle. Returns 0 or a negative errno. Set both
 	 * thread_create and thread_join, or neither.
 	 *
-	 * The worker and the watchdog ("tkw-watchdog") are created by this
-	 * function. The library names the threads and blocks their signals. If
-	 * the timer's file descriptor was closed while the worker slept, a stop
-	 * ends the worker by pthread_cancel(), inside run().
+	 * The timer creates the worker and the watchdog ("tkw-watchdog") with
+	 * this function. The library names the threads and blocks their
+	 * signals. If the timer's file descriptor was closed while the worker
+	 * slept, a stop ends the worker by pthread_cancel(), inside run().
 	 */
 	int (*thread_create)(void *(*run)(void *arg), void *arg, void **handle,
 			     void *ctx);
@@ -261,7 +260,7 @@ struct tkw_timer_config {
 	int engine;
 	/* An enum tkw_timer_drive. */
 	int drive;
-	/* An enum tkw_timer_clock. If the hook now is set, the timer does not
+	/* An enum tkw_timer_clock. If hooks->now is set, the timer does not
 	 * read this clock. */
 	int clock;
 	/* The number of shards. A shard is a part of the timer with its own
@@ -285,17 +284,17 @@ struct tkw_timer_config {
 	/* An enum tkw_timer_refusal. */
 	int refusal;
 	/*
-	 * If the worker runs a task and that takes longer than this, the log
-	 * hook is told when the task ends. The line has the name of the
-	 * function if it can be found. Tasks that an executor runs are not
-	 * measured. This costs two readings of the clock for each task. 0 or
-	 * less means that no task is measured.
+	 * If a task runs on the worker for longer than this, the log hook is
+	 * told when the task ends. The line gives the name of the function if
+	 * it can be found. Tasks that an executor runs are not measured. The
+	 * measurement reads the clock twice for each task. 0 or less means that
+	 * no task is measured.
 	 */
 	int64_t slow_task_ns;
 	/*
 	 * If this is not 0, the log hook is also told of a slow task while it
-	 * is still running. A thread of its own looks for slow tasks, at most
-	 * twice in slow_task_ns, and only while a task runs. slow_task_ns must
+	 * is still running. An extra thread looks for slow tasks, at most twice
+	 * in each slow_task_ns, and only while a task runs. slow_task_ns must
 	 * then be at least TKW_MSEC, and the drive must be TKW_DRIVE_THREAD.
 	 */
 	int watchdog;
@@ -317,8 +316,8 @@ enum tkw_timer_preset {
 /*
  * Sets a config to a preset.
  *
- * The call also sets size. It sets all other fields that are not part of the
- * preset to zero.
+ * The call also sets size. All fields that are not part of the preset become
+ * zero.
  *
  * cfg     Receives the settings.
  * preset  An enum tkw_timer_preset.
@@ -331,8 +330,8 @@ int tkw_timer_preset(struct tkw_timer_config *cfg, int preset);
 /*
  * Creates a timer.
  *
- * The call starts no thread. The first schedule does, or tkw_timer_start().
- * Until then the timer takes less than 32 KiB of memory.
+ * The call starts no thread. The first schedule or tkw_timer_start() starts the
+ * worker. Until then the timer takes less than 32 KiB of memory.
  *
  * out  Receives the timer. Destroy it with tkw_timer_destroy().
  * cfg  The settings. NULL means the defaults. They are copied.
@@ -341,7 +340,7 @@ int tkw_timer_preset(struct tkw_timer_config *cfg, int preset);
  *   -EINVAL  out is NULL; this library does not know the size of cfg; tick_ns,
  *            slots or shards is negative; slots is more than 2^30; slots is not
  *            0 with the hierarchical engine; tick_ns is INT64_MAX / slots or
- *            more, with slots after rounding; engine, drive, clock or refusal
+ *            more, after slots is rounded up; engine, drive, clock or refusal
  *            is unknown; exec has no submit; watchdog is set, but slow_task_ns
  *            is less than TKW_MSEC or the drive is not TKW_DRIVE_THREAD; only
  *            one of alloc and free is set; only one of thread_create and
@@ -360,7 +359,7 @@ int tkw_timer_create(struct tkw_timer **out,
  * If several threads call it, one worker is started. If the drive is not
  * TKW_DRIVE_THREAD, no thread is started.
  *
- * Returns 0 if the worker is running, started by this call or before, or
+ * Returns 0 if the timer is started, by this call or before, or
  *   -EINVAL  t is NULL
  *   -ENOMEM  the thread cannot be created; you may try again
  *   -ESHUTDOWN, -EPERM
@@ -429,7 +428,8 @@ struct tkw_batch_item {
  * ids    Receives count ids. May be NULL.
  *
  * Returns 0, or
- *   -EINVAL  t or items is NULL, an item has no fn, or count is too large
+ *   -EINVAL  t is NULL; items is NULL and count is not 0; an item has no fn;
+ *            count is too large
  *   -EAGAIN  max_pending leaves no room for all of them
  *   -ENOMEM  as listed at the top; the worker may have been started
  *   -ESHUTDOWN, -EPERM, -EBADF
@@ -445,9 +445,9 @@ int tkw_timer_schedule_batch_at(struct tkw_timer *t,
 /*
  * Cancels a timeout, unless its task has started.
  *
- * Either the cancel succeeds or the task runs, never both. After a success, the
- * timer can reuse the memory of the timeout at once. If the timeout has an
- * on-cancel callback, it runs inside this call.
+ * A timeout is cancelled or runs, never both. The timer can reuse the memory of
+ * a cancelled timeout at once. If the timeout has an on-cancel callback, this
+ * call runs it.
  *
  * Returns 0 if the timeout is cancelled and its task will never run, or
  *   -EBUSY   the task is running now; a task gets this for its own id
@@ -470,7 +470,7 @@ int tkw_timer_cancel(struct tkw_timer *t, struct tkw_timeout_id id);
  *          An id that is given twice gets -ENOENT the second time. May be NULL.
  *
  * Returns the number of timeouts that this call has cancelled, or
- *   -EINVAL  t or ids is NULL, or count is too large
+ *   -EINVAL  t is NULL; ids is NULL and count is not 0; count is too large
  *   -EPERM   as listed at the top
  */
 int tkw_timer_cancel_batch(struct tkw_timer *t,
@@ -478,17 +478,18 @@ int tkw_timer_cancel_batch(struct tkw_timer *t,
 			   int *results);
 
 /*
- * Cancels a timeout. If its task is running, waits until the task has returned.
+ * Cancels a timeout. If its task or its on-cancel callback is running, the call
+ * waits until that has returned.
  *
- * After 0, 1 and -ENOENT, neither the task nor the on-cancel callback is
- * running or will run. You may free what its ctx points to.
+ * When the call has returned 0, 1 or -ENOENT, neither the task nor the
+ * on-cancel callback is running, and neither will run. You may then free what
+ * the task's ctx points to.
  *
  * Returns 0 if the timeout was cancelled and never ran, 1 if the task was
  * running and has returned now, or
  *   -ENOENT   the timeout had ended before
  *   -EDEADLK  the call would have to wait, and is made inside a task, an
- *             on-cancel callback or a visitor of this timer; nothing has
- *             changed
+ *             on-cancel callback or a visitor of this timer
  *   -EINVAL   t is NULL
  *   -EPERM    as listed at the top
  */
@@ -500,10 +501,11 @@ int tkw_timer_cancel_wait(struct tkw_timer *t, struct tkw_timeout_id id);
  * A later deadline costs only about one store. This suits idle timeouts, which
  * every packet pushes back.
  *
- * The timeout stays in the order of the thread that scheduled it. In an earlier
- * tick, it goes behind the timeouts that are already there. In a later tick, it
- * takes its place at some moment between this call and that tick. If the tick
- * does not change, it keeps its place, unless a turn has already reached it.
+ * The timeout is still ordered with the timeouts of the thread that scheduled
+ * it, even if another thread reschedules it. In an earlier tick, it goes behind
+ * the timeouts that are already there. In a later tick, it takes its place at
+ * some moment between this call and that tick. If the tick does not change, it
+ * keeps its place, unless a turn has already reached it.
  *
  * delay_ns     The new delay from now, as in tkw_timer_schedule().
  * deadline_ns  The new deadline, as in tkw_timer_schedule_at().
@@ -564,7 +566,7 @@ int64_t tkw_timer_tick_ns(struct tkw_timer *t);
 struct tkw_ledger {
 	uint64_t accepted;    /* all timeouts that were ever scheduled */
 	uint64_t fired;       /* the task has started, or has returned */
-	uint64_t cancelled;   /* a cancel has returned 0 for it */
+	uint64_t cancelled;   /* ended by a cancel that returns 0 */
 	uint64_t dropped;     /* ended by TKW_REFUSED_DROP */
 	uint64_t handed_over; /* ended by a stop */
 	uint64_t pending;     /* not ended and not running */
@@ -626,12 +628,13 @@ int tkw_timer_wait_idle(struct tkw_timer *t, int64_t timeout_ns);
  * max_tasks  The largest number of timeouts to fire. 0 or less means all that
  *            are due. If more timeouts are due, the next call continues this
  *            turn, and the fd of an event loop stays readable. Timeouts that
- *            become due meanwhile fire in the turn after that.
+ *            become due meanwhile fire in the turn after this one.
  * next_ns    Receives the time at which the next call is needed. This is never
  *            later than the tick of the earliest timeout. It may be earlier,
- *            because far timeouts must be moved nearer. It is TKW_NEVER_NS if
- *            no pending timeout will ever be due. A later schedule may make an
- *            earlier call necessary, see tkw_timer_next_turn(). May be NULL.
+ *            because the wheel must move far timeouts nearer. It is
+ *            TKW_NEVER_NS if no pending timeout will ever be due. If something
+ *            is scheduled after this call, a turn may be needed earlier; see
+ *            tkw_timer_next_turn(). May be NULL.
  *
  * Returns the number of tasks that ran, at most INT_MAX, without those that
  * were given to an executor, or
@@ -668,14 +671,14 @@ int tkw_timer_next_turn(struct tkw_timer *t, int64_t *next_ns);
  * timer until tkw_timer_destroy(). Do not read, set or close it, and remove it
  * from the loop before you destroy the timer.
  *
- * Setting the fd is a system call. The timer makes it only when the earliest
+ * Setting the fd is a system call. The timer sets it only when the earliest
  * deadline becomes earlier, and in the turn after the fd was readable. Pushing
  * timeouts back costs no system call. The loop wakes up once for nothing if the
  * earliest deadline was pushed back or cancelled. For a far deadline it also
  * wakes up at most once for each ring of the wheel or, with the hashed engine,
  * once in each round of the ring.
  *
- * Returns the fd, even if somebody has closed it, or
+ * Returns the number of the fd, even if somebody has closed it, or
  *   -EINVAL  t is NULL, or has another drive
  *   -EPERM   as listed at the top
  */
@@ -686,17 +689,19 @@ int tkw_timer_fd(struct tkw_timer *t);
  *
  * From now on the timer refuses new timeouts. The call waits until the running
  * tasks have returned and the worker has ended. Then it hands over all pending
- * timeouts, with those that wait in the queue of an executor: for each of them
- * it calls visit and then on_cancel, on the calling thread, with no lock held.
- * The order is not defined.
+ * timeouts, also those in the queue of an executor. To hand over a timeout, it
+ * calls visit and then on_cancel, on the calling thread, with no lock held. The
+ * order is not defined.
  *
- * visit  Called for each of these timeouts. May be NULL. It may make any call
- *        that does not wait.
+ * If another call has stopped the timer or is stopping it, this call visits
+ * nothing, does not wait, and returns 1.
+ *
+ * visit  Called for each pending timeout. It may make any call that does not
+ *        wait. May be NULL.
  * ctx    Passed to visit.
  *
  * Returns 0 if this call stopped the timer, 1 if another call has stopped it or
- * is stopping it (this call visits nothing and does not wait for the other
- * one), or
+ * is stopping it, or
  *   -EINVAL  t is NULL
  *   -EDEADLK, -EPERM
  *            as listed at the top
@@ -719,8 +724,7 @@ int tkw_timer_is_stopped(struct tkw_timer *t);
  * t  The timer. If it is NULL the call does nothing.
  *
  * Returns 0, or
- *   -EDEADLK  called inside a task, an on-cancel callback or a visitor of this
- *             timer; nothing has changed
+ *   -EDEADLK  as listed at the top
  */
 int tkw_timer_destroy(struct tkw_timer *t);
 

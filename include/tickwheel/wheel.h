@@ -4,9 +4,8 @@
  *
  * The wheel is a data structure that holds entries and expires each of them at
  * its tick. You embed a struct tkw_entry in every object that can expire, and
- * you provide the memory of the wheel. The wheel reads no clock: you decide how
- * long a tick is, and you tell the wheel what time it is by
- * tkw_wheel_advance().
+ * you provide the memory of the wheel. The wheel reads no clock. You decide how
+ * long a tick is, and tkw_wheel_advance() tells the wheel what time it is.
  *
  *   Time     A tick is a uint64_t. "now" is the first tick that has not been
  *            expired yet. Every tick is legal. TKW_TICK_NEVER means never.
@@ -92,10 +91,10 @@ struct tkw_wheel;
 /* How a wheel sorts its entries. */
 enum tkw_wheel_engine {
 	/*
-	 * Several rings. Each ring has coarser slots than the ring below it, by
-	 * a power of two. An entry that is far away is in a coarse ring and
-	 * moves down as its tick comes nearer. The cost of an advance does not
-	 * depend on how much time has passed.
+	 * Several rings. The slots of a ring are longer than those of the ring
+	 * below, by a power of two. An entry that is far away is in a coarse
+	 * ring and moves down as its tick comes nearer. The cost of an advance
+	 * does not depend on how much time has passed.
 	 */
 	TKW_WHEEL_HIERARCHICAL = 0,
 	/*
@@ -133,7 +132,7 @@ struct tkw_wheel_config {
 int tkw_wheel_bytes(const struct tkw_wheel_config *cfg, size_t *bytes);
 
 /*
- * Creates an empty wheel in memory that you provide, in O(slots).
+ * Sets up an empty wheel, in memory that you provide, in O(slots).
  *
  * out    Receives the wheel. It points into mem.
  * mem    The memory. It must be aligned for any object, as memory from
@@ -159,12 +158,12 @@ int tkw_wheel_init(struct tkw_wheel **out, void *mem, size_t bytes,
  * w  The wheel. If it is NULL the call does nothing.
  *
  * Returns 0, or
- *   -EDEADLK  called in an expiry callback of this wheel
+ *   -EDEADLK  called inside an expiry callback of this wheel
  */
 int tkw_wheel_fini(struct tkw_wheel *w);
 
 /*
- * Adds an entry, which then expires at a tick, in O(1).
+ * Adds an entry in O(1). The entry then expires at the given tick.
  *
  * tick  The tick. A tick before now counts as now. Inside an expiry callback, a
  *       tick up to the one that is being expired counts as the first tick after
@@ -179,7 +178,7 @@ int tkw_wheel_fini(struct tkw_wheel *w);
 int tkw_wheel_add(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick);
 
 /*
- * Removes an entry, in O(1). You may free it at once.
+ * Removes an entry in O(1). You may free it at once.
  *
  * Returns 0, or
  *   -EINVAL  w or e is NULL
@@ -188,7 +187,7 @@ int tkw_wheel_add(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick);
 int tkw_wheel_remove(struct tkw_wheel *w, struct tkw_entry *e);
 
 /*
- * Moves a linked entry to an earlier or later tick, in O(1).
+ * Moves a linked entry to an earlier or later tick in O(1).
  *
  * This is the same as a remove and an add, so the entry goes behind the other
  * entries of its new tick.
@@ -255,8 +254,8 @@ typedef void tkw_expire_fn(struct tkw_wheel *w, struct tkw_entry *e, void *ctx);
  * entries in between; the order is kept.
  *
  * to         The target tick. When the call is done, now is to + 1. If to is
- *            before now, the call does nothing. TKW_TICK_NEVER means the tick
- *            before it.
+ *            before now, the call does nothing. TKW_TICK_NEVER counts as the
+ *            tick before it.
  * max_steps  The largest number of steps. TKW_STEPS_UNBOUNDED means no limit.
  *            With 0 the wheel goes on to the first tick that has work to do.
  * fn         Called for each entry that expires. Meanwhile
@@ -265,7 +264,7 @@ typedef void tkw_expire_fn(struct tkw_wheel *w, struct tkw_entry *e, void *ctx);
  *
  * Returns 0 if the target was reached, 1 if the limit was reached first, or
  *   -EINVAL   w or fn is NULL
- *   -EDEADLK  called in an expiry callback of this wheel
+ *   -EDEADLK  called inside an expiry callback of this wheel
  */
 int tkw_wheel_advance(struct tkw_wheel *w, uint64_t to, uint64_t max_steps,
 		      tkw_expire_fn *fn, void *ctx);
@@ -276,12 +275,13 @@ uint64_t tkw_wheel_now_tick(const struct tkw_wheel *w);
 /*
  * Finds the tick to which the wheel must be advanced next, in O(rings).
  *
- * This tick is never before now, and never later than the earliest entry. It
- * may be earlier than that entry. This happens if the entry is in a coarse
- * ring, was extended, or waits for its round, or if an advance has stopped at
- * its limit. With the hashed engine it also happens after an earlier entry was
- * removed. An advance to this tick then moves the entries of one slot to where
- * they belong or, with the hashed engine, looks at each of them.
+ * This tick is never before now, and never later than the tick of the earliest
+ * entry. It may be earlier than the tick of that entry if the entry is in a
+ * coarse ring, was extended, or waits for its round, or if an advance has
+ * stopped at its limit. With the hashed engine it may also be earlier after an
+ * earlier entry was removed. An advance to this tick then moves the entries of
+ * one slot to where they belong or, with the hashed engine, looks at each of
+ * them.
  *
  * Returns the tick; TKW_TICK_NEVER if the wheel is empty or w is NULL.
  */
