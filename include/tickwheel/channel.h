@@ -1,58 +1,71 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * channel.h - connections by the hundred thousand: heartbeats, reconnects and
- * the closing of idle ones, on one timer.
+ * channel.h - heartbeats, reconnects and idle closes for many connections
  *
- * The owner of a connection marks what is read and written, which costs a
- * store; nothing is re-armed. The set looks at each of its channels once in a
- * period, a few at a time so that no turn takes long, and calls what is due:
+ * A set watches hundreds of thousands of connections with one timer. A channel
+ * stands for one connection. Your code marks each read and each write on the
+ * channel, which costs one store and re-arms nothing. The set looks at every
+ * channel once in a period, a few channels at a time, and calls the actions
+ * that are due:
  *
  *   heartbeat  if the last read or the last write is older than the interval
- *   reconnect  if it is not connected, or the last read is older
- *   close      if the last read or the last write is older
+ *   reconnect  if the channel is not connected, or the last read is older than
+ *              the interval
+ *   close      if the last read or the last write is older than the interval
  *
- * A channel that was never marked is never old, unless the config says
- * mark_on_add: then its age counts from the moment at which it was added. (To
- * expire sessions, mark a read when a session is touched, and let close end
- * those that were not.)
+ * A channel that was never marked is never too old. If mark_on_add is set, the
+ * age of a channel counts from the moment when it was added. Sessions can be
+ * expired in this way: mark a read whenever a session is used, and let the
+ * close action end the others.
  *
- *   Promise  Nothing is called early. What is older than the interval is found
- *            within one period, plus the time that the timer is late and that
- *            earlier actions of the same kind take; a new channel is looked
- *            at within two periods. While an action runs for a channel, other
- *            kinds leave it out until their next pass. An action that fails,
- *            or that removes its channel, keeps no other channel from being
- *            looked at.
- *   Cost     A step, a task of the timer, looks at 256 channels at most; the
- *            steps are spread over the period.
- *   Refusal  A set has one timeout for each kind, for the next step. If the
- *            timer is at its limit, or has no memory, when a step asks for the
- *            next one, that kind rests: the end of the step, each later step of
- *            another kind, tkw_channels_add() and tkw_channels_remove() ask
- *            again. A step that the timer's executor drops comes again when the
- *            next one would have come.
- *   Time     Nanoseconds on the timer's clock, which no step of the wall clock
- *            moves.
- *   Threads  Every call is legal on any thread, inside actions too, but not in
- *            a signal handler. No lock is held while an action runs. Actions of
- *            one kind run one at a time, and so do actions for one channel, on
- *            the timer's worker or executor. A step waits for no action of
- *            another kind.
- *   Memory   A channel is embedded in your struct; its memory is yours, and
- *            must stay until it has been removed, or the set destroyed.
- *   Fork     In a child of a fork a set of the parent is inert: calls return
- *            -EPERM, tkw_channels_destroy() frees its memory.
+ *   Promise  No action is called early. The set finds a channel that is too old
+ *            within one period, plus the time that the timer is late and the
+ *            time that earlier actions of the same kind take. It looks at a new
+ *            channel within two periods. While an action runs for a channel,
+ *            the other kinds skip that channel until their next pass. An action
+ *            that fails or removes its channel does not keep the set from
+ *            looking at the other channels.
+ *   Steps    Each kind makes one pass over all channels in a period. A pass is
+ *            divided into steps, which are spread over the period. A step is a
+ *            task of the timer and looks at 256 channels at most.
+ *   Refusal  Each kind has one timeout on the timer, for its next step. If the
+ *            timer refuses the next step, because it is at its limit or has no
+ *            memory, that kind rests. The set asks the timer again at the end
+ *            of the step, after each step of another kind, in
+ *            tkw_channels_add() and in tkw_channels_remove(). If the timer's
+ *            executor drops a step, that step comes again when the next step
+ *            would have come.
+ *   Time     Nanoseconds on the timer's clock. Changes of the wall clock have
+ *            no effect on it.
+ *   Threads  Any thread may make any call, also inside a callback, but not in a
+ *            signal handler. No lock is held while a callback runs. Actions run
+ *            on the timer's worker or executor. Actions of one kind run one at
+ *            a time, and so do actions for one channel. A step never waits for
+ *            an action of another kind.
+ *   Life     Destroy the set before the timer. Stopping the timer has the same
+ *            effect on the set as tkw_channels_shutdown().
+ *   Memory   A channel is part of a struct of yours, and you own its memory. It
+ *            may be freed after tkw_channels_remove() has returned 0, or after
+ *            the set is destroyed. See tkw_channels_remove() for the case that
+ *            several threads use the channel.
+ *   Fork     In a child process after fork(), a set of the parent is unusable:
+ *            calls return -EPERM. In the child, tkw_channels_destroy() frees
+ *            the memory and calls no callback. It does not touch the channels.
  *
- * Errors, the same everywhere; a refused call leaves no trace:
- *   -EINVAL     a bad argument, NULL where something is wanted
- *   -ENOMEM     no memory, or no thread to be had
- *   -EAGAIN     the timer has as many timeouts as it may
- *   -ESHUTDOWN  the set is shut down, or its timer is stopped
- *   -EEXIST     the channel is in a set already
+ * A call that returns an error has changed nothing and has written no result,
+ * unless its description says otherwise.
+ *
+ * Errors, the same in every call of this header:
+ *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
+ *   -ENOMEM     there is no memory, or a thread could not be started
+ *   -EAGAIN     the timer has as many timeouts as it may have
+ *   -ESHUTDOWN  the set is shut down, or the timer is stopped
+ *   -EEXIST     the channel is already in a set
  *   -ENOENT     the channel is not in this set
- *   -EDEADLK    the call would wait for itself
- *   -EPERM      the set belongs to the parent of a fork
- *   -EBADF      somebody has closed the timer's file descriptor, see timer.h
+ *   -EDEADLK    the call was made inside a callback, where waiting could
+ *               deadlock
+ *   -EPERM      the set or its timer was created by the parent of a fork
+ *   -EBADF      the timer's file descriptor was closed, see Fds in timer.h
  */
 #ifndef TICKWHEEL_CHANNEL_H
 #define TICKWHEEL_CHANNEL_H
@@ -68,19 +81,20 @@ extern "C" {
 
 struct tkw_channels;
 
-/* One connection. All zero is one that is in no set; all fields are private. */
+/* One connection. Set all bytes to zero before the first tkw_channels_add().
+ * All fields are private. */
 struct tkw_channel {
 	struct tkw_channel *next;
 	struct tkw_channel *prev;
 	struct tkw_channels *set;
-	/* 0: never. Aligned, so that each is written in one piece where an
-	 * int64_t need not be. */
+	/* The times of the last read and the last write. 0 means never. They
+	 * are aligned so that each is written in one piece on every machine. */
 	int64_t read_ns __attribute__((aligned(8)));
 	int64_t write_ns __attribute__((aligned(8)));
 	uint32_t connected;
 };
 
-/* What is done for a channel. */
+/* The kinds of actions. */
 enum tkw_channel_kind {
 	TKW_CHANNEL_HEARTBEAT = 0,
 	TKW_CHANNEL_RECONNECT = 1,
@@ -89,128 +103,191 @@ enum tkw_channel_kind {
 #define TKW_CHANNEL_KINDS 3
 
 /*
- * An action. The rules of a task apply. It may remove its own channel, always
- * and without waiting, and free it then; for other channels see
- * tkw_channels_remove(). It is called again a period later if the channel is
- * still there and nothing was marked.
+ * An action. It is called again after a period if the channel is still in the
+ * set and still due. The rules of tkw_task_fn in timer.h apply.
  *
- * ctx     the config's.
- * Return  0; any other value: it has failed, which is counted and changes
- *         nothing else.
+ * An action may always remove its own channel. This does not wait. For other
+ * channels see tkw_channels_remove().
+ *
+ * ch   The channel.
+ * ctx  The ctx of the config.
+ *
+ * Returns 0. Any other value means that the action failed. A failure is counted
+ * in struct tkw_channel_stats and has no other effect.
  */
 typedef int tkw_channel_fn(struct tkw_channel *ch, void *ctx);
 
-/* What is done of one kind; all zero: nothing. */
+/* When an action is called. A rule that is all zero means no action. */
 struct tkw_channel_rule {
+	/* The action. */
 	tkw_channel_fn *fn;
-	/* How old is too old; positive. */
+	/* The age above which the action is due. Must be positive. */
 	int64_t interval_ns;
-	/* Each channel is looked at once in this time; 0: a third of the
-	 * interval, but at least 1 s, for a reconnect at least 60 s. */
+	/* The set looks at each channel once in this time. 0 means a third of
+	 * the interval, but at least 1 s, or 60 s for a reconnect. */
 	int64_t period_ns;
 };
 
-/* How a set shall be; timer and one rule must be given. */
+/* Configuration of a set. timer and at least one rule are required. */
 struct tkw_channels_config {
-	/* sizeof(struct tkw_channels_config); 0: the fields of version 0.2. */
+	/* sizeof(struct tkw_channels_config). 0 means the size of the struct in
+	 * version 0.2. */
 	size_t size;
-	struct tkw_timer *timer; /* must live until the set is destroyed */
-	struct tkw_channel_rule rules[TKW_CHANNEL_KINDS]; /* by kind */
-	/* Not 0: adding a channel marks it as read and written, so that one
-	 * which never says anything becomes idle. */
+	struct tkw_timer *timer;
+	/* The rules, indexed by enum tkw_channel_kind. */
+	struct tkw_channel_rule rules[TKW_CHANNEL_KINDS];
+	/* If this is not 0, adding a channel marks it as read and written. A
+	 * channel that is never marked again then becomes too old as well. */
 	int mark_on_add;
-	void *ctx; /* the last argument of each action; yours */
+	/* Passed to each action as its last argument. */
+	void *ctx;
 };
 
 /*
- * Make a set, without channels. Nothing is pending on the timer while it has
- * none.
+ * Creates a set without channels. A set without channels has no timeout on the
+ * timer.
  *
- * out     written on success; give it to tkw_channels_destroy() in the end.
- * cfg     not kept.
- * Return  0; -EINVAL: NULL, a size that this library does not know, no timer,
- *         no rule, a rule without fn or with an interval that is not positive,
- *         a negative period; -ENOMEM; -EPERM: the timer belongs to the parent
- *         of a fork.
+ * out  Receives the set. Pass it to tkw_channels_destroy() in the end.
+ * cfg  The configuration. It is copied.
+ *
+ * Returns 0, or
+ *   -EINVAL  an argument or timer is NULL, size is unknown, all rules are zero,
+ *            or a rule that is not all zero has no fn, an interval that is not
+ *            positive, or a negative period
+ *   -ENOMEM, -EPERM
+ *            as listed at the top
  */
 int tkw_channels_create(struct tkw_channels **out,
 			const struct tkw_channels_config *cfg);
 
 /*
- * Add a channel. It is connected until it is marked otherwise, and was never
- * read and never written, or now: see mark_on_add. Do not add it to two sets at
- * the same time.
+ * Adds a channel. It counts as connected until it is marked otherwise. Its last
+ * read and its last write count as never, or as now if mark_on_add is set. On
+ * success every kind has its next step on the timer, also a kind that was
+ * resting.
  *
- * Return  0: each kind that is done has its step on the timer, resting ones
- *         too; -EINVAL: NULL; -EEXIST; -ENOMEM, -EAGAIN: the timer does not
- *         take a step; -ESHUTDOWN; -EPERM.
+ * ch  The channel. Do not add it to two sets at the same time.
+ *
+ * Returns 0, or
+ *   -EINVAL  set or ch is NULL
+ *   -EEXIST  the channel is already in a set
+ *   -ENOMEM, -EAGAIN, -EBADF
+ *            the timer refused a step
+ *   -ESHUTDOWN, -EPERM
+ *            as listed at the top
  */
-int tkw_channels_add(struct tkw_channels *cs, struct tkw_channel *ch);
+int tkw_channels_add(struct tkw_channels *set, struct tkw_channel *ch);
 
 /*
- * Take a channel out. If an action runs for it on another thread, wait until
- * that has returned. After 0 nothing is called for it any more, and its memory
- * may be freed; inside its own action, at once. If many threads remove it at
- * the same time, one gets 0, and may free it when the others have returned too,
- * for they look at it. Do not hold a lock that an action takes.
+ * Removes a channel. If an action runs for it on another thread, the call waits
+ * until that action has returned. Do not hold a lock that an action takes.
  *
- * Return  0; -ENOENT; -EDEADLK: an action runs for it, and this is called from
- *         another callback of the timer, or of any set or repeat, even if that
- *         is called inside the action: nothing changed; -EINVAL: NULL; -EPERM.
+ * After 0 the set does not use the channel any more. You may free it, or add it
+ * again, as soon as no other thread uses it. A thread uses a channel while it
+ * adds, removes or marks the channel. If several threads remove the same
+ * channel, one of them gets 0, and may free the channel when the others have
+ * returned. Do not free the channel after -ENOENT, because the thread that gets
+ * 0 may still be waiting for an action.
+ *
+ * An action that removes its own channel does not wait. After 0 it may free the
+ * channel at once, if no other thread uses it.
+ *
+ * Inside other callbacks the call does not wait either, because two callbacks
+ * could wait for each other. If an action runs for the channel, the call
+ * returns -EDEADLK inside every other callback of a set or repeat of this
+ * library, and inside every other task, on-cancel callback and visitor of the
+ * set's timer. This includes a callback that runs nested inside the action.
+ *
+ * Returns 0, or
+ *   -EINVAL   set or ch is NULL
+ *   -ENOENT   the channel is not in this set
+ *   -EDEADLK  an action runs for the channel, and the call was made inside
+ *             another callback; nothing has changed
+ *   -EPERM    as listed at the top
  */
-int tkw_channels_remove(struct tkw_channels *cs, struct tkw_channel *ch);
+int tkw_channels_remove(struct tkw_channels *set, struct tkw_channel *ch);
 
 /*
- * Something was read, or written, at a time of the timer's clock: an event loop
- * has it at hand, tkw_timer_now_ns() reads it. One relaxed store, on any
- * thread. An earlier time than the last one is stored all the same; one that is
- * not positive means never. On a channel that is in no set it has no effect.
- * NULL is ignored.
+ * Stores the time of the last read, or of the last write. Any thread may call
+ * this. It costs one relaxed atomic store. A mark on a channel that is in no
+ * set is lost when the channel is added.
+ *
+ * ch      The channel. If it is NULL, the call does nothing.
+ * now_ns  The time on the timer's clock. Use the time that your event loop has
+ *         at hand, or tkw_timer_now_ns(). A time before the last mark is stored
+ *         too. A time that is 0 or negative means never.
  */
 void tkw_channel_mark_read(struct tkw_channel *ch, int64_t now_ns);
 void tkw_channel_mark_write(struct tkw_channel *ch, int64_t now_ns);
 
-/* It is connected, or (0) it is not. The same rules. */
+/*
+ * Stores whether the channel is connected. The rules of
+ * tkw_channel_mark_read() apply.
+ *
+ * ch         The channel. If it is NULL, the call does nothing.
+ * connected  0 if the channel is not connected. Any other value means that it
+ *            is.
+ */
 void tkw_channel_mark_connected(struct tkw_channel *ch, int connected);
 
-/* What a set has done, by kind. */
+/* Counters of a set. The arrays are indexed by enum tkw_channel_kind. */
 struct tkw_channel_stats {
+	/* Channels in the set. */
 	uint64_t channels;
-	uint64_t looks[TKW_CHANNEL_KINDS];  /* channels that were looked at */
-	uint64_t calls[TKW_CHANNEL_KINDS];  /* actions */
-	uint64_t failed[TKW_CHANNEL_KINDS]; /* of those */
-	uint64_t steps[TKW_CHANNEL_KINDS];  /* tasks of the timer */
-	/* How often the timer did not take a step; see Refusal. */
+	/* How many times a step looked at a channel. */
+	uint64_t looks[TKW_CHANNEL_KINDS];
+	/* Actions that were called. */
+	uint64_t calls[TKW_CHANNEL_KINDS];
+	/* Actions that failed. */
+	uint64_t failed[TKW_CHANNEL_KINDS];
+	/* Steps that ran. */
+	uint64_t steps[TKW_CHANNEL_KINDS];
+	/* How many times the timer refused a step; see Refusal at the top. */
 	uint64_t refused[TKW_CHANNEL_KINDS];
-	uint64_t max_looks; /* of any one step */
+	/* The largest number of channels that one step looked at. */
+	uint64_t max_looks;
 };
 
-/* Return  0; -EINVAL: NULL; -EPERM. */
-int tkw_channels_get_stats(struct tkw_channels *cs,
+/*
+ * Copies the counters of a set.
+ *
+ * out  Receives the counters.
+ *
+ * Returns 0, or
+ *   -EINVAL  set or out is NULL
+ *   -EPERM   as listed at the top
+ */
+int tkw_channels_get_stats(struct tkw_channels *set,
 			   struct tkw_channel_stats *out);
 
-/* How many channels are in the set; 0 for NULL and in a forked child. */
-uint64_t tkw_channels_count(struct tkw_channels *cs);
+/* Returns the number of channels in the set; 0 if set is NULL, and in a forked
+ * child. */
+uint64_t tkw_channels_count(struct tkw_channels *set);
 
 /*
- * Refuse new channels, and look at none any more. Never waits: an action that
- * runs now ends in its own time. The channels stay in the set, and can be
- * removed. Stopping the timer has the same effect.
+ * Refuses new channels and looks at no channel any more. The call never waits.
+ * An action that is running ends in its own time. The channels stay in the set,
+ * and you can still remove them.
  *
- * Return  0: it is shut down, by this call or before; -EINVAL: NULL; -EPERM.
+ * Returns 0, also if the set was shut down before, or
+ *   -EINVAL  set is NULL
+ *   -EPERM   as listed at the top
  */
-int tkw_channels_shutdown(struct tkw_channels *cs);
+int tkw_channels_shutdown(struct tkw_channels *set);
 
 /*
- * Shut the set down if nobody has, wait until no action runs, take all channels
- * out, and free its memory. No other thread may be using it.
+ * Shuts the set down if that has not been done, waits until no action runs,
+ * removes all channels, and frees the memory of the set. No other thread may be
+ * using the set. Do not hold a lock that a callback of the set takes. After 0
+ * the channels may be freed.
  *
- * cs      NULL is legal, and does nothing.
- * Return  0; -EDEADLK: called from a task, an on-cancel callback or a visitor
- *         of the timer: nothing changed. In a forked child: 0, and the channels
- *         are not touched.
+ * set  The set. If it is NULL, the call does nothing.
+ *
+ * Returns 0, or
+ *   -EDEADLK  called inside an action of the set, or inside a task, an
+ *             on-cancel callback or a visitor of the timer; nothing has changed
  */
-int tkw_channels_destroy(struct tkw_channels *cs);
+int tkw_channels_destroy(struct tkw_channels *set);
 
 #ifdef __cplusplus
 }

@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * repeat.h - something that is done again and again, on a timer.
+ * repeat.h - call a function again and again, on a timer
  *
- * A repeat calls a function round after round: a heartbeat, an election timer,
- * a flush. Between two rounds exactly one timeout is pending on the timer.
+ * A repeat calls a function once in every interval, for example to send a
+ * heartbeat, to run an election timeout or to flush a buffer. Each call is a
+ * round. Between two rounds the repeat has exactly one timeout on the timer.
  *
- *   Promise  There is never more than one chain of rounds, and never two rounds
- *            at the same time, whatever is called from wherever.
- *   Threads  Every call is legal on any thread, but not in a signal handler.
- *            The repeat's own callbacks may make every call too, except adjust,
- *            which must make none. No lock is held while a callback runs, and
- *            its thread cannot be cancelled meanwhile.
- *   Life     tkw_repeat_create(), any number of calls, tkw_repeat_destroy().
- *            The timer must outlive the repeat. If the timer is stopped, the
- *            chain is broken off: see on_broken.
- *   Fork     In a child of a fork a repeat of the parent is inert: calls return
- *            -EPERM, tkw_repeat_destroy() frees its memory.
+ *   Promise  There is never more than one chain of rounds. At any moment at
+ *            most one round is pending or running, no matter which threads make
+ *            which calls.
+ *   Threads  Any thread may make any call, also inside a callback, but not in a
+ *            signal handler. The one exception is adjust, which must make no
+ *            call on its repeat. No lock is held while a callback runs. A
+ *            thread cannot be cancelled while it runs a callback.
+ *   Life     Destroy the repeat before the timer. If the timer is stopped while
+ *            the repeat is started, the repeat is paused and on_broken is
+ *            called with -ESHUTDOWN.
+ *   Fork     In a child process after fork(), a repeat of the parent is
+ *            unusable: calls return -EPERM. In the child, tkw_repeat_destroy()
+ *            frees the memory and calls no callback.
  *
- * Errors, the same everywhere; results are written on success only, and a
- * refused call leaves no trace:
- *   -EINVAL     a bad argument, NULL where something is wanted
- *   -ENOMEM     no memory, or no thread to be had
- *   -EAGAIN     the timer has as many timeouts as it may
+ * A call that returns an error has changed nothing and has written no result,
+ * unless its description says otherwise.
+ *
+ * Errors, the same in every call of this header:
+ *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
+ *   -ENOMEM     there is no memory, or a thread could not be started
+ *   -EAGAIN     the timer has as many timeouts as it may have
  *   -ESHUTDOWN  the repeat is shut down, or the timer is stopped
- *   -EBUSY      a round is running, or about to begin
+ *   -EBUSY      a round is running or about to begin
  *   -ENOENT     no round is pending
- *   -EPERM      it belongs to the parent of a fork
- *   -EBADF      somebody has closed the timer's file descriptor, see timer.h
+ *   -EPERM      the repeat or its timer was created by the parent of a fork
+ *   -EBADF      the timer's file descriptor was closed, see Fds in timer.h
  */
 #ifndef TICKWHEEL_REPEAT_H
 #define TICKWHEEL_REPEAT_H
@@ -43,170 +48,232 @@ extern "C" {
 struct tkw_repeat;
 
 /*
- * A round. Called by the timer's worker or executor, or inside
- * tkw_repeat_run_now(). The rules of a task apply.
+ * Runs one round. It is called by the timer's worker or executor, or inside
+ * tkw_repeat_run_now(). The rules of tkw_task_fn in timer.h apply.
  *
- * r       the repeat; all of its calls are legal.
- * ctx     the config's.
+ * r    The repeat. The function may make any call on it.
+ * ctx  The ctx of the config.
  */
 typedef void tkw_repeat_fn(struct tkw_repeat *r, void *ctx);
 
-/* From when an interval counts. */
+/*
+ * The point from which the next interval counts. The three RATE modes keep a
+ * fixed rate: each interval counts from the deadline of the last round. They
+ * differ in what happens to rounds that were missed because a round took long
+ * or the machine slept.
+ */
 enum tkw_repeat_mode {
-	/* From the end of a round. */
+	/* The interval counts from the end of the last round. */
 	TKW_REPEAT_FIXED_DELAY = 0,
-	/* From the deadline of a round, so that the rate is kept. If rounds
-	 * were missed, because one took long or the machine slept: */
-	TKW_REPEAT_RATE_BURST = 1, /* they are made up for, one after another */
-	TKW_REPEAT_RATE_SKIP = 2,  /* they are left out, the beat is kept */
-	TKW_REPEAT_RATE_DELAY = 3  /* they are left out, a new beat begins */
+	/* Missed rounds are made up for, one right after the other. */
+	TKW_REPEAT_RATE_BURST = 1,
+	/* Missed rounds are skipped. Later rounds keep the old rhythm. */
+	TKW_REPEAT_RATE_SKIP = 2,
+	/* Missed rounds are skipped. A new rhythm begins: the next round comes
+	 * one interval after the end of the late round. */
+	TKW_REPEAT_RATE_DELAY = 3
 };
 
-/* How a repeat shall be; timer, interval_ns and fn must be given. */
+/* Configuration of a repeat. timer, interval_ns and fn are required. */
 struct tkw_repeat_config {
-	/* sizeof(struct tkw_repeat_config); 0: the fields of version 0.2. */
+	/* sizeof(struct tkw_repeat_config). 0 means the size of the struct in
+	 * version 0.2. */
 	size_t size;
 	struct tkw_timer *timer;
-	/* Positive. */
+	/* The time between rounds. Must be positive. */
 	int64_t interval_ns;
-	/* enum tkw_repeat_mode */
+	/* One of enum tkw_repeat_mode. */
 	int mode;
+	/* The function that runs a round. */
 	tkw_repeat_fn *fn;
 	/*
-	 * Not 0: each delay is random, evenly in
+	 * If this is not 0, each delay is random and evenly spread over
 	 * [interval_ns, interval_ns + spread_ns). Raft nodes choose their
-	 * election timeouts like this. Not negative; not together with adjust.
+	 * election timeouts in this way. Must not be negative. Must be 0 if
+	 * adjust is set.
 	 */
 	int64_t spread_ns;
 	/* Seed for the spread. 0 picks a random seed. */
 	uint64_t seed;
 	/*
-	 * Returns the delay before the next round; NULL: the interval. A
-	 * negative delay counts as 0. It is asked again if another thread
-	 * changes the repeat meanwhile. It must not call the repeat.
+	 * Returns the delay before the next round. A negative delay counts as
+	 * 0. If another thread changes the repeat while adjust runs, adjust is
+	 * called again. adjust must make no call on the repeat. If adjust is
+	 * NULL, the delay is interval_ns, plus the spread if there is one.
 	 */
 	int64_t (*adjust)(struct tkw_repeat *r, int64_t interval_ns, void *ctx);
 	/*
-	 * Called when the chain is broken off, or NULL. The repeat is paused
-	 * then; tkw_repeat_start() begins anew.
+	 * Called when the chain of rounds breaks off. The repeat is paused by
+	 * then, and tkw_repeat_start() starts it again. May be NULL.
 	 *
-	 * err     -ESHUTDOWN: the timer is stopped; -EAGAIN, -ENOMEM, -EBADF:
-	 *         it did not take the next round; -ECANCELED: its executor has
-	 *         dropped the round.
+	 * err  The reason:
+	 *        -ESHUTDOWN  the timer is stopped
+	 *        -ECANCELED  the timer's executor dropped the round
+	 *        -EAGAIN, -ENOMEM, -EBADF
+	 *                    the timer refused the next round
 	 */
 	void (*on_broken)(struct tkw_repeat *r, int err, void *ctx);
-	/* Called once, when the repeat is shut down and no round runs any more,
-	 * or NULL. No other function of this config is called after it: what
-	 * ctx points to may be freed. */
+	/* Called once, when the repeat is shut down and no round runs any more.
+	 * No other function of this config is called after it, so what ctx
+	 * points to may be freed. May be NULL. */
 	void (*on_end)(struct tkw_repeat *r, void *ctx);
-	void *ctx; /* the last argument of each function here; yours */
-	/* For tkw_repeat_print(); NULL: "repeat". Cut to 31 bytes, copied. */
+	/* Passed to each function of this config as its last argument. */
+	void *ctx;
+	/* The name that tkw_repeat_print() writes. It is copied and cut to 31
+	 * bytes. NULL means "repeat". */
 	const char *name;
 };
 
 /*
- * Make a repeat. It is paused.
+ * Creates a repeat. It is paused.
  *
- * out     written on success; give it to tkw_repeat_destroy() in the end.
- * cfg     not kept.
- * Return  0; -EINVAL: NULL, a size that this library does not know, no timer or
- *         no fn, an interval that is not positive, an unknown mode, a negative
- *         spread, or a spread and an adjust; -ENOMEM; -EPERM.
+ * out  Receives the repeat. Pass it to tkw_repeat_destroy() in the end.
+ * cfg  The configuration. It is copied.
+ *
+ * Returns 0, or
+ *   -EINVAL  an argument, timer or fn is NULL, size is unknown, interval_ns is
+ *            not positive, mode is unknown, spread_ns is negative, or both
+ *            spread_ns and adjust are set
+ *   -ENOMEM, -EPERM
+ *            as listed at the top
  */
 int tkw_repeat_create(struct tkw_repeat **out,
 		      const struct tkw_repeat_config *cfg);
 
 /*
- * Start the rounds. The first one comes after one interval. If the last round
- * before a pause is still running, the chain goes on after it. A repeat that is
- * started already is not changed.
+ * Starts the rounds. The first round comes after one interval. If the last
+ * round before a pause is still running, the chain continues after it. If the
+ * repeat is already started, the call does nothing.
  *
- * Return  0: it is started; -EINVAL, -ENOMEM, -EAGAIN, -ESHUTDOWN, -EPERM: it
- *         is paused as before.
+ * If the call fails, the repeat stays paused.
+ *
+ * Returns 0 if the repeat is started, or
+ *   -EINVAL  r is NULL
+ *   -ENOMEM, -EAGAIN, -ESHUTDOWN, -EPERM, -EBADF
+ *            as listed at the top
  */
 int tkw_repeat_start(struct tkw_repeat *r);
 
 /*
- * The same, but the first round comes on the next turn of the timer, on its own
- * thread: a new leader sends its first heartbeat at once. If the repeat is
- * started already, its pending round is moved there. If a round is running, the
- * next one follows it at once.
+ * Starts the rounds, with the first round on the next turn of the timer. A new
+ * leader can send its first heartbeat in this way. The round runs on the
+ * timer's worker or executor, not inside this call. If the repeat is already
+ * started, its pending round moves to the next turn. If a round is running, the
+ * next round follows it at once.
  *
- * Return  0; -EINVAL, -EPERM; -ENOMEM, -EAGAIN, -ESHUTDOWN: as for
- *         tkw_repeat_restart().
+ * If the timer refuses the round, the same happens as in tkw_repeat_restart().
+ *
+ * Returns 0, or
+ *   -EINVAL  r is NULL
+ *   -ENOMEM, -EAGAIN, -ESHUTDOWN, -EPERM, -EBADF
+ *            as listed at the top
  */
 int tkw_repeat_start_now(struct tkw_repeat *r);
 
 /*
- * Pause the rounds, until tkw_repeat_start(). A round that is running ends in
- * its own time and is the last one; the call does not wait for it. A repeat
- * that is paused already is not changed.
+ * Pauses the rounds until the repeat is started again. If a round is running,
+ * it is the last one; the call does not wait for it. If the repeat is already
+ * paused, the call does nothing.
  *
- * Return  0: it is paused; -EINVAL; -ESHUTDOWN: shut down; -EPERM.
+ * Returns 0 if the repeat is paused, or
+ *   -EINVAL     r is NULL
+ *   -ESHUTDOWN  the repeat is shut down
+ *   -EPERM      as listed at the top
  */
 int tkw_repeat_pause(struct tkw_repeat *r);
 
 /*
- * Wait for a full interval from now, whether started or paused; it is started
- * then. While a round is running: from its end.
+ * Starts the interval again: the next round comes a full interval from now. If
+ * a round is running, the interval counts from the end of that round. A paused
+ * repeat is started by this call.
  *
- * Return  0; -EINVAL, -EPERM; -ENOMEM, -EAGAIN, -ESHUTDOWN: it is paused now;
- *         if it was started, on_broken was called. (A pending round is moved,
- *         which needs no memory and no room; only one that has come due at this
- *         very moment must be replaced.)
+ * If the timer refuses the next round, the repeat is paused. on_broken is
+ * called if the repeat was started before. A refusal is rare when a round is
+ * pending: that round is moved, which needs no memory and no further place in
+ * the timer. Only a round that becomes due during the call must be replaced.
+ *
+ * Returns 0, or
+ *   -EINVAL  r is NULL
+ *   -ENOMEM, -EAGAIN, -ESHUTDOWN, -EPERM, -EBADF
+ *            as listed at the top
  */
 int tkw_repeat_restart(struct tkw_repeat *r);
 
 /*
- * Set the interval. If the repeat is started it waits for a full new interval
- * from now, or from the end of a round that is running.
+ * Sets the interval. If the repeat is started, the next round comes after a
+ * full new interval, counted from now or from the end of a running round.
  *
- * Return  0; -EINVAL: NULL, or an interval that is not positive; -EPERM;
- *         -ENOMEM, -EAGAIN, -ESHUTDOWN: as for tkw_repeat_restart().
+ * If the timer refuses the next round, the interval is set all the same, and
+ * the repeat is paused as in tkw_repeat_restart().
+ *
+ * interval_ns  The new interval. Must be positive.
+ *
+ * Returns 0, or
+ *   -EINVAL  r is NULL, or interval_ns is not positive
+ *   -ENOMEM, -EAGAIN, -ESHUTDOWN, -EPERM, -EBADF
+ *            as listed at the top
  */
 int tkw_repeat_reset(struct tkw_repeat *r, int64_t interval_ns);
 
 /*
- * Make the pending round now, on the calling thread, and go on from there.
+ * Runs the pending round now, on the calling thread. The next interval counts
+ * from the end of this round.
  *
- * Return  0: it was made; -ENOENT: no round is pending, for the repeat is
- *         paused; -EBUSY: a round is running or about to begin, which is always
- *         so inside one; -EINVAL; -ESHUTDOWN: shut down; -EPERM.
+ * Returns 0 if the round was run, or
+ *   -EINVAL     r is NULL
+ *   -ENOENT     no round is pending: the repeat is paused, or the timer has
+ *               just ended the round because of a stop or a drop
+ *   -EBUSY      a round is running or about to begin; a round that calls this
+ *               function always gets this error
+ *   -ESHUTDOWN  the repeat is shut down
+ *   -EPERM      as listed at the top
  */
 int tkw_repeat_run_now(struct tkw_repeat *r);
 
 /*
- * End the rounds for good. Never waits: on_end is called inside this call, or,
- * if one of the repeat's callbacks is running, when that has returned, by
- * whoever runs it.
+ * Ends the rounds for good. The call never waits. on_end is called inside this
+ * call, unless a callback of the repeat is running. In that case the thread of
+ * the callback calls on_end after the callback has returned.
  *
- * Return  0: it is shut down, by this call or before; -EINVAL; -EPERM.
+ * Returns 0, also if the repeat was shut down before, or
+ *   -EINVAL  r is NULL
+ *   -EPERM   as listed at the top
  */
 int tkw_repeat_shutdown(struct tkw_repeat *r);
 
 /*
- * Shut the repeat down if nobody has, wait until none of its callbacks runs,
- * and free its memory. Do not hold a lock that a round takes. Called inside a
- * callback of the timer, or of any repeat or set of this library, it does not
- * wait: the memory is freed when the last callback has returned. No other call
- * may be made from now on, or be under way on another thread, except the
- * tkw_repeat_shutdown() from whose on_end this is called, and a
- * tkw_repeat_run_now() whose round is running.
+ * Shuts the repeat down if that has not been done, waits until none of its
+ * callbacks runs, and frees its memory. Do not hold a lock that a callback of
+ * the repeat takes.
  *
- * r       NULL is legal, and does nothing.
- * Return  0.
+ * The call does not wait inside a callback of the timer, or of any repeat or
+ * set of this library. In that case the memory is freed when the last callback
+ * of the repeat has returned.
+ *
+ * Make no other call on the repeat after this one. No other call may be in
+ * progress on any thread, with two exceptions: a tkw_repeat_shutdown() whose
+ * on_end destroys the repeat, and a tkw_repeat_run_now() whose round is
+ * running.
+ *
+ * r  The repeat. If it is NULL, the call does nothing.
+ *
+ * Returns 0.
  */
 int tkw_repeat_destroy(struct tkw_repeat *r);
 
 /*
- * A repeat in words: "heartbeat, every 50 ms, running, invoking". The flags:
- * paused or running; ended; invoking (a round is running).
+ * Writes a description of the repeat into a buffer, for example "heartbeat,
+ * every 50 ms, running, invoking". The text says "paused" or "running". It says
+ * "ended" if the repeat is shut down, and "invoking" if a round is running.
  *
- * buf, size
- *         as for snprintf(): cut to size, always ended by a zero byte; size 0
- *         writes nothing.
- * Return  the length of the whole text; -EINVAL: r is NULL, or buf is NULL and
- *         size is not 0; -EPERM.
+ * buf   Receives the text. May be NULL if size is 0.
+ * size  The size of buf in bytes. As with snprintf(), a longer text is cut, and
+ *       the text always ends with a zero byte. If size is 0, nothing is
+ *       written.
+ *
+ * Returns the length of the whole text, or
+ *   -EINVAL  r is NULL, or buf is NULL and size is not 0
+ *   -EPERM   as listed at the top
  */
 int tkw_repeat_print(struct tkw_repeat *r, char *buf, size_t size);
 

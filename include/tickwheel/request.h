@@ -1,42 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request.h - requests that are under way: each is answered, times out or is
- * cancelled, exactly one of them.
+ * request.h - match answers to requests, with timeouts
  *
- * A client adds a request, sends its id to the server, and completes the
- * request when an answer with that id comes back. If none comes in time, the
- * timer ends it. The caller is told by a callback, or waits with
+ * A client adds a request to a set, sends the id of the request to the server,
+ * and completes the request when an answer with that id comes back. If no
+ * answer comes in time, the request times out. A request can also be cancelled.
+ * The client gets the result in a callback, or waits for it with
  * tkw_requests_wait().
  *
- *   Promise  Each request ends exactly once. Whoever ends it wins, and the
- *            others get -ENOENT. An answer cancels the timeout: nothing stays
- *            behind until the deadline.
- *   Ids      A request is named by a struct tkw_request_id, plain data that may
- *            come back from anywhere. When the request has ended the id is
- *            stale: calls return -ENOENT, and never touch another request, nor
- *            any other timeout.
- *   Threads  Every call is legal on any thread, callbacks included, but not in
- *            a signal handler. No lock is held while a callback runs.
- *   Life     The timer must outlive the set. If it is stopped, all requests end
- *            with -ESHUTDOWN.
- *   Fork     In a child of a fork a set of the parent is inert: calls return
- *            -EPERM, tkw_requests_destroy() frees its memory and calls nobody.
- *            (If the set's executor has callbacks in its queue, the memory is
- *            freed when it has abandoned the last of them; not at all if one
- *            was between the queue and its thread when the process forked.)
+ *   Promise  Each request ends exactly once. If an answer, a cancel and the
+ *            timeout come at the same time, one of them ends the request, and
+ *            calls that come too late return -ENOENT. An answer removes the
+ *            timeout of the request from the timer at once.
+ *   Ids      A struct tkw_request_id names a request. It is plain data and may
+ *            come back from anywhere. After the request has ended, its id is
+ *            stale: calls with it return -ENOENT and never touch another
+ *            request or timeout.
+ *   Threads  Any thread may make any call, also inside a callback, but not in a
+ *            signal handler. No lock is held while a callback runs. Do not
+ *            call tkw_requests_wait() on the thread that drives the timer.
+ *   Limits   A set consists of parts: two for each CPU that the process may
+ *            use, rounded up to a power of two, at most 64. A thread adds all
+ *            its requests to one part, which it may share with other threads.
+ *            Each part holds about 16.7 million requests. max_pending limits
+ *            the whole set.
+ *   Life     Destroy the set before the timer. If the timer is stopped, all
+ *            requests end with -ESHUTDOWN.
+ *   Fork     In a child process after fork(), a set of the parent is unusable:
+ *            calls return -EPERM. In the child, tkw_requests_destroy() frees
+ *            the memory and calls no callback. If the set's executor has
+ *            callbacks in its queue, the memory is freed when the executor has
+ *            abandoned the last of them. The memory is never freed if, when the
+ *            process forked, the executor had taken a callback out of its queue
+ *            but had not called it yet.
  *
- * Errors, the same everywhere; results are written on success only, and a
- * refused call leaves no trace:
- *   -EINVAL     a bad argument, NULL where something is wanted
- *   -ENOMEM     no memory, or no thread to be had
- *   -EAGAIN     as many requests, or timeouts of the timer, as there may be;
- *               without a limit, 16 million in each part of the set (it has as
- *               many parts as a timer has shards)
+ * A call that returns an error has changed nothing and has written no result,
+ * unless its description says otherwise.
+ *
+ * Errors, the same in every call of this header:
+ *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
+ *   -ENOMEM     there is no memory, or a thread could not be started
+ *   -EAGAIN     the set has max_pending requests, the calling thread's part of
+ *               the set is full, or the timer has as many timeouts as it may
+ *               have
  *   -ESHUTDOWN  the set is shut down, or the timer is stopped
- *   -ENOENT     the request has ended, or there never was one of this id
- *   -EDEADLK    the call would wait for itself
- *   -EPERM      the set belongs to the parent of a fork
- *   -EBADF      somebody has closed the timer's file descriptor, see timer.h
+ *   -ENOENT     the request has ended, or no request ever had this id
+ *   -EBUSY      another thread waits for the request
+ *   -EDEADLK    the call was made inside a callback, where waiting could
+ *               deadlock
+ *   -EPERM      the set or its timer was created by the parent of a fork
+ *   -EBADF      the timer's file descriptor was closed, see Fds in timer.h
  */
 #ifndef TICKWHEEL_REQUEST_H
 #define TICKWHEEL_REQUEST_H
@@ -53,131 +66,180 @@ extern "C" {
 
 struct tkw_requests;
 
-/* The name of a request: as struct tkw_timeout_id, but another type, so that
- * one cannot be taken for the other. */
+/* Names a request. It works like struct tkw_timeout_id, but is a type of its
+ * own, so that the compiler does not let you mix up the two. */
 struct tkw_request_id {
 	uint64_t bits;
 };
 
-/* How a request has ended. */
+/* Passed to the callback. It says how a request has ended. */
 struct tkw_request_end {
 	struct tkw_request_id id;
-	/* 0: answered; -ETIMEDOUT; -ECANCELED: by tkw_requests_cancel(), or
-	 * the timer has dropped its timeout (TKW_REFUSED_DROP); -ESHUTDOWN: the
-	 * set was shut down, or the timer stopped. */
+	/*
+	 * The result:
+	 *   0           the request was answered
+	 *   -ETIMEDOUT  no answer came in time
+	 *   -ECANCELED  tkw_requests_cancel() ended it, or the timer dropped
+	 *               its timeout (see TKW_REFUSED_DROP in timer.h)
+	 *   -ESHUTDOWN  the set was shut down, or the timer was stopped
+	 */
 	int status;
-	/* What tkw_requests_complete() was given; else NULL. */
+	/* The response that was passed to tkw_requests_complete(). NULL if the
+	 * request was not answered. */
 	void *response;
 };
 
 /*
- * Called once, when the request has ended: on the set's executor, or without
- * one on the thread that ended it, inside the call that did; for a timeout that
- * is the timer's worker or executor. If the set's executor refuses or abandons
- * it, the thread on which that happens makes the call: it is never left out.
- * The id is stale by then, and the request's place under max_pending is free.
- * The rules of a task apply; inside a call of yours the thread is yours, and
- * must not be cancelled meanwhile.
+ * Called once, when a request has ended. By then the id is stale, and the
+ * request does not count under max_pending any more.
+ *
+ * If the set has an executor, the callback runs there. If that executor refuses
+ * or abandons the callback, the thread on which this happens calls it. It is
+ * never left out.
+ *
+ * If the set has no executor, the callback runs inside the call that ends the
+ * request. If the request timed out, the callback runs on the timer's worker or
+ * executor.
+ *
+ * The rules of tkw_task_fn in timer.h apply, with one difference: a callback
+ * that runs inside a call of yours does not block the cancellation of the
+ * thread. Do not cancel that thread while a callback may be running.
+ *
+ * end  How the request has ended. It is valid while the callback runs.
+ * ctx  The ctx of tkw_requests_add().
  */
 typedef void tkw_request_fn(const struct tkw_request_end *end, void *ctx);
 
-/* How a set shall be; timer must be given. */
+/* Configuration of a set. timer is required. */
 struct tkw_requests_config {
-	/* sizeof(struct tkw_requests_config); 0: the fields of version 0.2. */
+	/* sizeof(struct tkw_requests_config). 0 means the size of the struct in
+	 * version 0.2. */
 	size_t size;
 	struct tkw_timer *timer;
-	/* Who makes the callbacks; NULL: see tkw_request_fn. Copied, but what
-	 * its ctx points to must live until the set is destroyed. */
+	/* The executor that runs the callbacks. NULL means none; see
+	 * tkw_request_fn. The struct is copied, but what its ctx points to must
+	 * stay valid until the set is destroyed. */
 	const struct tkw_exec *exec;
-	/* How many requests may be under way; <= 0: no limit. Requests that
-	 * have ended count until they were waited for, or until the executor
-	 * has made their callback. */
+	/* How many requests the set may hold. 0 or less means no limit. A
+	 * request that has ended counts until somebody has waited for it or its
+	 * callback begins. */
 	int64_t max_pending;
 };
 
 /*
- * Make a set. It starts no thread.
+ * Creates a set. This starts no thread.
  *
- * out     written on success; give it to tkw_requests_destroy() in the end.
- * cfg     not kept.
- * Return  0; -EINVAL: NULL, a size that this library does not know, no timer,
- *         an executor without a function; -ENOMEM; -EPERM: the timer belongs to
- *         the parent of a fork.
+ * out  Receives the set. Pass it to tkw_requests_destroy() in the end.
+ * cfg  The configuration. It is copied.
+ *
+ * Returns 0, or
+ *   -EINVAL  an argument or timer is NULL, size is unknown, or the executor has
+ *            no submit function
+ *   -ENOMEM, -EPERM
+ *            as listed at the top
  */
 int tkw_requests_create(struct tkw_requests **out,
 			const struct tkw_requests_config *cfg);
 
 /*
- * Add a request, which is under way from now on.
+ * Adds a request.
  *
- * fn      called when it ends; NULL: somebody will call tkw_requests_wait() for
- *         it, once, and until then it holds its memory.
- * ctx     fn's; yours.
- * timeout_ns
- *         from now. <= 0: on the next turn of the timer, never inside this
- *         call. Beyond the end of time: never.
- * id      written on success, before fn can be called.
- * Return  0; -EINVAL: NULL for rs or id; -ENOMEM; -EAGAIN; -ESHUTDOWN; -EPERM.
+ * fn          Called when the request ends. If it is NULL, some thread must
+ *             call tkw_requests_wait() once for the request. Until then the
+ *             request keeps its memory.
+ * ctx         Passed to fn.
+ * timeout_ns  The time from now after which the request times out. If it is 0
+ *             or less, that happens on the next turn of the timer, never inside
+ *             this call. If the deadline lies beyond TKW_NEVER_NS, the request
+ *             never times out.
+ * id          Receives the id. It is written before fn can be called.
+ *
+ * Returns 0, or
+ *   -EINVAL  rs or id is NULL
+ *   -ENOMEM, -EAGAIN, -ESHUTDOWN, -EPERM, -EBADF
+ *            as listed at the top
  */
 int tkw_requests_add(struct tkw_requests *rs, tkw_request_fn *fn, void *ctx,
 		     int64_t timeout_ns, struct tkw_request_id *id);
 
 /*
- * An answer has come. The timeout is cancelled, and the request ends with
- * status 0.
+ * Ends a request with an answer. This cancels its timeout. The status is 0.
  *
- * response
- *         passed on as it is; may be NULL. Its new owner is whoever is told.
- * Return  0; -ENOENT: too late, or never asked: response is still yours;
- *         -EINVAL: rs is NULL; -EPERM.
+ * response  Passed to the callback, or to the caller of tkw_requests_wait(),
+ *           who owns it from then on. The set does not look at it. May be NULL.
+ *
+ * Returns 0, or
+ *   -EINVAL  rs is NULL
+ *   -ENOENT  the request has ended, or no request ever had this id; response
+ *            still belongs to the caller
+ *   -EPERM   as listed at the top
  */
 int tkw_requests_complete(struct tkw_requests *rs, struct tkw_request_id id,
 			  void *response);
 
 /*
- * The answer is not wanted any more: the request ends with -ECANCELED.
+ * Ends a request because its answer is not wanted any more. The status is
+ * -ECANCELED.
  *
- * Return  0; -ENOENT: it has ended; -EINVAL: rs is NULL; -EPERM.
+ * Returns 0, or
+ *   -EINVAL  rs is NULL
+ *   -ENOENT  the request has ended, or no request ever had this id
+ *   -EPERM   as listed at the top
  */
 int tkw_requests_cancel(struct tkw_requests *rs, struct tkw_request_id id);
 
 /*
- * Wait for the end of a request that was added without fn, and free its memory.
- * One thread may do so, once for each request. Not the thread that drives the
- * timer by an event loop or by hand: nobody else could end the request in time.
+ * Waits until a request has ended, and frees its memory. The request must have
+ * been added without fn. Only one thread may wait for a request, and only once.
  *
- * end     written on success.
- * Return  0; -ENOENT: no such request, or it was waited for before; -EBUSY:
- *         another thread waits for it; -EINVAL: NULL, or it has an fn;
- *         -EDEADLK: it has not ended yet, and this is a task of its timer,
- *         which might have to end it; -EPERM.
+ * Do not call this on the thread that drives the timer: the thread of your
+ * event loop, or the one that calls tkw_timer_turn(). While that thread waits,
+ * no request can time out. Outside of callbacks the library does not notice
+ * this mistake.
+ *
+ * end  Receives the result.
+ *
+ * Returns 0, or
+ *   -EINVAL   rs or end is NULL, or the request has an fn
+ *   -ENOENT   no request has this id, or somebody has waited for it before
+ *   -EBUSY    another thread waits for the request
+ *   -EDEADLK  the request has not ended, and the call was made inside a task,
+ *             an on-cancel callback or a visitor of the timer
+ *   -EPERM    as listed at the top
  */
 int tkw_requests_wait(struct tkw_requests *rs, struct tkw_request_id id,
 		      struct tkw_request_end *end);
 
-/* How many requests are under way, as max_pending counts them; 0 for NULL and
- * in a forked child. It takes the lock of each part of the set. */
+/* Returns the number of requests, counted as for max_pending; 0 if rs is NULL,
+ * and in a forked child. The call takes the lock of each part of the set. */
 uint64_t tkw_requests_count(struct tkw_requests *rs);
 
 /*
- * Refuse what is new, and end all requests that are under way with -ESHUTDOWN.
- * Never waits: a callback that another thread is about to make may still be on
- * its way.
+ * Refuses new requests and ends all requests with -ESHUTDOWN. The call never
+ * waits. A callback that another thread is about to make may come after this
+ * call has returned.
  *
- * Return  0: it is shut down, by this call or before, or another thread is at
- *         it; -EINVAL: NULL; -EPERM.
+ * Returns 0, also if the set was shut down before or another thread is shutting
+ * it down, or
+ *   -EINVAL  rs is NULL
+ *   -EPERM   as listed at the top
  */
 int tkw_requests_shutdown(struct tkw_requests *rs);
 
 /*
- * Shut the set down if nobody has, wait for callbacks that the timer or the
- * executor is about to make, or makes, and free all its memory. No other thread
- * may be using it, or wait for a request.
+ * Shuts the set down if that has not been done, waits for callbacks that the
+ * timer or the executor still has to make, and frees all memory of the set. No
+ * other thread may be using the set or waiting for a request. Do not hold a
+ * lock that a callback of the set takes.
  *
- * rs      NULL is legal, and does nothing.
- * Return  0; -EDEADLK: called from one of its callbacks, or from a task, an
- *         on-cancel or a visitor of its timer: nothing changed. (Not noticed: a
- *         job of its executor that keeps its callbacks waiting.)
+ * Do not call this inside a job of the set's executor if callbacks of the set
+ * may have to wait for that job. The library does not notice this mistake.
+ *
+ * rs  The set. If it is NULL, the call does nothing.
+ *
+ * Returns 0, or
+ *   -EDEADLK  called inside a callback of the set, or inside a task, an
+ *             on-cancel callback or a visitor of the timer; nothing has changed
  */
 int tkw_requests_destroy(struct tkw_requests *rs);
 

@@ -1,35 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * retry.h - try until it succeeds.
+ * retry.h - try tasks again until they succeed
  *
- * A set holds tasks. Each is tried again and again, after a delay, until it
- * succeeds, is given up or is cancelled. A try answers at once, or
- * later by tkw_retries_done(), so that an RPC with back-off is one task. The
- * defaults are those of Dubbo's failback: every five seconds, 100 tasks.
+ * A set holds tasks. Each task is tried again and again, with a delay between
+ * two tries, until it succeeds, has been tried max_tries times, or is
+ * cancelled. A try answers when it returns, or later with tkw_retries_done().
+ * So an RPC with back-off can be one task. The defaults are those of Dubbo's
+ * failback: a delay of five seconds, and 100 tasks.
  *
- *   Promise  Each task that was accepted ends exactly once, and its on_end says
- *            how. Two tries of one task are never under way at the same time.
- *   Ids      A task is named by a struct tkw_retry_id, plain data. When the
- *            task has ended the id is stale: calls return -ENOENT.
- *   Threads  Every call is legal on any thread, inside tries and callbacks too,
- *            but not in a signal handler. No lock is held while one of them
- *            runs. Tries run on the timer's worker or executor.
- *   Life     The timer must outlive the set. If the timer is stopped, all tasks
- *            end with -ESHUTDOWN. If its executor drops a try (see
- *            TKW_REFUSED_DROP), the task ends with -ECANCELED.
- *   Fork     In a child of a fork a set of the parent is inert: calls return
- *            -EPERM, tkw_retries_destroy() frees its memory and calls nobody.
+ *   Promise  Each accepted task ends exactly once, and its on_end says how.
+ *            The next try of a task begins only after the last one has
+ *            answered or timed out.
+ *   Ids      A struct tkw_retry_id names a task. It is plain data and may be
+ *            copied. After the task has ended, its id is stale: calls with it
+ *            return -ENOENT.
+ *   Threads  Any thread may make any call, also inside a callback, but not in a
+ *            signal handler. No lock is held while a callback runs. Tries run
+ *            on the timer's worker or executor.
+ *   Life     Destroy the set before the timer. If the timer is stopped, all
+ *            tasks end with -ESHUTDOWN.
+ *   Drops    If the timer was created with TKW_REFUSED_DROP, its executor can
+ *            drop a try. That try is not made, and the task ends with
+ *            -ECANCELED. The same happens if the executor drops the timeout of
+ *            a try that answers later.
+ *   Fork     In a child process after fork(), a set of the parent is unusable:
+ *            calls return -EPERM. In the child, tkw_retries_destroy() frees the
+ *            memory and calls no callback.
  *
- * Errors, the same everywhere; results are written on success only, and a
- * refused call leaves no trace:
- *   -EINVAL     a bad argument, NULL where something is wanted
- *   -ENOMEM     no memory, or no thread to be had
- *   -EAGAIN     as many tasks, or timeouts of the timer, as there may be
+ * A call that returns an error has changed nothing and has written no result,
+ * unless its description says otherwise.
+ *
+ * Errors, the same in every call of this header:
+ *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
+ *   -ENOMEM     there is no memory, or a thread could not be started
+ *   -EAGAIN     the set has max_tasks tasks, or the timer has as many timeouts
+ *               as it may have
  *   -ESHUTDOWN  the set is shut down, or the timer is stopped
- *   -ENOENT     the task has ended, or there never was one of this id
- *   -EDEADLK    the call would wait for itself
- *   -EPERM      the set belongs to the parent of a fork
- *   -EBADF      somebody has closed the timer's file descriptor, see timer.h
+ *   -ENOENT     the task has ended, or no task ever had this id
+ *   -EDEADLK    the call was made inside a callback, where waiting could
+ *               deadlock
+ *   -EPERM      the set or its timer was created by the parent of a fork
+ *   -EBADF      the timer's file descriptor was closed, see Fds in timer.h
  */
 #ifndef TICKWHEEL_RETRY_H
 #define TICKWHEEL_RETRY_H
@@ -45,153 +56,191 @@ extern "C" {
 
 struct tkw_retries;
 
-/* The name of a task: as struct tkw_timeout_id, but another type, so that one
- * cannot be taken for the other. */
+/* Names a task. It works like struct tkw_timeout_id, but is a type of its own,
+ * so that the compiler does not let you mix up the two. */
 struct tkw_retry_id {
 	uint64_t bits;
 };
 
-/* How a set shall be; timer must be given. */
+/* Configuration of a set. timer is required. */
 struct tkw_retries_config {
-	/* sizeof(struct tkw_retries_config); 0: the fields of version 0.2. */
+	/* sizeof(struct tkw_retries_config). 0 means the size of the struct in
+	 * version 0.2. */
 	size_t size;
 	struct tkw_timer *timer;
-	/* From the end of a try to the begin of the next; 0: 5 s. */
+	/* The delay from the end of the first try to the second one. 0 means
+	 * 5 s. */
 	int64_t delay_ns;
-	/* Each delay is this many percent of the one before, rounded down, but
-	 * at least one ns longer: 100 ... 1000; 0 or 100: always the same. 200
-	 * doubles it. */
+	/* Each further delay is this percentage of the delay before it, from
+	 * 100 to 1000. 100 keeps the delay the same, 200 doubles it. 0 means
+	 * 100. The result is rounded down, but with more than 100 a delay grows
+	 * by at least 1 ns. */
 	int backoff_percent;
-	/* No delay grows beyond this; 0: ten times delay_ns. */
+	/* The longest delay. 0 means ten times delay_ns. */
 	int64_t max_delay_ns;
-	/* How much of each delay is random, 0 ... 100 percent: the delay is
-	 * shortened by a random part of that size, so that tasks which failed
-	 * together do not all come back at once. */
+	/* The part of each delay that is random, 0 to 100 percent. A delay is
+	 * shortened by a random amount of at most this part, so that tasks that
+	 * failed together are not all tried again at the same moment. */
 	int jitter_percent;
 	/* Seed for the jitter. 0 picks a random seed. */
 	uint64_t seed;
-	/* How long a try that answers later may take; then it has failed. 0: as
-	 * long as it likes. */
+	/* How long a try that answers later may take, counted from its start.
+	 * After that time the try has failed. 0 means no limit. */
 	int64_t try_timeout_ns;
-	/* How often a task is tried; <= 0: for ever. */
+	/* How often a task is tried at most. 0 or less means no limit. */
 	int64_t max_tries;
-	/* How many tasks there may be at a time; 0: 100. At most 2^20. */
+	/* How many tasks the set may hold, at most 2^20. 0 means 100. */
 	int64_t max_tasks;
 };
 
-/* Passed to a try. Valid while it runs. */
+/* Passed to a try. It is valid while the try runs. */
 struct tkw_try {
 	struct tkw_retries *retries;
 	struct tkw_retry_id id;
 	int64_t number; /* 1 for the first try */
 };
 
-/* What a try returns if it will answer later, by tkw_retries_done(): a number
- * that no try returns by accident. */
+/* A try returns this value if it will answer later, with tkw_retries_done().
+ * The value is unusual, so that no try returns it by accident. */
 #define TKW_TRY_LATER 0x17e2
 
-/* How a task has ended. */
+/* Passed to on_end. It says how a task has ended. */
 struct tkw_retry_end {
 	struct tkw_retry_id id;
-	/* 0: it has succeeded; -ETIMEDOUT: it was tried as often as the set
-	 * allows; -ECANCELED: by tkw_retries_cancel(), or the timer's executor
-	 * has dropped a try; -ESHUTDOWN: the set was shut down, or the timer
-	 * stopped; -EAGAIN, -ENOMEM, -EBADF: the timer did not take the next
-	 * try. */
+	/*
+	 * The result:
+	 *   0           the task succeeded
+	 *   -ETIMEDOUT  the task was tried max_tries times
+	 *   -ECANCELED  tkw_retries_cancel() ended the task, or the timer's
+	 *               executor dropped a try
+	 *   -ESHUTDOWN  the set was shut down, or the timer was stopped
+	 *   -EAGAIN, -ENOMEM, -EBADF
+	 *               the timer refused the next try
+	 */
 	int status;
-	int64_t tries; /* that were made */
+	int64_t tries; /* how many tries were made */
 };
 
-/* What shall be tried. It is copied. */
+/* A task. It is copied. */
 struct tkw_retry {
 	/*
-	 * A try. The rules of a task apply.
+	 * Tries once. The rules of tkw_task_fn in timer.h apply. Required.
 	 *
-	 * Return  0: it has succeeded; TKW_TRY_LATER: tkw_retries_done() will
-	 *         tell; any other value: it has failed, and is tried again.
+	 * Returns 0 if the try succeeded, or TKW_TRY_LATER if
+	 * tkw_retries_done() will give the answer. With any other value the try
+	 * has failed, and the task is tried again.
 	 */
 	int (*fn)(const struct tkw_try *attempt, void *ctx);
 	/*
-	 * Called once, when the task has ended, or NULL. What ctx points to may
-	 * be freed here. The thread is that which is just busy with the task:
-	 * the timer's worker or executor, or one in tkw_retries_done(); if none
-	 * is, that of the call which ends the task. The place among max_tasks
-	 * is free afterwards.
+	 * Called once, when the task has ended. What ctx points to may be freed
+	 * here. The task counts under max_tasks until on_end has returned. May
+	 * be NULL.
+	 *
+	 * If a thread is working on the task when it ends, on_end runs on that
+	 * thread. This can be the timer's worker or executor, or a thread in
+	 * tkw_retries_done(). Otherwise on_end runs inside the call that ends
+	 * the task.
 	 */
 	void (*on_end)(const struct tkw_retry_end *end, void *ctx);
-	void *ctx; /* the last argument of both; yours */
+	/* Passed to both functions as their last argument. */
+	void *ctx;
 };
 
 /*
- * Make a set. It starts no thread.
+ * Creates a set. This starts no thread.
  *
- * out     written on success; give it to tkw_retries_destroy() in the end.
- * cfg     not kept.
- * Return  0; -EINVAL: NULL, a size that this library does not know, no timer, a
- *         negative time, a back-off, jitter or number of tasks out of range,
- *         max_delay_ns less than the delay; -ENOMEM; -EPERM.
+ * out  Receives the set. Pass it to tkw_retries_destroy() in the end.
+ * cfg  The configuration. It is copied.
+ *
+ * Returns 0, or
+ *   -EINVAL  an argument or timer is NULL, size is unknown, a time is negative,
+ *            max_delay_ns is less than delay_ns, or backoff_percent,
+ *            jitter_percent or max_tasks is out of range
+ *   -ENOMEM, -EPERM
+ *            as listed at the top
  */
 int tkw_retries_create(struct tkw_retries **out,
 		       const struct tkw_retries_config *cfg);
 
 /*
- * Add a task.
+ * Adds a task.
  *
- * first_ns
- *         the delay before the first try; <= 0: on the next turn of the timer,
- *         never inside this call. If you have tried once yourself, and failed,
- *         pass the set's delay_ns.
- * id      written on success; may be NULL.
- * Return  0; -EINVAL: NULL, or no fn; -ENOMEM; -EAGAIN; -ESHUTDOWN; -EPERM.
+ * task      The task. It is copied.
+ * first_ns  The delay before the first try. If it is 0 or less, the first try
+ *           comes on the next turn of the timer, never inside this call. If you
+ *           have already tried once yourself and failed, pass the delay_ns of
+ *           the set.
+ * id        Receives the id. It is written before the first try can begin. May
+ *           be NULL.
+ *
+ * Returns 0, or
+ *   -EINVAL  rs, task or its fn is NULL
+ *   -ENOMEM, -EAGAIN, -ESHUTDOWN, -EPERM, -EBADF
+ *            as listed at the top
  */
 int tkw_retries_add(struct tkw_retries *rs, const struct tkw_retry *task,
 		    int64_t first_ns, struct tkw_retry_id *id);
 
 /*
- * The answer of a try that returned TKW_TRY_LATER. It may come before the try
- * has returned. A success ends the task, whichever of its tries it answers; a
- * failure counts only for the try that is under way.
+ * Gives the answer of a try that returns TKW_TRY_LATER. The answer may come
+ * before the try has returned. A success ends the task, even if it answers an
+ * earlier try. A failure counts only for the latest try, and only until that
+ * try has answered or timed out.
  *
- * number  which try, as in struct tkw_try.
- * result  0: it has succeeded; any other value: it has failed.
- * Return  0; -ENOENT: the task has ended, or (a failure) that try is over;
- *         -EINVAL: rs is NULL; -EPERM.
+ * number  The number of the try, from struct tkw_try.
+ * result  0 if the try succeeded. Any other value means that it failed.
+ *
+ * Returns 0, or
+ *   -EINVAL  rs is NULL
+ *   -ENOENT  the task has ended or is ending, it has had no try of this number,
+ *            or result is a failure and that try is over
+ *   -EPERM   as listed at the top
  */
 int tkw_retries_done(struct tkw_retries *rs, struct tkw_retry_id id,
 		     int64_t number, int result);
 
 /*
- * Give a task up. A try whose answer is awaited is over at once.
+ * Cancels a task.
  *
- * Return  0: it is not tried any more, and on_end gets -ECANCELED: inside this
- *         call, or by the thread that is just busy with the task: the timer's,
- *         or one in tkw_retries_done();
- *         1: a try is running now, and is the last one: when it returns, on_end
- *         gets 0 if it has succeeded, else -ECANCELED;
- *         -ENOENT: it has ended, or is ending: on_end was called, or will be;
- *         -EINVAL: rs is NULL; -EPERM.
+ * If no try is running, the task ends with -ECANCELED, even if the answer of a
+ * try is still awaited. on_end is called inside this call, or by a thread that
+ * is working on the task: the timer's, or one in tkw_retries_done().
+ *
+ * If a try is running, it is the last one. When it returns, the task ends with
+ * 0 if the try succeeded, and with -ECANCELED if not.
+ *
+ * Returns 0 if no try is running, 1 if a try is running, or
+ *   -EINVAL  rs is NULL
+ *   -ENOENT  the task has ended or is ending: on_end was called or will be
+ *   -EPERM   as listed at the top
  */
 int tkw_retries_cancel(struct tkw_retries *rs, struct tkw_retry_id id);
 
-/* How many tasks have not ended; 0 for NULL and in a forked child. */
+/* Returns the number of tasks that have not ended; 0 if rs is NULL, and in a
+ * forked child. */
 uint64_t tkw_retries_count(struct tkw_retries *rs);
 
 /*
- * Refuse what is new, and end all tasks with -ESHUTDOWN: at once, or, if a try
- * is running, when it has returned; if that has succeeded, with 0. Never waits
- * for those.
+ * Refuses new tasks and ends all tasks with -ESHUTDOWN. The call never waits. A
+ * task whose try is running ends when that try returns, with 0 if the try
+ * succeeded.
  *
- * Return  0: it is shut down, by this call or before; -EINVAL: NULL; -EPERM.
+ * Returns 0, also if the set was shut down before, or
+ *   -EINVAL  rs is NULL
+ *   -EPERM   as listed at the top
  */
 int tkw_retries_shutdown(struct tkw_retries *rs);
 
 /*
- * Shut the set down if nobody has, wait until all its tasks have ended, and
- * free its memory. No other thread may be using it.
+ * Shuts the set down if that has not been done, waits until all its tasks have
+ * ended, and frees its memory. No other thread may be using the set. Do not
+ * hold a lock that a callback of the set takes.
  *
- * rs      NULL is legal, and does nothing.
- * Return  0; -EDEADLK: called from a task of the timer, to which tries belong,
- *         or from an on_end: nothing changed.
+ * rs  The set. If it is NULL, the call does nothing.
+ *
+ * Returns 0, or
+ *   -EDEADLK  called inside a try or an on_end of the set, or inside a task, an
+ *             on-cancel callback or a visitor of the timer; nothing has changed
  */
 int tkw_retries_destroy(struct tkw_retries *rs);
 
