@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel_epoll.h - a timer in a loop of plain epoll.
+ * tickwheel_epoll.h - run a timer in an epoll loop
  *
  *     struct tkw_epoll_adapter adapter;
  *
@@ -13,17 +13,20 @@
  *     }
  *     tkw_epoll_detach(&adapter);
  *
- *   Threads  All calls on one thread at a time, usually the loop's: there the
- *            tasks run. Any thread may schedule and cancel.
- *   Life     The adapter is your memory. It must stay, and stay where it is,
- *            from attach to detach, and until no array of events has its
- *            address any more. Then it may be freed, or attached again.
- *   End      Detach before tkw_timer_destroy(). A timer that is stopped, but
- *            lives, may be detached as any other. Or close the epoll fd first,
- *            with the adapter in it: that is as good as detaching, which must
- *            not be done afterwards, for the number may be another file's.
- *   Fork     The epoll of a child is that of the parent. Detach leaves it as it
- *            is there, and tkw_epoll_ready() says -EPERM: do not poll it.
+ *   Threads  Only one thread at a time may make these calls, usually the
+ *            thread of the loop. Tasks run on that thread, inside
+ *            tkw_epoll_ready(). Any thread may schedule and cancel timeouts.
+ *   Life     You own the memory of the adapter. Do not free or move it between
+ *            attach and detach, nor while an array of events still holds its
+ *            address. After that you may free it or attach it again.
+ *   End      Detach the adapter before tkw_timer_destroy(). A timer that is
+ *            stopped but not destroyed is detached like any other. You may also
+ *            close the epoll descriptor instead of detaching. Do not detach
+ *            after that, because the descriptor number may belong to another
+ *            file by then.
+ *   Fork     A child process shares the epoll instance of its parent, so do not
+ *            poll it there. In the child tkw_epoll_detach() leaves the epoll
+ *            instance as it is, and tkw_epoll_ready() returns -EPERM.
  */
 #ifndef TICKWHEEL_EPOLL_H
 #define TICKWHEEL_EPOLL_H
@@ -39,26 +42,35 @@
 extern "C" {
 #endif
 
-/* How many timeouts fire before the loop looks at its other files again. */
+/* How many timeouts may fire before the loop checks its other files again. */
 #ifndef TKW_ADAPTER_MAX_TASKS
 #define TKW_ADAPTER_MAX_TASKS 1024
 #endif
 
 struct tkw_epoll_adapter {
-	struct tkw_timer *timer; /* NULL: not attached */
+	struct tkw_timer *timer; /* NULL if not attached */
 	int epfd;
-	int max_tasks; /* TKW_ADAPTER_MAX_TASKS; may be changed after attach */
+	/* At most this many timeouts fire before the loop goes on. Attach sets
+	 * it to TKW_ADAPTER_MAX_TASKS; you may change it after that. */
+	int max_tasks;
 };
 
 /*
- * Watch the timer, level-triggered. Events for it have data.ptr = a.
+ * Adds the timer to an epoll instance, level-triggered. Its events have the
+ * address of the adapter in data.ptr. If the call fails, the adapter is not
+ * attached, and tkw_epoll_detach() does nothing.
  *
- * a       need not be initialised, and must not be attached.
- * timer   with the drive TKW_DRIVE_LOOP.
- * Return  0; -EINVAL: NULL, another drive, or epfd is no epoll; -EPERM: a timer
- *         of the parent of a fork; -EEXIST: this epoll has the timer already;
- *         -EBADF, -ENOMEM, -ENOSPC: as epoll_ctl(). After an error a detach is
- *         legal, and does nothing.
+ * a      The adapter. It must not be attached. It need not be initialised.
+ * epfd   The descriptor of the epoll instance.
+ * timer  The timer. Its drive must be TKW_DRIVE_LOOP.
+ *
+ * Returns 0, or
+ *   -EINVAL  a or timer is NULL, the timer has another drive, or epfd is not an
+ *            epoll descriptor
+ *   -EPERM   the timer was created by the parent of a fork
+ *   -EEXIST  the timer is already in this epoll instance
+ *   -EBADF, -ENOMEM, -ENOSPC
+ *            as in epoll_ctl(2)
  */
 static inline int tkw_epoll_attach(struct tkw_epoll_adapter *a, int epfd,
 				   struct tkw_timer *timer)
@@ -83,8 +95,9 @@ static inline int tkw_epoll_attach(struct tkw_epoll_adapter *a, int epfd,
 }
 
 /*
- * Stop watching. Legal in a task too, which may free the adapter if no event of
- * it is still to be looked at. NULL, or detached already: nothing happens.
+ * Takes the timer out of the epoll instance. A task may call this too. It may
+ * then free the adapter if no array of events still holds its address. If a is
+ * NULL or not attached, the call does nothing.
  */
 static inline void tkw_epoll_detach(struct tkw_epoll_adapter *a)
 {
@@ -95,16 +108,17 @@ static inline void tkw_epoll_detach(struct tkw_epoll_adapter *a)
 		return;
 	fd = tkw_timer_fd(a->timer);
 	a->timer = NULL;
-	memset(&unused, 0, sizeof(unused)); /* old kernels want one */
-	if (fd >= 0) /* else this is a child, and the epoll is the parent's */
+	memset(&unused, 0, sizeof(unused)); /* for kernels before 2.6.9 */
+	if (fd >= 0) /* else this is a child, which shares the epoll instance */
 		(void)epoll_ctl(a->epfd, EPOLL_CTL_DEL, fd, &unused);
 }
 
 /*
- * An event has come: fire what is due. The adapter is not touched after the
- * first task.
+ * Fires the timeouts that are due. Call this for each event of the adapter. The
+ * adapter is not touched after the first task has begun.
  *
- * Return  as tkw_timer_turn(); 0 if it was detached since the event came.
+ * Returns what tkw_timer_turn() returns; 0 if the adapter was detached after
+ * the event came.
  */
 static inline int tkw_epoll_ready(struct tkw_epoll_adapter *a)
 {

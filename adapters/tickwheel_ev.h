@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel_ev.h - a timer in a loop of libev, version 4, as it is usually
- * built: with more than one loop (EV_MULTIPLICITY).
+ * tickwheel_ev.h - run a timer in a libev loop
+ *
+ * This needs libev 4, built with EV_MULTIPLICITY, as it usually is.
  *
  *     struct tkw_ev_adapter adapter;
  *
@@ -9,19 +10,20 @@
  *     ev_run(loop, 0);
  *     tkw_ev_detach(&adapter);
  *
- *   Threads  All calls on the loop's thread: there the tasks run. Any thread
- *            may schedule and cancel. A task must not run the loop.
- *   Life     The adapter is your memory. It must stay, and stay where it is,
- *            from attach to detach. Then it may be freed, or attached again.
- *   End      Detach before tkw_timer_destroy(). A timer that is stopped, but
- *            lives, may be detached as any other. Or destroy the loop first,
- *            with the adapter in it: that is as good as detaching, which must
- *            not be done afterwards, as with any watcher.
- *   Alive    The watcher keeps ev_run() going, also with nothing pending:
- *            ev_unref() after attach, and ev_ref() before detach, if it shall
- *            not.
- *   Fork     In a child the timer is the parent's. After ev_loop_fork() the
- *            adapter takes itself out of the child's loop when it is called.
+ *   Threads  Make all calls on the thread of the loop. Tasks run there too, and
+ *            must not run the loop. Any thread may schedule and cancel
+ *            timeouts.
+ *   Life     You own the memory of the adapter. Do not free or move it between
+ *            attach and detach. After that you may free it or attach it again.
+ *   End      Detach the adapter before tkw_timer_destroy(). A timer that is
+ *            stopped but not destroyed is detached like any other. You may also
+ *            destroy the loop instead of detaching. Do not detach after that.
+ *   Alive    The watcher keeps ev_run() running, even if no timeout is pending.
+ *            If you do not want this, call ev_unref() after attach and ev_ref()
+ *            before detach.
+ *   Fork     In a child process the timer belongs to the parent. If the child
+ *            calls ev_loop_fork(), the adapter detaches itself from the child's
+ *            loop when its watcher is next called.
  */
 #ifndef TICKWHEEL_EV_H
 #define TICKWHEEL_EV_H
@@ -36,7 +38,7 @@
 extern "C" {
 #endif
 
-/* How many timeouts fire before the loop looks at its other watchers again. */
+/* How many timeouts may fire before the loop checks its other watchers. */
 #ifndef TKW_ADAPTER_MAX_TASKS
 #define TKW_ADAPTER_MAX_TASKS 1024
 #endif
@@ -44,13 +46,15 @@ extern "C" {
 struct tkw_ev_adapter {
 	ev_io io;
 	struct ev_loop *loop;
-	struct tkw_timer *timer; /* NULL: not attached */
-	int max_tasks; /* TKW_ADAPTER_MAX_TASKS; may be changed after attach */
+	struct tkw_timer *timer; /* NULL if not attached */
+	/* At most this many timeouts fire before the loop goes on. Attach sets
+	 * it to TKW_ADAPTER_MAX_TASKS; you may change it after that. */
+	int max_tasks;
 };
 
 /*
- * Take the timer out of the loop. Legal in a task too, which may then free the
- * adapter. NULL, or detached already: nothing happens.
+ * Takes the timer out of the loop. A task may call this too, and may then free
+ * the adapter. If a is NULL or not attached, the call does nothing.
  */
 static inline void tkw_ev_detach(struct tkw_ev_adapter *a)
 {
@@ -60,14 +64,14 @@ static inline void tkw_ev_detach(struct tkw_ev_adapter *a)
 	ev_io_stop(a->loop, &a->io);
 }
 
-/* Nothing is touched after the run: a task may have freed the adapter. */
+/* Does not touch the adapter after the turn: a task may have freed it. */
 static inline void tkw__ev_on_read(struct ev_loop *loop, ev_io *io, int revents)
 {
 	struct tkw_ev_adapter *a = (struct tkw_ev_adapter *)io->data;
 
 	(void)loop;
 	(void)revents;
-	/* In a child of fork() nobody would ever quieten the fd. */
+	/* In a forked child no turn runs, so the fd would stay readable. */
 	if (tkw_timer_fd(a->timer) < 0)
 		tkw_ev_detach(a);
 	else
@@ -75,12 +79,16 @@ static inline void tkw__ev_on_read(struct ev_loop *loop, ev_io *io, int revents)
 }
 
 /*
- * Let the loop run the timer.
+ * Adds the timer to a loop, which then runs it. If the call fails, the adapter
+ * is not attached, and tkw_ev_detach() does nothing.
  *
- * a       need not be initialised, and must not be attached.
- * timer   with the drive TKW_DRIVE_LOOP.
- * Return  0; -EINVAL: NULL, or another drive; -EPERM: a timer of the parent of
- *         a fork. After an error a detach is legal, and does nothing.
+ * a      The adapter. It must not be attached. It need not be initialised.
+ * loop   The loop.
+ * timer  The timer. Its drive must be TKW_DRIVE_LOOP.
+ *
+ * Returns 0, or
+ *   -EINVAL  an argument is NULL, or the timer has another drive
+ *   -EPERM   the timer was created by the parent of a fork
  */
 static inline int tkw_ev_attach(struct tkw_ev_adapter *a, struct ev_loop *loop,
 				struct tkw_timer *timer)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel_event.h - a timer in a base of libevent, version 2.
+ * tickwheel_event.h - run a timer in a libevent base
+ *
+ * This needs libevent 2.
  *
  *     struct tkw_event_adapter adapter;
  *
@@ -8,18 +10,19 @@
  *     event_base_dispatch(base);
  *     tkw_event_detach(&adapter);
  *
- *   Threads  All calls on the thread that runs the base: there the tasks run.
- *            Any thread may schedule and cancel. A task must not run the base.
- *   Life     The adapter is your memory. It must stay, and stay where it is,
- *            from attach to detach. Then it may be freed, or attached again.
- *   End      Detach before tkw_timer_destroy(). A timer that is stopped, but
- *            lives, may be detached as any other. Or free the base first, with
- *            the adapter in it: that is as good as detaching, which must not be
- *            done afterwards, as with any event.
- *   Alive    The event keeps event_base_dispatch() going, also with nothing
- *            pending.
- *   Fork     In a child the timer is the parent's. After event_reinit() the
- *            adapter takes itself out of the child's loop when it is called.
+ *   Threads  Make all calls on the thread that runs the base. Tasks run there
+ *            too, and must not run the base. Any thread may schedule and cancel
+ *            timeouts.
+ *   Life     You own the memory of the adapter. Do not free or move it between
+ *            attach and detach. After that you may free it or attach it again.
+ *   End      Detach the adapter before tkw_timer_destroy(). A timer that is
+ *            stopped but not destroyed is detached like any other. You may also
+ *            free the base instead of detaching. Do not detach after that.
+ *   Alive    The event keeps event_base_dispatch() running, even if no timeout
+ *            is pending.
+ *   Fork     In a child process the timer belongs to the parent. If the child
+ *            calls event_reinit(), the adapter detaches itself from the child's
+ *            base when its event is next called.
  */
 #ifndef TICKWHEEL_EVENT_H
 #define TICKWHEEL_EVENT_H
@@ -35,20 +38,22 @@
 extern "C" {
 #endif
 
-/* How many timeouts fire before the base looks at its other events again. */
+/* How many timeouts may fire before the base checks its other events. */
 #ifndef TKW_ADAPTER_MAX_TASKS
 #define TKW_ADAPTER_MAX_TASKS 1024
 #endif
 
 struct tkw_event_adapter {
 	struct event event;
-	struct tkw_timer *timer; /* NULL: not attached */
-	int max_tasks; /* TKW_ADAPTER_MAX_TASKS; may be changed after attach */
+	struct tkw_timer *timer; /* NULL if not attached */
+	/* At most this many timeouts fire before the base goes on. Attach sets
+	 * it to TKW_ADAPTER_MAX_TASKS; you may change it after that. */
+	int max_tasks;
 };
 
 /*
- * Take the timer out of the base. Legal in a task too, which may then free the
- * adapter. NULL, or detached already: nothing happens.
+ * Takes the timer out of the base. A task may call this too, and may then free
+ * the adapter. If a is NULL or not attached, the call does nothing.
  */
 static inline void tkw_event_detach(struct tkw_event_adapter *a)
 {
@@ -58,14 +63,14 @@ static inline void tkw_event_detach(struct tkw_event_adapter *a)
 	(void)event_del(&a->event);
 }
 
-/* Nothing is touched after the run: a task may have freed the adapter. */
+/* Does not touch the adapter after the turn: a task may have freed it. */
 static inline void tkw__event_on_read(evutil_socket_t fd, short what, void *arg)
 {
 	struct tkw_event_adapter *a = (struct tkw_event_adapter *)arg;
 
 	(void)fd;
 	(void)what;
-	/* In a child of fork() nobody would ever quieten the fd. */
+	/* In a forked child no turn runs, so the fd would stay readable. */
 	if (tkw_timer_fd(a->timer) < 0)
 		tkw_event_detach(a);
 	else
@@ -73,13 +78,17 @@ static inline void tkw__event_on_read(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * Let the base run the timer.
+ * Adds the timer to a base, which then runs it. If the call fails, the adapter
+ * is not attached, and tkw_event_detach() does nothing.
  *
- * a       need not be initialised, and must not be attached.
- * timer   with the drive TKW_DRIVE_LOOP.
- * Return  0; -EINVAL: NULL, or another drive; -EPERM: a timer of the parent of
- *         a fork; -ENOMEM: the base refused it, and does not say why. After an
- *         error a detach is legal, and does nothing.
+ * a      The adapter. It must not be attached. It need not be initialised.
+ * base   The base.
+ * timer  The timer. Its drive must be TKW_DRIVE_LOOP.
+ *
+ * Returns 0, or
+ *   -EINVAL  an argument is NULL, or the timer has another drive
+ *   -EPERM   the timer was created by the parent of a fork
+ *   -ENOMEM  the base refused the event; libevent does not say why
  */
 static inline int tkw_event_attach(struct tkw_event_adapter *a,
 				   struct event_base *base,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel_uv.h - a timer in a loop of libuv.
+ * tickwheel_uv.h - run a timer in a libuv loop
  *
  *     struct tkw_uv_adapter adapter;
  *
@@ -9,21 +9,26 @@
  *     tkw_uv_detach(&adapter);
  *     uv_run(loop, UV_RUN_DEFAULT);    (closes the handle)
  *
- *   Threads  All calls on the loop's thread: there the tasks run. Any thread
- *            may schedule and cancel. A task must not run the loop.
- *   Life     The adapter is your memory, and has a handle of libuv in it: as
- *            for any handle, it must stay, and stay where it is, until that is
- *            closed, which needs one more round of the loop after detach. Set
- *            on_closed, after attach, to be told.
- *   End      Detach before tkw_timer_destroy(); the timer may be destroyed
- *            right after, before the handle is closed. A timer that is stopped,
- *            but lives, may be detached as any other. Or close the handle
- *            yourself, as by uv_walk() and uv_close(): that is as good as
- *            detaching, which does nothing then. (on_closed is not called.)
- *   Alive    The handle keeps uv_run() going, also with nothing pending:
- *            uv_unref((uv_handle_t *)&adapter.poll) if it shall not.
- *   Fork     In a child the timer is the parent's. After uv_loop_fork() the
- *            adapter takes itself out of the child's loop when it is called.
+ *   Threads  Make all calls on the thread of the loop. Tasks run there too, and
+ *            must not run the loop. Any thread may schedule and cancel
+ *            timeouts.
+ *   Life     You own the memory of the adapter, which contains a libuv handle.
+ *            Do not free or move the adapter between attach and the moment when
+ *            the handle is closed. After detach, libuv closes the handle in the
+ *            next iteration of the loop and then calls on_closed. Set on_closed
+ *            after attach if you need it.
+ *   End      Detach the adapter before tkw_timer_destroy(). The timer may be
+ *            destroyed right after that, before the handle is closed. A timer
+ *            that is stopped but not destroyed is detached like any other. You
+ *            may also close the handle yourself instead of detaching, for
+ *            example with uv_walk() and uv_close(). In that case on_closed is
+ *            not called, and tkw_uv_detach() does nothing.
+ *   Alive    The handle keeps uv_run() running, even if no timeout is pending.
+ *            If you do not want this, call
+ *            uv_unref((uv_handle_t *)&adapter.poll) after attach.
+ *   Fork     In a child process the timer belongs to the parent. If the child
+ *            calls uv_loop_fork(), the adapter detaches itself from the child's
+ *            loop when its handle is next called.
  */
 #ifndef TICKWHEEL_UV_H
 #define TICKWHEEL_UV_H
@@ -38,16 +43,19 @@
 extern "C" {
 #endif
 
-/* How many timeouts fire before the loop looks at its other handles again. */
+/* How many timeouts may fire before the loop checks its other handles. */
 #ifndef TKW_ADAPTER_MAX_TASKS
 #define TKW_ADAPTER_MAX_TASKS 1024
 #endif
 
 struct tkw_uv_adapter {
 	uv_poll_t poll;
-	struct tkw_timer *timer; /* NULL: not attached */
-	int max_tasks; /* TKW_ADAPTER_MAX_TASKS; may be changed after attach */
-	/* Called when the memory is no longer libuv's; NULL after attach. */
+	struct tkw_timer *timer; /* NULL if not attached */
+	/* At most this many timeouts fire before the loop goes on. Attach sets
+	 * it to TKW_ADAPTER_MAX_TASKS; you may change it after that. */
+	int max_tasks;
+	/* Called when libuv does not use the memory any more. tkw_uv_attach()
+	 * sets it to NULL. */
 	void (*on_closed)(struct tkw_uv_adapter *a);
 };
 
@@ -60,8 +68,8 @@ static inline void tkw__uv_on_close(uv_handle_t *handle)
 }
 
 /*
- * Take the timer out of the loop. Legal in a task too. NULL, or detached
- * already: nothing happens.
+ * Takes the timer out of the loop. A task may call this too. If a is NULL or
+ * not attached, the call does nothing.
  */
 static inline void tkw_uv_detach(struct tkw_uv_adapter *a)
 {
@@ -75,14 +83,14 @@ static inline void tkw_uv_detach(struct tkw_uv_adapter *a)
 		uv_close(handle, tkw__uv_on_close);
 }
 
-/* Nothing is touched after the run: a task may have detached the adapter. */
+/* Does not touch the adapter after the turn: a task may have detached it. */
 static inline void tkw__uv_on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct tkw_uv_adapter *a = (struct tkw_uv_adapter *)poll->data;
 
 	(void)status;
 	(void)events;
-	/* In a child of fork() nobody would ever quieten the fd. */
+	/* In a forked child no turn runs, so the fd would stay readable. */
 	if (tkw_timer_fd(a->timer) < 0)
 		tkw_uv_detach(a);
 	else
@@ -90,14 +98,18 @@ static inline void tkw__uv_on_poll(uv_poll_t *poll, int status, int events)
 }
 
 /*
- * Let the loop run the timer.
+ * Adds the timer to a loop, which then runs it. If the call fails, the adapter
+ * is not attached, tkw_uv_detach() does nothing, and you may free the adapter.
  *
- * a       need not be initialised, and must not be attached, nor be closing.
- * timer   with the drive TKW_DRIVE_LOOP.
- * Return  0; -EINVAL: NULL, or another drive; -EPERM: a timer of the parent of
- *         a fork; -EEXIST: this loop has the timer already; else what
- *         uv_poll_init() says, a negative errno. After an error the memory is
- *         yours, and a detach is legal, and does nothing.
+ * a      The adapter. It must not be attached, and its handle must not be
+ *        closing. It need not be initialised.
+ * loop   The loop.
+ * timer  The timer. Its drive must be TKW_DRIVE_LOOP.
+ *
+ * Returns 0, any error of uv_poll_init(), or
+ *   -EINVAL  an argument is NULL, or the timer has another drive
+ *   -EPERM   the timer was created by the parent of a fork
+ *   -EEXIST  the timer is already in this loop
  */
 static inline int tkw_uv_attach(struct tkw_uv_adapter *a, uv_loop_t *loop,
 				struct tkw_timer *timer)
@@ -117,7 +129,7 @@ static inline int tkw_uv_attach(struct tkw_uv_adapter *a, uv_loop_t *loop,
 	a->timer = timer;
 	a->max_tasks = TKW_ADAPTER_MAX_TASKS;
 	a->on_closed = NULL;
-	/* It has nothing to refuse in a handle that was just made. */
+	/* This cannot fail: the handle was just initialised. */
 	(void)uv_poll_start(&a->poll, UV_READABLE, tkw__uv_on_poll);
 	return 0;
 }
