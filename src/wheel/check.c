@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check.c - walk the whole wheel and verify the invariants of engine.h,
- * hierarchical.c and hashed.c, by their names.
+ * check.c - walks the whole wheel and verifies the invariants of engine.h,
+ * hierarchical.c and hashed.c. A failure names the invariant.
  *
- * A slot that is in use but missing from the bit set is not found by the walk;
- * its entries are missed in the count instead.
+ * The walk does not find a slot that is in use but missing from the bit set.
+ * The entries of that slot are then missing from the count, which fails I4.
  */
 #include "wheel/engine.h"
 
-/* What a slot is relative to: base is the first tick of the one that moves. */
+/* The base that a slot was placed relative to. While a slot moves down, base is
+ * already the first tick of that slot, so the slot's own entries are relative
+ * to the tick before. */
 static uint64_t base_of(const struct tkw_wheel *w, uint32_t slot)
 {
 	return w->moving && slot == w->moving ? w->base - 1 : w->base;
@@ -58,7 +60,8 @@ static const char *check_entry(const struct tkw_wheel *w,
 	return w->hashed ? check_hashed(w, e) : check_hier(w, e);
 }
 
-/* Count what is in a slot in use, up to more than there should be in all. */
+/* Checks one slot in use and counts its entries. Stops when there are more
+ * entries than w->count. */
 static const char *check_slot(const struct tkw_wheel *w, uint32_t slot,
 			      uint64_t *seen)
 {
@@ -81,7 +84,8 @@ static const char *check_slot(const struct tkw_wheel *w, uint32_t slot,
 	return head->prev == last ? NULL : "I1: a list has lost its tail";
 }
 
-/* Is the cursor in the list of the slot of now, and nothing due before it? */
+/* Checks that the cursor is in the list of the slot of now, and that no entry
+ * before it is due. */
 static const char *check_cursor(const struct tkw_wheel *w)
 {
 	struct tkw_link *head =
@@ -99,7 +103,7 @@ static const char *check_cursor(const struct tkw_wheel *w)
 	return due ? "C2: an entry that is due was passed over" : NULL;
 }
 
-/* What is in the struct alone. */
+/* Checks the fields of the struct, without looking at the slots. */
 static const char *check_state(const struct tkw_wheel *w)
 {
 	uint64_t now = w->now;

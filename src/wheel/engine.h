@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * engine.h - what the files of the wheel share: its struct, and all that an add
- * or a remove does: which slot a tick belongs to, to link an entry there, and
- * to take it out.
+ * engine.h - what the files of the wheel share: the struct, and the work of an
+ * add or a remove (find the slot of a tick, link an entry there, unlink it).
  *
- * Common to both engines are an array of slots, each the head of a list, and
- * the set of the slots in use. They differ in the slot of a tick and in how
+ * Both engines have an array of slots, each the head of a list, and a bit set
+ * of the slots in use. They differ in which slot a tick belongs to, and in how
  * they advance.
  *
  * Invariants, verified by check.c:
  * (I1) A slot is in `used` if and only if its list is not empty.
- * (I2) A linked entry is flagged so, knows its slot, and is not before now.
- * (I3) An entry is in the slot of its tick; one that was extended, in a slot
- *      that comes up before its tick or with it.
+ * (I2) A linked entry has the flag TKW__LINKED, knows its slot, and its tick is
+ *      not before now.
+ * (I3) An entry is in the slot of its tick. An extended entry is in a slot that
+ *      comes up at its tick or before it.
  * (I4) `count` is the number of linked entries.
- * (I5) Outside a pass, a tick before now is due at now.
- * The engines add some of their own; see there.
+ * (I5) Outside a pass, an entry added for a tick before now is due at now.
+ * Each engine has further invariants, listed in its own file.
  */
 #ifndef TKW_WHEEL_ENGINE_H
 #define TKW_WHEEL_ENGINE_H
@@ -31,7 +31,7 @@
 #include "base/links.h"
 #include "tickwheel/wheel.h"
 
-/* The rings of the hierarchical engine; the tests build it with 4 bits too. */
+/* The rings of the hierarchical engine. The tests also build it with 4 bits. */
 #ifndef TKW__RING_BITS
 #define TKW__RING_BITS 8
 #endif
@@ -39,24 +39,25 @@ enum {
 	TKW__RING_SLOTS = 1 << TKW__RING_BITS,
 	TKW__RINGS = 64 / TKW__RING_BITS,
 	TKW__HIER_SLOTS = TKW__RINGS * TKW__RING_SLOTS,
-	TKW__HIER_LEVELS = 2 /* of the bit set for so many slots */
+	/* The levels of the bit set that hold TKW__HIER_SLOTS. */
+	TKW__HIER_LEVELS = 2
 };
 _Static_assert(64 % TKW__RING_BITS == 0, "the rings span 64 bits exactly");
 _Static_assert(TKW__HIER_SLOTS > 64 && TKW__HIER_SLOTS <= 64 * 64,
 	       "two levels of 64 bits hold the slots");
 
-/* Flags of an entry; its hint has the bits above them. */
+/* Flags of an entry. The bits above them hold its hint. */
 enum {
 	TKW__LINKED = 1,
-	TKW__EXTENDED = 2, /* its tick is later than its slot */
+	TKW__EXTENDED = 2, /* the tick is later than the slot */
 	TKW__FLAG_BITS = 2
 };
 _Static_assert(TKW__FLAG_BITS + TKW__HINT_BITS == 32, "flags fit");
 
 /*
- * A trail has the last few entries that came to a slot the way most do, so that
- * each new one can hint at the one so many before it: from above in ring 0, by
- * an add in rings 1 and 2. See hierarchical.c, "Misses".
+ * A trail holds hints at the last few entries that reached a slot in the usual
+ * way: by moving down into ring 0, by an add in rings 1 and 2. A new entry
+ * takes over the oldest of these hints. See hierarchical.c, "Misses".
  */
 enum {
 	TKW__TRAIL = 7,
@@ -68,29 +69,32 @@ struct tkw__trail {
 };
 
 struct tkw_wheel {
-	/* What an add needs: a tick before `floor` is due at `floor_due`. They
-	 * are now and now, but inside a callback the tick after the one being
-	 * expired, and the one after the target of the pass. */
+	/* An entry added for a tick before `floor` is due at `floor_due`.
+	 * Outside a pass both are now. Inside a callback, `floor` is the tick
+	 * after the one being expired, and `floor_due` is the tick after the
+	 * target of the pass. */
 	uint64_t floor;
 	uint64_t floor_due;
-	uint64_t base; /* hierarchical: what slots are relative to */
+	uint64_t base; /* hierarchical: slots are relative to this tick */
 	uint64_t now;
 	uint64_t count;
-	uint64_t steps;  /* of all advances */
-	uint32_t mask;   /* hashed: slots - 1 */
-	uint32_t moving; /* hierarchical: the slot that a bounded advance left
-			    half moved down; 0 for none */
+	uint64_t steps; /* steps made by all advances */
+	uint32_t mask;  /* hashed: slots - 1 */
+	/* Hierarchical: the slot that a bounded advance left half moved down,
+	 * or 0. */
+	uint32_t moving;
 	bool hashed;
 	bool in_pass;
-	/* hashed: the last link looked at in the slot of now, NULL if none */
+	/* Hashed: the last link looked at in the slot of now, or NULL. */
 	struct tkw_link *cursor;
-	/* hashed: once now reaches lap_end, no entry is before lap_min */
+	/* Hashed: when now >= lap_end, no entry is before lap_min. */
 	uint64_t lap_end;
 	uint64_t lap_min;
 	struct tkw__bitset used;
-	struct tkw__trail *trail; /* hierarchical: of the slots < TKW__TRAILS */
-	/* The trails and the words of `used` come behind. In memory aligned to
-	 * 64 no slot and no trail lies across two cache lines. */
+	/* Hierarchical: the trails of the slots below TKW__TRAILS. */
+	struct tkw__trail *trail;
+	/* The trails and the words of `used` follow the slots. If the memory is
+	 * aligned to 64 bytes, no slot and no trail crosses a cache line. */
 	_Alignas(max_align_t) struct tkw_link slots[];
 };
 _Static_assert(_Alignof(struct tkw_wheel) <= _Alignof(max_align_t),
@@ -103,19 +107,21 @@ _Static_assert(sizeof(void *) != 8 ||
 /* The arguments of a running advance. */
 struct tkw__pass {
 	uint64_t to;
-	uint64_t steps; /* left */
+	uint64_t steps; /* steps left */
 	tkw_expire_fn *fn;
 	void *ctx;
 };
 
-/* Return true if the bound was met first. */
+/* Both advance to p->to, and return true if the step limit was reached
+ * first. */
 bool tkw__hier_advance(struct tkw_wheel *w, struct tkw__pass *p);
 bool tkw__hashed_advance(struct tkw_wheel *w, struct tkw__pass *p);
 
-/* The wheel is not empty. */
+/* The next tick with something to do. The wheel must not be empty. */
 uint64_t tkw__hashed_next(const struct tkw_wheel *w);
 
-/* The ring is the highest digit in which tick and base differ. */
+/* The slot of a tick. Its ring is that of the highest digit in which tick and
+ * base differ. */
 static inline uint32_t tkw__hier_slot(uint64_t base, uint64_t tick)
 {
 	unsigned differ = tkw__highest_bit((tick ^ base) | 1);
@@ -138,18 +144,18 @@ static inline uint64_t tkw__hier_start(uint64_t base, uint32_t slot)
 
 static inline struct tkw_entry *tkw__entry_of(struct tkw_link *l)
 {
-	return (struct tkw_entry *)l; /* its first member */
+	return (struct tkw_entry *)l; /* the link is its first member */
 }
 
-/* What an entry holds once it is in a slot. */
+/* Records in an entry which slot it is in, and its hint. */
 static inline void tkw__seat(struct tkw_entry *e, uint32_t slot, uint32_t hint)
 {
 	e->slot = slot;
 	e->flags = hint << TKW__FLAG_BITS | TKW__LINKED;
 }
 
-/* tkw__bitset_add() for a slot that was empty. A call of its own: most adds do
- * not need it, and without it an add has registers enough. */
+/* tkw__bitset_add() for a slot that was empty. It is not inline because most
+ * adds do not need it, and inlined it would take registers from them. */
 void tkw__use_slot(struct tkw_wheel *w, uint32_t slot);
 
 static inline void tkw__append(struct tkw_wheel *w, struct tkw_entry *e,
@@ -165,7 +171,7 @@ static inline void tkw__fetch_ahead(const struct tkw_entry *e)
 	tkw__hint_follow(e, e->flags >> TKW__FLAG_BITS);
 }
 
-/* Put a hint into a slot's trail; return the oldest, which goes. */
+/* Puts a hint into a slot's trail. Returns the oldest hint, which leaves it. */
 static inline uint32_t tkw__trail_step(struct tkw__trail *t, uint32_t hint)
 {
 	uint32_t at = t->at;
@@ -181,8 +187,8 @@ static inline void tkw__hier_link(struct tkw_wheel *w, struct tkw_entry *e)
 	uint32_t slot = tkw__hier_slot(w->base, e->tick);
 	uint32_t hint = tkw__hint_to(e);
 
-	/* Rings 1 and 2 only: ring 0 is walked from its head, where it is no
-	 * help to know who came before. */
+	/* Only rings 1 and 2 use the trail here. Ring 0 is walked from its
+	 * head, so a hint at an earlier entry would not help. */
 	if (slot - TKW__RING_SLOTS < TKW__TRAILS - TKW__RING_SLOTS)
 		hint = tkw__trail_step(&w->trail[slot], hint);
 	tkw__append(w, e, slot, hint);
@@ -196,7 +202,7 @@ static inline void tkw__hashed_link(struct tkw_wheel *w, struct tkw_entry *e)
 	tkw__append(w, e, slot, 0);
 }
 
-/* Link an entry by its tick, which is not before now. */
+/* Links an entry by its tick, which must not be before now. */
 static inline void tkw__link(struct tkw_wheel *w, struct tkw_entry *e)
 {
 	assert(e->tick >= w->now && !(e->flags & TKW__LINKED));
@@ -213,12 +219,13 @@ static inline void tkw__unlink(struct tkw_wheel *w, struct tkw_entry *e)
 		w->cursor = e->link.prev;
 	e->flags = 0;
 	tkw__links_remove(&e->link);
-	/* Both are the head: the slot is empty now. */
+	/* If both neighbours are the same link, it is the head: the slot is
+	 * empty now. */
 	if (e->link.next == e->link.prev)
 		tkw__bitset_drop(&w->used, e->slot);
 }
 
-/* tkw_wheel_add() of an entry that is not linked. */
+/* tkw_wheel_add() for an entry that is not linked. */
 static inline void tkw__add(struct tkw_wheel *w, struct tkw_entry *e,
 			    uint64_t tick)
 {
@@ -227,27 +234,28 @@ static inline void tkw__add(struct tkw_wheel *w, struct tkw_entry *e,
 	tkw__link(w, e);
 }
 
-/* tkw_wheel_remove() of one that is. */
+/* tkw_wheel_remove() for an entry that is linked. */
 static inline void tkw__remove(struct tkw_wheel *w, struct tkw_entry *e)
 {
 	tkw__unlink(w, e);
 	w->count--;
 }
 
-/* tkw_wheel_extend() of a linked entry to a tick after its own. */
+/* tkw_wheel_extend() for a linked entry, to a tick after its own. */
 static inline void tkw__extend(struct tkw_entry *e, uint64_t tick)
 {
 	e->tick = tick;
 	e->flags |= TKW__EXTENDED;
 }
 
-/* The first slot in use of the hierarchical engine. There is one. */
+/* The first slot in use of the hierarchical engine. The wheel must not be
+ * empty. */
 static inline uint32_t tkw__hier_first(const struct tkw_wheel *w)
 {
 	return tkw__bitset_descend(&w->used, TKW__HIER_LEVELS, 0, 0);
 }
 
-/* The wheel is not empty. */
+/* tkw_wheel_next_tick() for a wheel that is not empty. */
 static inline uint64_t tkw__hier_next(const struct tkw_wheel *w)
 {
 	assert(w->count > 0);
@@ -257,9 +265,10 @@ static inline uint64_t tkw__hier_next(const struct tkw_wheel *w)
 }
 
 /*
- * If there is nothing to do up to a tick, which is the case for most ticks of
- * most wheels, go behind it. A slot that is moving is due now, so it is not
- * left behind; an empty wheel has no first slot to ask for.
+ * Goes past tick `to` if there is nothing to do up to it, which is so for most
+ * ticks of most wheels. Returns false if there may be something to do. A slot
+ * that is moving is due now, so it is never skipped. An empty wheel has no
+ * first slot, so it returns false too.
  */
 static inline bool tkw__hier_skip(struct tkw_wheel *w, uint64_t to)
 {
@@ -270,7 +279,8 @@ static inline bool tkw__hier_skip(struct tkw_wheel *w, uint64_t to)
 	return true;
 }
 
-/* Take the entry out and call the user; anything may have changed after. */
+/* Takes an entry out and calls the user's function, which may change anything
+ * in the wheel. */
 static inline void tkw__expire(struct tkw_wheel *w, struct tkw__pass *p,
 			       struct tkw_entry *e)
 {
@@ -278,8 +288,8 @@ static inline void tkw__expire(struct tkw_wheel *w, struct tkw__pass *p,
 	p->fn(w, e, p->ctx);
 }
 
-/* From here on a tick is being expired: what is added for it, or before it,
- * waits until the pass is over. */
+/* Begins to expire a tick. An entry that is added from here on for this tick or
+ * an earlier one waits until the pass is over. */
 static inline void tkw__begin_tick(struct tkw_wheel *w, uint64_t tick)
 {
 	w->now = tick;

@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hashed.c - the engine of one ring, the classic of Netty, Dubbo and JRaft.
+ * hashed.c - the engine with one ring, as in Netty, Dubbo and JRaft.
  *
- * Idea:   2^n slots; a tick belongs to the slot of its lowest n bits, and an
- *         entry waits there until its round comes. Its remaining rounds are
- *         (tick - now) / slots. They are not stored: the tick says as much,
- *         and a counter would be written at each passing of a far entry.
+ * Idea:   there are 2^n slots. The lowest n bits of a tick pick its slot, and
+ *         an entry waits there until its round comes. It has (tick - now) /
+ *         slots rounds left. They are not stored, because the tick says the
+ *         same, and a counter would be written each time the wheel passes a far
+ *         entry.
  *
- * Cost:   the wheel looks at each entry of each slot that it passes; that is
- *         the nature of this engine. Two things the classic lacks: slots not
- *         in use are skipped by the bit set, and a long jump does not go round
- *         and round: what a whole lap saw and what was added meanwhile gives
- *         the earliest tick of all, and until then there is nothing to see.
+ * Cost:   the wheel looks at each entry of each slot that it passes; this
+ *         engine cannot avoid that. It does two things that the classic does
+ *         not. The bit set lets it skip slots that are not in use. And a long
+ *         jump does not go round and round: after one whole lap, the earliest
+ *         tick that was seen or added in that lap is the earliest of all, and
+ *         the wheel jumps there.
  *
- * Order:  a slot's list is in the order of adding, whatever the rounds, and so
- *         are the entries of one tick in it.
+ * Order:  a slot's list is in the order of adding, whatever the rounds. So the
+ *         entries of one tick are in the order of adding too.
  *
- * Bounds: `cursor` is the last link looked at in the slot of now (at first its
- *         head). It stays at a link that is in the list: when its entry is
- *         taken out, it steps back.
+ * Bounds: `cursor` is the last link looked at in the slot of now; it begins at
+ *         the slot's head. When the cursor's entry is taken out, the cursor
+ *         steps back, so it always points into the list.
  *
  * Invariants besides those of engine.h:
- * (C1) when now >= lap_end, no entry is before lap_min.
- * (C2) cursor, if any, is in the list of the slot of now, or its head; what is
- *      due now, and not extended, is behind it.
+ * (C1) When now >= lap_end, no entry is before lap_min.
+ * (C2) The cursor, if there is one, is the head of the slot of now or in its
+ *      list. Entries that are due now and not extended come after it.
  */
 #include "wheel/engine.h"
 
-/* Look at each entry of the slot of a tick. True if the bound was met first. */
+/* Looks at each entry of the slot of a tick. Returns true if the step limit was
+ * reached first. */
 static bool pass_slot(struct tkw_wheel *w, struct tkw__pass *p, uint64_t tick)
 {
 	struct tkw_link *head = &w->slots[(uint32_t)tick & w->mask];
@@ -55,7 +58,8 @@ static bool pass_slot(struct tkw_wheel *w, struct tkw__pass *p, uint64_t tick)
 	return false;
 }
 
-/* How many ticks from now the next slot in use comes up. There is one. */
+/* How many ticks from now the next slot in use comes up. The wheel must not be
+ * empty. */
 static uint64_t distance(const struct tkw_wheel *w)
 {
 	uint32_t here = (uint32_t)w->now & w->mask;
@@ -66,7 +70,7 @@ static uint64_t distance(const struct tkw_wheel *w)
 	return (slot - here) & w->mask;
 }
 
-/* A lap is over: go to the earliest entry, and begin the next lap there. */
+/* Ends a lap: goes to the earliest entry, and begins the next lap there. */
 static void begin_lap(struct tkw_wheel *w)
 {
 	w->now = tkw__max_u64(w->now, w->lap_min);

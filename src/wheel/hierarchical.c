@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hierarchical.c - the engine of several rings.
+ * hierarchical.c - the engine with several rings.
  *
- * Idea:   write a tick as digits in base 256, one ring per digit. An entry
- *         goes to the ring of the highest digit in which its tick differs from
- *         `base`, the tick up to which the wheel has come, and there to the
- *         slot of that digit. Near entries differ in the lowest digit only:
- *         ring 0, where each slot is one tick. When the wheel comes to the
- *         first tick of a slot of a higher ring, the slot's entries move down:
- *         they now agree with base in that digit, and go to the ring of the
- *         next one that differs. When it comes to a slot of ring 0, its
- *         entries expire.
+ * Idea:   write a tick as digits in base 256, with one ring per digit. `base`
+ *         is the tick that the wheel has reached. An entry goes to the ring of
+ *         the highest digit in which its tick differs from base, and there to
+ *         the slot of that digit. Near entries differ in the lowest digit only,
+ *         so they are in ring 0, where each slot is one tick. When the wheel
+ *         reaches the first tick of a slot in a higher ring, the slot's entries
+ *         move down: they now agree with base in that digit, and go to the ring
+ *         of the next digit that differs. When the wheel reaches a slot of ring
+ *         0, the slot's entries expire.
  *
  * Rings:  ring   a slot spans    the ring spans   (at 1 ms a tick)
  *         0      1 tick          256 ticks        1 ms ... 256 ms
@@ -20,50 +20,52 @@
  *         4      2^32            2^40             49 days ... 34 years
  *         5..7   2^40 ... 2^56   2^48 ... 2^64    to the end of time
  *
- * Order:  entries of one tick go to one slot, because the ring depends on
- *         nothing but the tick and base; so appending keeps the order of
- *         adding. (A wheel that picks the ring by distance puts a late entry
- *         below an early one of the same tick.) A slot moves down from its
- *         tail, and each entry is put before those that are below already: all
- *         of them are newer, whether they were moved or added since. An
- *         extended entry is appended when its old slot comes up.
+ * Order:  the ring depends only on the tick and base, so entries of one tick go
+ *         to one slot, and appending keeps the order of adding. (A wheel that
+ *         picks the ring by distance puts a late entry below an early one of
+ *         the same tick.) A slot moves down from its tail, and each entry is
+ *         put before the entries that are below already. All of those are
+ *         newer, whether they were moved or added since. An extended entry is
+ *         appended when its old slot comes up.
  *
- * Next:   every slot of a ring is before every slot of a higher ring, and
- *         slots in use are at or after base, so the first slot in use, counted
+ * Next:   every slot of a ring comes before every slot of a higher ring, and
+ *         slots in use are at or after base. So the first slot in use, counted
  *         through all rings, is the next to come: one look at the bit set.
  *
- * Bounds: a slot may be left half moved down. Then `moving` names it, and the
- *         next advance goes on with it before anything else.
+ * Bounds: an advance may leave a slot half moved down. Then `moving` names the
+ *         slot, and the next advance finishes it before anything else.
  *
- * Misses: a list of entries that have left the cache costs a whole memory
- *         latency per entry, for the address of the next one is in the one
- *         before. So an entry carries a hint at the entry that comes seven
- *         after it when its list is walked, which is fetched ahead. Who that
- *         is must be known when the entry is linked; therefore lists are
- *         walked against the order of linking: appended lists (the higher
- *         rings) from the tail, prepended ones (ring 0) from the head. A
- *         slot's trail has its last seven entries; the new one takes over the
- *         oldest as its hint. (An add to ring 0 itself has none, for it comes
- *         last in the walk; rings above 2 have none either.) What moves to a
- *         ring above 0 is prepended and yet walked from the tail; there the
- *         entry linked seven before gets the new one as its hint: `leads` has
- *         it, and it is alive, for no one else runs meanwhile. Nothing but
- *         speed depends on hints: see hint.h.
+ * Misses: in a list whose entries have left the cache, each entry costs a whole
+ *         memory latency, because its address is in the entry before it. So
+ *         each entry carries a hint at the entry that comes seven places later
+ *         when the list is walked, and the walk prefetches it. That entry must
+ *         be known when the hint is stored, so lists are walked against the
+ *         order of linking: appended lists (the higher rings) from the tail,
+ *         prepended lists (ring 0) from the head. A slot's trail has hints at
+ *         its last seven entries; a new entry takes over the oldest. (An add to
+ *         ring 0 itself gets no hint, because it comes last in the walk. Rings
+ *         above 2 have no trails.) Entries that move to a ring above 0 are
+ *         prepended, and yet walked from the tail. There the direction is
+ *         reversed: the entry linked seven before gets a hint at the new one.
+ *         `leads` points to that entry, which is alive because no other code
+ *         runs meanwhile. Only speed depends on hints: see hint.h.
  *
  * Invariants besides those of engine.h:
  * (H1) base <= now; every slot in use starts at or after now.
- * (H2) `moving`, if any, is a slot above ring 0 whose first tick is now, and
- *      so is base.
+ * (H2) `moving`, if it is set, is a slot above ring 0 whose first tick is now,
+ *      and base is now too.
  */
 #include "wheel/engine.h"
 
-/* How many ticks ahead the first entry of a slot of ring 0 is fetched: nobody
- * hints at it, and where ticks have one or two entries it is the cost. */
+/* How many ticks ahead to prefetch the first entry of a slot of ring 0. No hint
+ * points at that entry, and when a tick has only one or two entries, this miss
+ * is most of the cost. */
 enum {
 	FETCH_TICKS = 4
 };
 
-/* Expire a slot of ring 0. Return true if the bound was met first. */
+/* Expires a slot of ring 0. Returns true if the step limit was reached
+ * first. */
 static bool expire_slot(struct tkw_wheel *w, struct tkw__pass *p, uint32_t slot,
 			uint64_t tick)
 {
@@ -90,7 +92,8 @@ static bool expire_slot(struct tkw_wheel *w, struct tkw__pass *p, uint32_t slot,
 	return false;
 }
 
-/* For each slot above ring 0 that has a trail: who waits for the next hint. */
+/* For each slot above ring 0 that has a trail: the entry that gets the next
+ * hint, and how many entries came after it, up to TKW__TRAIL. */
 struct leads {
 	struct tkw_entry *lead[TKW__TRAILS - TKW__RING_SLOTS];
 	uint8_t followers[TKW__TRAILS - TKW__RING_SLOTS];
@@ -99,7 +102,8 @@ struct leads {
 static void follow(struct leads *l, struct tkw_entry *e, uint32_t i)
 {
 	if (l->followers[i] == TKW__TRAIL) {
-		/* It was seated by this very call: it has no other flag. */
+		/* This call of move_far() seated it, so it has no other
+		 * flag. */
 		assert(!(l->lead[i]->flags & TKW__EXTENDED));
 		l->lead[i]->flags =
 			tkw__hint_to(e) << TKW__FLAG_BITS | TKW__LINKED;
@@ -109,7 +113,7 @@ static void follow(struct leads *l, struct tkw_entry *e, uint32_t i)
 	}
 }
 
-/* Put an entry that comes from above before those of a slot. */
+/* Puts an entry that moves down before the others of its new slot. */
 static inline void prepend(struct tkw_wheel *w, struct tkw_entry *e,
 			   uint32_t slot)
 {
@@ -119,12 +123,12 @@ static inline void prepend(struct tkw_wheel *w, struct tkw_entry *e,
 		hint = tkw__trail_step(&w->trail[slot], hint);
 	tkw__seat(e, slot, hint);
 	tkw__links_prepend(&w->slots[slot], &e->link);
-	/* Whether the slot was empty cannot be foreseen here: the branch would
-	 * cost more than the store. */
+	/* Sets the bit even if it is set already: whether the slot was empty
+	 * cannot be predicted, and a wrong guess costs more than the store. */
 	tkw__bitset_add(&w->used, slot);
 }
 
-/* Take the last entry out of a slot that is moving. */
+/* Takes the last entry out of a slot that is moving. */
 static inline struct tkw_entry *take_last(struct tkw_link *head)
 {
 	struct tkw_entry *e = tkw__entry_of(head->prev);
@@ -134,7 +138,8 @@ static inline struct tkw_entry *take_last(struct tkw_link *head)
 	return e;
 }
 
-/* From ring 1 to ring 0. Return true if the bound was met first. */
+/* Moves a slot from ring 1 to ring 0. Returns true if the step limit was
+ * reached first. */
 static bool move_near(struct tkw_wheel *w, struct tkw__pass *p,
 		      struct tkw_link *head)
 {
@@ -152,7 +157,8 @@ static bool move_near(struct tkw_wheel *w, struct tkw__pass *p,
 	return false;
 }
 
-/* From a ring above. Return true if the bound was met first. */
+/* Moves a slot of ring 2 or above. Returns true if the step limit was reached
+ * first. */
 static bool move_far(struct tkw_wheel *w, struct tkw__pass *p,
 		     struct tkw_link *head)
 {
@@ -178,9 +184,9 @@ static bool move_far(struct tkw_wheel *w, struct tkw__pass *p,
 }
 
 /*
- * Move the entries of a slot down. Return true if the bound was met first.
- * An extended one is linked like an add of this moment: behind those of its
- * tick that are below already, and before none.
+ * Moves the entries of a slot down. Returns true if the step limit was reached
+ * first. An extended entry is linked as if it were added now: behind the
+ * entries of its tick that are below already.
  */
 static bool move_down(struct tkw_wheel *w, struct tkw__pass *p, uint32_t slot,
 		      uint64_t start)
@@ -214,7 +220,9 @@ bool tkw__hier_advance(struct tkw_wheel *w, struct tkw__pass *p)
 		if (more)
 			return true;
 	}
-	w->moving = 0; /* still set if the wheel was emptied meanwhile */
+	/* Still set if a move was left half done and the wheel was emptied
+	 * since. */
+	w->moving = 0;
 	w->base = p->to;
 	w->now = p->to + 1;
 	return false;

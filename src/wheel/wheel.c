@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel.c - the public calls: they refuse what is wrong, and hand the rest to
+ * wheel.c - the public calls. They check the arguments, and leave the work to
  * engine.h and, for an advance, to the engine.
  */
 #include "tickwheel/wheel.h"
@@ -24,12 +24,13 @@ _Static_assert(sizeof(struct tkw_wheel) +
 struct plan {
 	bool hashed;
 	uint32_t trails;
-	uint64_t slots; /* in all */
+	uint64_t slots; /* of all rings together */
 	uint64_t now;
-	uint64_t bytes; /* may be more than there are addresses */
+	uint64_t bytes; /* may exceed the address space */
 };
 
-/* How many slots a config asks for in all; 0 if it is to be refused. */
+/* How many slots a config asks for, in all rings together. Returns 0 if the
+ * config is not valid. */
 static uint64_t slots_of(const struct tkw_wheel_config *cfg)
 {
 	if (cfg->engine == TKW_WHEEL_HIERARCHICAL)
@@ -41,7 +42,7 @@ static uint64_t slots_of(const struct tkw_wheel_config *cfg)
 	return tkw__round_up_pow2(cfg->slots);
 }
 
-/* Return  0, -EINVAL or -ENOMEM, as tkw_wheel_bytes(). */
+/* Returns 0, -EINVAL or -ENOMEM, as tkw_wheel_bytes() does. */
 static int make_plan(struct plan *p, const struct tkw_wheel_config *from)
 {
 	struct tkw_wheel_config cfg;
@@ -173,15 +174,16 @@ uint64_t tkw_tick_with_slack(uint64_t tick, uint64_t slack)
 {
 	uint64_t last = tkw__sat_add(tick, slack);
 
-	/* The answer is the number in (tick - 1, last] with the most zeros at
-	 * its end: where the two first differ last has a 1; cut behind it. That
-	 * gives never only if tick is. */
+	/* The answer is the number in [tick, last] with the most zero bits at
+	 * its end. At the highest bit in which tick - 1 and last differ, last
+	 * has a 1; all bits below it are cleared. The result is TKW_TICK_NEVER
+	 * only if tick is. */
 	if (tick == 0 || last == tick)
 		return tick;
 	return last & UINT64_MAX << tkw__highest_bit((tick - 1) ^ last);
 }
 
-/* Return true if the bound was met first. */
+/* Returns true if the step limit was reached first. */
 static bool run_pass(struct tkw_wheel *w, struct tkw__pass *p)
 {
 	uint64_t steps = p->steps;
@@ -194,7 +196,7 @@ static bool run_pass(struct tkw_wheel *w, struct tkw__pass *p)
 	else
 		more = tkw__hier_advance(w, p);
 	w->in_pass = false;
-	/* The step that was one too many was not made. */
+	/* The engine also counts the step that it refused. */
 	w->steps += steps - p->steps - more;
 	return more;
 }
@@ -311,7 +313,8 @@ int tkw_wheel_get_place(const struct tkw_wheel *w, const struct tkw_entry *e,
 	if (w->hashed)
 		*p = (struct tkw_wheel_place){
 			.slot = e->slot,
-			/* A division is a call on some processors. */
+			/* A shift, because a 64-bit division is a library call
+			 * on some processors. */
 			.rounds = (e->tick - w->now) >>
 				  tkw__highest_bit((uint64_t)w->mask + 1),
 		};
