@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bits.h - bit positions and arithmetic that stops at the end of time. */
+/* bits.h - positions of bits, and arithmetic that saturates. */
 #ifndef TKW_BASE_BITS_H
 #define TKW_BASE_BITS_H
 
@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * The position of the lowest and of the highest set bit; there is one. On a
- * processor of 32 bits in two halves: for a whole one gcc may call its own
- * library, which is not there where the wheel stands alone.
+ * The position of the lowest and of the highest set bit. x must not be 0. A
+ * 32-bit processor looks at each half: for all 64 bits gcc may call its own
+ * library, which is not linked where the wheel stands alone.
  */
 static inline unsigned tkw__lowest_bit(uint64_t x)
 {
@@ -49,7 +49,7 @@ static inline int64_t tkw__max_i64(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* a + b, or UINT64_MAX where that would overflow. */
+/* a + b, or UINT64_MAX if that would overflow. */
 static inline uint64_t tkw__sat_add(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
@@ -63,7 +63,7 @@ static inline uint64_t tkw__round_up_pow2(uint64_t x)
 }
 
 /*
- * To divide by the same number again and again: a product instead of a
+ * Divides by the same number again and again. A multiplication replaces the
  * division, which takes several times as long.
  */
 struct tkw__divisor {
@@ -71,22 +71,22 @@ struct tkw__divisor {
 	uint64_t inverse; /* (2^64 - 1) / d, rounded down */
 };
 
-/* For 1 <= d. */
+/* d must not be 0. */
 static inline struct tkw__divisor tkw__divisor_of(uint64_t d)
 {
 	assert(d > 0);
 	return (struct tkw__divisor){ d, UINT64_MAX / d };
 }
 
-/* x / d and the rest, for x < 2^63. */
+/* x / d and the remainder, for x < 2^63. */
 static inline uint64_t tkw__divide(uint64_t x, struct tkw__divisor by,
 				   uint64_t *rest)
 {
 #ifdef __SIZEOF_INT128__
 	uint64_t q = (uint64_t)((unsigned __int128)x * by.inverse >> 64);
 
-	/* One too small at most: the inverse lacks no more than 1, and that
-	 * times x is less than 2^64. */
+	/* q is too small by 1 at most: the inverse is too small by no more than
+	 * 1, and x times that is less than 2^64. */
 	*rest = x - q * by.d;
 	if (*rest >= by.d) {
 		*rest -= by.d;

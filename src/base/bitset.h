@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bitset.h - a set of small numbers that finds its next member at once.
+ * bitset.h - a set of small numbers that finds its next member fast.
  *
- * Idea:   a tree of 64-bit words. A bit of level 0 is a member; a bit of level
+ * Idea:   a tree of 64-bit words. A bit of level 0 is a member. A bit of level
  *         n + 1 says that its word of level n is not zero. Five levels hold
- *         2^30 members; add, drop and next take a step per level at most, and
- *         most often one.
- * Memory: the caller's, tkw__bitset_words() of it, all levels in one piece.
+ *         2^30 members. An add, a drop or a search takes at most one step per
+ *         level up and down, and usually just one step in all.
+ * Memory: the caller provides tkw__bitset_words() words, which hold all levels.
  */
 #ifndef TKW_BASE_BITSET_H
 #define TKW_BASE_BITSET_H
@@ -20,7 +20,7 @@ enum {
 	TKW__BITSET_LEVELS = 5
 };
 
-/* No such member. */
+/* Returned when there is no member to return. */
 #define TKW__BITSET_NONE UINT32_MAX
 
 struct tkw__bitset {
@@ -29,7 +29,8 @@ struct tkw__bitset {
 	uint32_t levels;
 };
 
-/* How many words a set of the numbers 0 ... size - 1 takes; size <= 2^30. */
+/* How many words a set of the numbers 0 ... size - 1 takes. size must not
+ * exceed 2^30. */
 static inline uint64_t tkw__bitset_words(uint64_t size)
 {
 	uint64_t words = 0;
@@ -41,7 +42,7 @@ static inline uint64_t tkw__bitset_words(uint64_t size)
 	return words;
 }
 
-/* Make an empty set in tkw__bitset_words(size) words of memory. */
+/* Makes an empty set in tkw__bitset_words(size) words of memory. */
 static inline void tkw__bitset_init(struct tkw__bitset *b, uint64_t *mem,
 				    uint64_t size)
 {
@@ -56,7 +57,8 @@ static inline void tkw__bitset_init(struct tkw__bitset *b, uint64_t *mem,
 	} while (size > 1);
 }
 
-/* A word of a level has become, or is no longer, zero: say so above. */
+/* Tells the levels above that word i of level 0 has become zero, or is no
+ * longer zero. */
 static inline void tkw__bitset_above(struct tkw__bitset *b, uint32_t i,
 				     bool some)
 {
@@ -90,7 +92,7 @@ static inline void tkw__bitset_drop(struct tkw__bitset *b, uint32_t i)
 		tkw__bitset_above(b, i / 64, false);
 }
 
-/* The first bit of level `to` below bit i of level l, where one is set. */
+/* The first set bit of level `to` below bit i of level l. There must be one. */
 static inline uint32_t tkw__bitset_descend(const struct tkw__bitset *b,
 					   uint32_t l, uint32_t i, uint32_t to)
 {
@@ -99,7 +101,7 @@ static inline uint32_t tkw__bitset_descend(const struct tkw__bitset *b,
 	return i;
 }
 
-/* The smallest member of a set that is not empty. */
+/* The smallest member. The set must not be empty. */
 static inline uint32_t tkw__bitset_first(const struct tkw__bitset *b)
 {
 	return tkw__bitset_descend(b, b->levels, 0, 0);
@@ -128,9 +130,10 @@ static inline uint32_t tkw__bitset_next(const struct tkw__bitset *b, uint32_t i)
 }
 
 /*
- * Does each bit of a higher level stand for a word that is not zero? From the
- * top down, so that the walk is safe. A bit that is missing hides its members
- * from such a walk, but not those of the first word, where one may begin.
+ * Checks that each bit of a higher level stands for a word that is not zero. It
+ * works from the top down, so that the walk itself is safe. The walk cannot
+ * find members whose bit above is missing, except in the first word of a level,
+ * which is checked for that.
  */
 static inline bool tkw__bitset_sound(const struct tkw__bitset *b)
 {

@@ -2,11 +2,12 @@
 /*
  * config.h - how config structs are read, so that they can grow.
  *
- * The first field of each is `size`, what the caller's compiler thought it was.
- * A program that was compiled against an older header has a shorter struct: the
- * fields that it lacks are zero, which means their defaults. One that was
- * compiled against a newer header may set fields that are unknown here: then it
- * is refused, unless they are zero.
+ * The first field of each config is `size`, the size of the struct as the
+ * caller was compiled. If the caller was compiled against an older header, its
+ * struct is shorter: the missing fields are read as zero, which means their
+ * defaults. If it was compiled against a newer header, it may set fields that
+ * this library does not know. Then the config is refused, unless those fields
+ * are zero.
  */
 #ifndef TKW_BASE_CONFIG_H
 #define TKW_BASE_CONFIG_H
@@ -14,20 +15,22 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* The size of a struct that ends with this field. */
+/* The size of a struct whose last field is this one. */
 #define TKW__END_OF(type, field)                                               \
 	(offsetof(type, field) + sizeof(((type *)0)->field))
 
-/* How much newer a caller may be: a larger size is a mistake, not a config. */
+/* How many unknown bytes a newer caller may have. A larger size is a
+ * mistake. */
 #define TKW__CONFIG_EXCESS 4096
 
 /*
- * Read a config.
+ * Reads a config.
  *
- * to      the struct as this library knows it, `known` bytes.
- * from    the caller's, or NULL for the defaults.
- * oldest  the size of the first release: what a size of 0 stands for.
- * Return  0; -EINVAL: a size that cannot be, or unknown fields that are set.
+ * to      The struct as this library knows it, `known` bytes.
+ * from    The caller's struct, or NULL for the defaults.
+ * oldest  The size in the first release. A size of 0 means this.
+ *
+ * Returns 0, or -EINVAL if the size is impossible or unknown fields are set.
  */
 static inline int tkw__config_read(void *to, size_t known, const void *from,
 				   size_t oldest)
@@ -43,8 +46,8 @@ static inline int tkw__config_read(void *to, size_t known, const void *from,
 		if (size < oldest || size > known + TKW__CONFIG_EXCESS)
 			return -EINVAL;
 	}
-	/* Byte by byte: a memcpy() whose length is not a constant may become a
-	 * call of libc's fortified one, and the wheel must not need that. */
+	/* Byte by byte, because a memcpy() of variable length may become a call
+	 * of libc's fortified one, and the wheel must not need libc. */
 	__builtin_memset(to, 0, known);
 	for (size_t i = 0; i < known && i < size; i++)
 		read[i] = bytes[i];

@@ -3,12 +3,12 @@
  * hint.h - pointers in 30 bits that may be wrong.
  *
  * A hint names the cache line of something that will be needed soon. It is only
- * ever prefetched, never read through, so that it may outlive what it names:
- * the worst that a stale hint can do is to fetch a line in vain.
+ * prefetched, never dereferenced, so it may outlive what it names: a stale hint
+ * merely fetches a line in vain.
  *
- * 30 bits of line number span 64 GiB; the bits above are taken from the address
- * of the one who holds the hint. Where a boundary of 64 GiB lies between the
- * two the help is lost, and no more.
+ * 30 bits of line number span 64 GiB. The higher bits come from the address of
+ * the struct that holds the hint. If a boundary of 64 GiB lies between the two,
+ * the hint fetches the wrong line, and only its help is lost.
  */
 #ifndef TKW_BASE_HINT_H
 #define TKW_BASE_HINT_H
@@ -20,13 +20,14 @@ enum {
 	TKW__LINE_BITS = 6
 };
 
-/* The highest two bits are for whoever packs the hint to drop. */
+/* Has two bits more than a hint. They are lost when the hint is packed. */
 static inline uint32_t tkw__hint_to(const void *p)
 {
 	return (uint32_t)((uintptr_t)p >> TKW__LINE_BITS);
 }
 
-/* Fetch the line that a hint of 30 bits names; it will be written to. */
+/* Prefetches, for writing, the line that a hint of 30 bits names. `holder` is
+ * the struct that the hint is stored in. */
 static inline void tkw__hint_follow(const void *holder, uint32_t hint)
 {
 	uint64_t span = (UINT64_C(1) << (TKW__HINT_BITS + TKW__LINE_BITS)) - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * links.h - circular doubly linked lists whose head is a link like the others,
- * so that neither appending nor removing has a special case.
+ * links.h - circular doubly linked lists. The head is a link like the others,
+ * so appending and removing have no special case.
  */
 #ifndef TKW_BASE_LINKS_H
 #define TKW_BASE_LINKS_H
@@ -21,7 +21,7 @@ static inline bool tkw__links_empty(const struct tkw_link *head)
 	return head->next == head;
 }
 
-/* Return true if the list was empty. */
+/* Returns true if the list was empty. */
 static inline bool tkw__links_append(struct tkw_link *head, struct tkw_link *l)
 {
 	struct tkw_link *last = head->prev;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* ns.h - times in nanoseconds, which stop at the end of time. */
+/* ns.h - times in nanoseconds, with arithmetic that saturates. */
 #ifndef TKW_BASE_NS_H
 #define TKW_BASE_NS_H
 
 #include <stdint.h>
 
-/* a + b, where b is not negative; INT64_MAX, which means never, where that
- * would overflow. */
+/* a + b, for b >= 0. Returns INT64_MAX, which means never, if that would
+ * overflow. */
 static inline int64_t tkw__ns_add(int64_t a, int64_t b)
 {
 	return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-/* So many percent of a time that is not negative, rounded down; INT64_MAX where
- * that would overflow. percent: 0 ... 1000. */
+/* The given percentage of a time, rounded down. ns must not be negative, and
+ * percent must be 0 ... 1000. Returns INT64_MAX if the result would
+ * overflow. */
 static inline int64_t tkw__ns_percent(int64_t ns, int percent)
 {
 	int64_t hundreds = ns / 100;
