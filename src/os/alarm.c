@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* alarm.c - timerfd, and a futex where that is lost. */
+/* alarm.c - an alarm on a timerfd, or on a futex once the timerfd is lost. */
 #define _GNU_SOURCE
 #include "os/alarm.h"
 
@@ -21,9 +21,9 @@ enum {
 _Static_assert(sizeof(pthread_t) <= sizeof(uintptr_t), "it holds a thread");
 
 /*
- * The mark is the interval of the timerfd, which the kernel keeps, and tells
- * with each setting: 68 years, so that it never matters, and some nanoseconds
- * that others hardly have.
+ * The mark by which we recognise our timerfd is its interval, which the kernel
+ * reports with each setting. The interval is 68 years, so it never matters,
+ * plus a random number of nanoseconds that other timerfds hardly have.
  */
 static struct itimerspec with_mark(const struct tkw__alarm *a)
 {
@@ -61,13 +61,14 @@ void tkw__alarm_fini(struct tkw__alarm *a)
 {
 	struct itimerspec is;
 
-	/* What is not ours any more may be somebody else's by now. To look is
-	 * all that a forked child may do: the timer itself is its parent's. */
+	/* The number may belong to another file by now, so close it only if it
+	 * has our mark. A forked child must do no more than look, because it
+	 * shares the timer with its parent. */
 	if (!a->lost && timerfd_gettime(a->fd, &is) == 0 && has_mark(a, &is))
 		close(a->fd);
 }
 
-/* Set the timerfd. Return  0; -EBADF: it is lost. */
+/* Sets the timerfd. Returns 0, or -EBADF if the timerfd is lost. */
 static int set_fd(struct tkw__alarm *a, int64_t ns, bool relative)
 {
 	struct itimerspec when = with_mark(a);
@@ -77,27 +78,28 @@ static int set_fd(struct tkw__alarm *a, int64_t ns, bool relative)
 		return -EBADF;
 	if (ns <= 0)
 		ns = 1; /* 0 would disarm it */
-	/* In more than 68 years: it may ring earlier, and time_t have 32 bits.
-	 */
+	/* A time_t may have 32 bits, so more than 68 years become 68. The alarm
+	 * may ring early. */
 	if (ns != INT64_MAX && ns / NS_PER_SEC > INT32_MAX)
 		when.it_value.tv_sec = INT32_MAX;
 	else if (ns != INT64_MAX) {
 		when.it_value.tv_sec = (time_t)(ns / NS_PER_SEC);
 		when.it_value.tv_nsec = (long)(ns % NS_PER_SEC);
 	}
-	/* EBADF; or EINVAL: the number is that of another file now. */
+	/* EBADF if it was closed; EINVAL if the number belongs to another kind
+	 * of file now. */
 	if (timerfd_settime(a->fd, relative ? 0 : TFD_TIMER_ABSTIME, &when,
 			    &was) != 0) {
 		a->lost = true;
 	} else if (!has_mark(a, &was)) {
-		/* Of another timerfd: it is as it was. */
+		/* This is somebody else's timerfd. Set it back. */
 		(void)timerfd_settime(a->fd, 0, &was, NULL);
 		a->lost = true;
 	}
 	return a->lost ? -EBADF : 0;
 }
 
-/* When a futex is to time out. */
+/* Stores when the futex is to time out. */
 static void set_until(struct tkw__alarm *a, int64_t ns, bool relative)
 {
 	a->until_ns = relative ? tkw__ns_add(tkw__clock_now(a->boottime),
@@ -109,8 +111,8 @@ int tkw__alarm_set(struct tkw__alarm *a, int64_t ns, bool relative)
 {
 	if (!a->by_futex)
 		return set_fd(a, ns, relative);
-	/* It wakes up at once, and looks for itself when it is needed. The
-	 * order is that of the caller's lock, as in prepare(). */
+	/* Wakes the sleeper at once, which then finds out for itself how long
+	 * to sleep. The caller's lock orders this, as in prepare(). */
 	TKW__ADD(&a->calls, 1, RELAXED);
 	tkw__unpark_all(&a->calls);
 	return 0;
@@ -140,7 +142,8 @@ static void read_fd(const struct tkw__alarm *a)
 	int was;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &was);
-	/* A signal may end it early; the caller looks at the clock anyway. */
+	/* A signal may end the read early. The caller looks at the clock
+	 * anyway. */
 	(void)!read(a->fd, &rings, sizeof(rings));
 	pthread_setcancelstate(was, NULL);
 }
@@ -149,12 +152,13 @@ void tkw__alarm_wait(struct tkw__alarm *a)
 {
 	int64_t left_ns;
 
-	/* Only the sleeper changes this. */
+	/* Only the sleeper changes by_futex. */
 	if (!a->by_futex) {
 		read_fd(a);
 		return;
 	}
-	/* If others have set it since, `calls` is not what was seen. */
+	/* If another thread has set the alarm since, `calls` is no longer
+	 * `seen`. */
 	if (a->until_ns == INT64_MAX) {
 		tkw__park(&a->calls, a->seen);
 		return;

@@ -2,13 +2,14 @@
 /*
  * bell.h - wait for something that others change under a lock.
  *
- * A bell belongs to a lock. Who waits holds the lock, finds that what it waits
- * for has not happened yet, and sleeps until the bell rings; then it looks
- * again. Who
- * changes something holds the lock too, and rings. The number of rings is
- * remembered under the lock, so that a ring between the look and the sleep is
- * not missed. All zero is a bell; there is nothing to free. Who has rung looks
- * at nothing but the address of the bell after it has dropped the lock.
+ * Idea:    a bell belongs to a lock. A thread that waits holds the lock, finds
+ *          that the event has not happened yet, and sleeps until the bell
+ *          rings; then it looks again. A thread that changes something holds
+ *          the lock too, and rings. The sleeper reads the number of rings under
+ *          the lock, so it does not miss a ring between its look and its sleep.
+ * Memory:  a bell is all zero at first, and there is nothing to free. After the
+ *          lock is dropped, ringing uses only the address of the bell, not its
+ *          memory.
  */
 #ifndef TKW_OS_BELL_H
 #define TKW_OS_BELL_H
@@ -21,12 +22,12 @@
 #include "os/sync.h"
 
 struct tkw__bell {
-	struct tkw__a32 rung; /* how often */
+	struct tkw__a32 rung; /* number of rings */
 	uint32_t waiters;
 };
 
-/* The lock is held before and after, but not while this sleeps. It may return
- * for no reason. */
+/* Sleeps until the bell rings. The lock is held before and after, but not
+ * during the sleep. May return early, for no reason. */
 static inline void tkw__bell_wait(struct tkw__bell *b, struct tkw__lock *l)
 {
 	uint32_t rung = TKW__LOAD(&b->rung, RELAXED);
@@ -38,15 +39,16 @@ static inline void tkw__bell_wait(struct tkw__bell *b, struct tkw__lock *l)
 	b->waiters--;
 }
 
-/* The end of a time from now, for tkw__bell_wait_until(); INT64_MAX: none. */
+/* The time to pass to tkw__bell_wait_until(): timeout_ns from now. INT64_MAX
+ * means no limit. */
 static inline int64_t tkw__bell_until(int64_t timeout_ns)
 {
 	return timeout_ns <= 0 ? 0
 			       : tkw__ns_add(timeout_ns, tkw__clock_now(false));
 }
 
-/* As tkw__bell_wait(), but not beyond a time of CLOCK_MONOTONIC; INT64_MAX: no
- * bound. Return  false: the time was over, and this did not sleep. */
+/* As tkw__bell_wait(), but only until a time of CLOCK_MONOTONIC. INT64_MAX
+ * means no limit. Returns false, without sleeping, if that time has passed. */
 static inline bool tkw__bell_wait_until(struct tkw__bell *b,
 					struct tkw__lock *l, int64_t until_ns)
 {
@@ -69,17 +71,18 @@ static inline bool tkw__bell_wait_until(struct tkw__bell *b,
 	return true;
 }
 
-/* Let all who wait look again. The lock is held, and stays so. */
+/* Wakes all who wait, so that they look again. The lock is held and stays
+ * held. */
 static inline void tkw__bell_ring(struct tkw__bell *b)
 {
 	if (b->waiters == 0)
 		return;
-	/* They look under the lock, which orders it. */
+	/* RELAXED is enough: those who wait look under the lock. */
 	TKW__ADD(&b->rung, 1, RELAXED);
 	tkw__unpark_all(&b->rung);
 }
 
-/* The same, and drop the lock, so that who wakes up finds it free. */
+/* The same, then drops the lock, so that those who wake up find it free. */
 static inline void tkw__bell_ring_and_drop(struct tkw__bell *b,
 					   struct tkw__lock *l)
 {
@@ -92,7 +95,7 @@ static inline void tkw__bell_ring_and_drop(struct tkw__bell *b,
 		tkw__unpark_all(&b->rung);
 }
 
-/* The same for one of those who wait. */
+/* The same, but wakes only one. */
 static inline void tkw__bell_ring_one_and_drop(struct tkw__bell *b,
 					       struct tkw__lock *l)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cpus.c - sched_getaffinity(), and the files of the cgroup. */
+/* cpus.c - reads sched_getaffinity() and the files of the cgroup. */
 #define _GNU_SOURCE
 #include "os/cpus.h"
 
@@ -10,7 +10,8 @@
 
 #include "os/sync.h"
 
-/* CPUs' worth of time that one cgroup may take, rounded up; 0: any. */
+/* How many CPUs' worth of time one cgroup may use, rounded up. Returns 0 if
+ * there is no limit. */
 static uint32_t quota_of(const char *folder)
 {
 	unsigned long long quota = 0;
@@ -35,7 +36,8 @@ static uint32_t quota_of(const char *folder)
 	return (uint32_t)((quota + period - 1) / period);
 }
 
-/* The same for the process's own cgroup and those above it. */
+/* The smallest limit of the process's own cgroup and those above it. Returns 0
+ * if there is no limit. */
 static uint32_t quota_in_cpus(void)
 {
 	char line[400];
@@ -60,12 +62,14 @@ static uint32_t quota_in_cpus(void)
 	return least;
 }
 
-/* Reading its files takes longer than all else that makes a timer. */
+/* Reads the quota only once per process, because reading the files takes longer
+ * than everything else in creating a timer. */
 static uint32_t quota_once(void)
 {
 	enum {
 		UNKNOWN = 0,
-		KNOWN = 1 /* plus twice the quota */
+		/* Once known, the word is this plus twice the quota. */
+		KNOWN = 1
 	};
 	static struct tkw__a32 known;
 	uint32_t quota = TKW__LOAD(&known, RELAXED);

@@ -7,19 +7,20 @@
 
 #include "os/random.h"
 
-/* One thread at a time rolls them. */
+/* Only one thread at a time may roll them. */
 struct tkw__dice {
 	uint64_t state;
 };
 
-/* seed 0: any. */
+/* A seed of 0 picks a random seed. */
 static inline struct tkw__dice tkw__dice_make(uint64_t seed)
 {
 	return (struct tkw__dice){ seed != 0 ? seed : tkw__random() };
 }
 
-/* Evenly in [0, sides); 0 if there are none. (The sequence is splitmix64. That
- * the lowest are likelier by sides / 2^64 does not matter here.) */
+/* A number in [0, sides), or 0 if sides <= 0. The sequence is splitmix64. The
+ * modulo favours the lowest numbers by sides / 2^64, which does not matter
+ * here. */
 static inline int64_t tkw__dice_roll(struct tkw__dice *d, int64_t sides)
 {
 	uint64_t x = d->state += UINT64_C(0x9e3779b97f4a7c15);

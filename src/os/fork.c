@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fork.c - a page that every fork wipes. */
+/* fork.c - a page that every fork clears. */
 #define _GNU_SOURCE
 #include "os/fork.h"
 
@@ -11,7 +11,8 @@
 
 struct tkw__process_at tkw__process_at;
 
-/* Of this process or, in a child, of its parents: never used again. */
+/* The last epoch given out in this process or, before the fork, in its parents.
+ * An epoch is never used again. */
 static uint32_t last_epoch;
 
 static void wipe(void)
@@ -20,7 +21,8 @@ static void wipe(void)
 		*tkw__process_at.v = (struct tkw__process){ .epoch = { 0 } };
 }
 
-/* A page that each child finds wiped; NULL: none is to be had. */
+/* Maps a page that each child finds cleared. Returns NULL if that is not
+ * possible. */
 static struct tkw__process *map_page(size_t bytes)
 {
 	void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -30,7 +32,7 @@ static struct tkw__process *map_page(size_t bytes)
 	if (page == MAP_FAILED)
 		return NULL;
 	wiped = madvise(page, bytes, MADV_WIPEONFORK) == 0;
-	/* Both, for qemu-user takes the advice and does not follow it. */
+	/* Do both, because qemu-user accepts the advice and ignores it. */
 	if (pthread_atfork(NULL, NULL, wipe) != 0 && !wiped) {
 		munmap(page, bytes);
 		return NULL;
@@ -38,8 +40,8 @@ static struct tkw__process *map_page(size_t bytes)
 	return page;
 }
 
-/* The page, made by whoever comes first. No lock: a child that was forked in
- * here would find it held. */
+/* Returns the page. The first caller makes it. There is no lock, because a
+ * child that was forked in here would find it held. */
 static struct tkw__process *get_page(void)
 {
 	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);

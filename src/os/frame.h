@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * frame.h - is this thread inside a callback?
+ * frame.h - tells whether this thread is inside a callback.
  *
- * For each function of the user's that the library calls, a frame on the stack
- * of the thread says on whose behalf: a timer's, a pool's, a set's. So a call
- * that would wait for itself is known, and refused with -EDEADLK.
+ * Whenever the library calls a function of the user's, it puts a frame on the
+ * thread's stack that names the owner: a timer, a pool or a set. So the library
+ * detects a call that would wait for itself, and refuses it with -EDEADLK.
  */
 #ifndef TKW_OS_FRAME_H
 #define TKW_OS_FRAME_H
@@ -16,7 +16,9 @@
 
 struct tkw__frame {
 	const void *owner;
-	bool of_set; /* of src/patterns, not of a timer or a pool */
+	/* True if the owner is a set of src/patterns; false for a timer or a
+	 * pool. */
+	bool of_set;
 	struct tkw__frame *up;
 };
 
@@ -39,7 +41,7 @@ static inline void tkw__frame_leave(const struct tkw__frame *f)
 	tkw__thread_local()->frames = f->up;
 }
 
-/* Inside a callback on behalf of this owner? */
+/* Is this thread inside a callback of this owner? */
 static inline bool tkw__frame_inside(const void *owner)
 {
 	const struct tkw__frame *f = tkw__thread_local()->frames;
@@ -49,7 +51,7 @@ static inline bool tkw__frame_inside(const void *owner)
 	return f != NULL;
 }
 
-/* The same, and in no other callback that has been called in there? */
+/* Is the innermost callback that this thread is inside one of this owner? */
 static inline bool tkw__frame_innermost(const void *owner)
 {
 	const struct tkw__frame *f = tkw__thread_local()->frames;
@@ -57,7 +59,7 @@ static inline bool tkw__frame_innermost(const void *owner)
 	return f && f->owner == owner;
 }
 
-/* Inside a callback of any set? */
+/* Is this thread inside a callback of any set? */
 static inline bool tkw__frame_inside_set(void)
 {
 	const struct tkw__frame *f = tkw__thread_local()->frames;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* id_table.c - the memory of records. */
+/* id_table.c - memory for the records. */
 #include "os/id_table.h"
 
 #include <assert.h>
@@ -50,12 +50,14 @@ int tkw__table_take_fresh(struct tkw__table *t, struct tkw__record **out)
 		memset(mem, 0, bytes_of(t, block));
 		t->blocks[block] = mem;
 	}
-	/* RELEASE pairs with the ACQUIRE of tkw__table_at(): who finds the
-	 * record finds it zeroed. It has no generation yet, as no id has. */
+	/* RELEASE pairs with the ACQUIRE of tkw__table_at(): a thread that
+	 * finds the record finds it zeroed. Its generation is still 0, which no
+	 * id has. */
 	TKW__STORE(&t->fresh, index + 1, RELEASE);
 	*out = tkw__table_place(t, index);
 	(*out)->index = index;
-	/* The first generation leaves half of them. */
+	/* The first generation is in the lower half, so that at least half of
+	 * them are left. */
 	TKW__STORE(&(*out)->word,
 		   (uint64_t)(1 + tkw__dice_roll(&t->dice, first_half)) << 32,
 		   RELAXED);

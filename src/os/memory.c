@@ -19,7 +19,7 @@ static size_t to_pages(size_t bytes)
 	return (bytes + page - 1) & ~(page - 1);
 }
 
-/* Map more than needed, and cut off what lies before and behind. */
+/* Maps more than needed, and unmaps what is before and behind. */
 static void *map(size_t bytes, size_t align)
 {
 	size_t more = bytes + align;
@@ -54,8 +54,9 @@ void tkw__memory_free(void *mem, size_t bytes)
 
 void tkw__memory_use_all(void *mem, size_t bytes)
 {
-	/* Where there are any. A small one would only cut a mapping that is
-	 * malloc's in three, of which a process has 65530 at most. */
+	/* Huge pages, if the system has any. For small pieces this would only
+	 * split one of malloc's mappings in three, and a process may have 65530
+	 * mappings at most. */
 	if (bytes >= LARGE)
 		(void)madvise(mem, bytes, MADV_HUGEPAGE);
 }

@@ -7,22 +7,22 @@
 #include <stdint.h>
 
 /*
- * bytes of memory aligned to align, a power of two; NULL if there is none.
- * Large pieces are mapped on their own, so that freeing them gives them back to
- * the system at once, which malloc() does not promise.
+ * Returns `bytes` of memory aligned to `align`, a power of two, or NULL if
+ * there is none. Large pieces are mapped on their own, so that freeing them
+ * gives them back to the system at once; malloc() does not promise that.
  */
 void *tkw__memory_take(size_t bytes, size_t align);
 void tkw__memory_free(void *mem, size_t bytes);
 
-/* For whole pages. All of this will be used, so the system may back it by huge
- * ones. */
+/* Says that all of these pages will be used, so that the system may back them
+ * with huge pages. mem and bytes must be whole pages. */
 void tkw__memory_use_all(void *mem, size_t bytes);
 
-/* This will be used next: get its pages now, in one go, which takes less than a
- * fault for each. */
+/* Says that this memory will be used next. Gets its pages now, in one go, which
+ * takes less time than a page fault for each. */
 void tkw__memory_use_soon(void *mem, size_t bytes);
 
-/* How many bytes of memory the machine has; UINT64_MAX: unknown. */
+/* How many bytes of memory the machine has, or UINT64_MAX if unknown. */
 uint64_t tkw__memory_of_machine(void);
 
 #endif /* TKW_OS_MEMORY_H */

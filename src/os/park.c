@@ -10,7 +10,8 @@
 
 #include "os/sync.h"
 
-/* Where a long has 32 bits there are two calls, by the size of a time. */
+/* Where a long has 32 bits there are two system calls, one for each size of
+ * time_t. */
 #if !defined(SYS_futex_time64)
 #define FUTEX SYS_futex
 #elif !defined(SYS_futex)
@@ -26,9 +27,10 @@ enum {
 static void futex(struct tkw__a32 *a, int op, uint32_t value,
 		  const struct timespec *most)
 {
-	/* An error is a value that has changed, a signal, the time, or (waking,
-	 * but not for a lock) memory that its owner has freed since: the
-	 * callers look again anyway. */
+	/* Errors do not matter, because the callers look again anyway. They
+	 * mean that the value has changed, a signal came, the time is over or,
+	 * for a wake (but never of a lock), that the owner has freed the memory
+	 * since. */
 	(void)syscall(FUTEX, &a->v, op | FUTEX_PRIVATE_FLAG, value, most, NULL,
 		      0);
 }
@@ -41,7 +43,8 @@ void tkw__park(struct tkw__a32 *a, uint32_t value)
 void tkw__park_for(struct tkw__a32 *a, uint32_t value, int64_t ns)
 {
 	struct timespec most = {
-		/* In more than 68 years: time_t may have 32 bits. */
+		/* A time_t may have 32 bits, so more than 68 years become
+		 * 68. */
 		.tv_sec = ns / NS_PER_SEC > INT32_MAX
 				  ? INT32_MAX
 				  : (time_t)(ns / NS_PER_SEC),
@@ -62,7 +65,7 @@ void tkw__unpark_all(struct tkw__a32 *a)
 }
 
 #if !defined(TKW__NO_FENCE_ALL) && defined(SYS_membarrier)
-/* Of <linux/membarrier.h>, which may be older than the system. */
+/* From <linux/membarrier.h>, which may be older than the running kernel. */
 enum {
 	MEMBARRIER_CMD_PRIVATE_EXPEDITED = 1 << 3,
 	MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED = 1 << 4
@@ -78,7 +81,7 @@ static bool membarrier(int command)
 bool tkw__fence_all(void)
 {
 #ifdef HAVE_MEMBARRIER
-	/* It works once the process has said that it will use it. */
+	/* The command fails until the process has registered for it. */
 	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||
 	       (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
 		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));

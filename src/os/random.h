@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* random.h - bits that nobody can foresee. */
+/* random.h - bits that nobody can predict. */
 #ifndef TKW_OS_RANDOM_H
 #define TKW_OS_RANDOM_H
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rundown.h - who is inside, so that the last one out may be waited for.
+ * rundown.h - counts the threads inside something, so that its owner can wait
+ * until the last one has left.
  *
- * Threads enter something and leave it. Its owner closes it: nobody enters any
- * more, and the owner waits until all who were inside have left; then it may be
- * freed. One word holds the number of those inside and whether it is closed:
- * who adds itself learns whether it is closed, and who closes it learns who is
- * inside. To leave is the last that a thread does with it: of memory that was
- * freed by then only the address is looked at. All zero is open and empty.
+ * Idea:    threads enter and leave. The owner closes: from then on nobody can
+ *          enter, and the owner waits until all who were inside have left. Then
+ *          it may free the memory. One word holds the number of threads inside
+ *          and a bit for closed. So a thread that adds itself learns whether it
+ *          is closed, and the owner who closes it learns how many are inside.
+ * Memory:  all zero is open and empty. Leaving is the last access of a thread.
+ *          After it a thread uses only the address, never the memory, which may
+ *          have been freed.
  */
 #ifndef TKW_OS_RUNDOWN_H
 #define TKW_OS_RUNDOWN_H
@@ -20,7 +23,7 @@
 #define TKW__RUNDOWN_CLOSED (UINT32_C(1) << 31)
 
 struct tkw__rundown {
-	struct tkw__a32 inside; /* how many; and TKW__RUNDOWN_CLOSED */
+	struct tkw__a32 inside; /* number inside, and TKW__RUNDOWN_CLOSED */
 };
 
 static inline void tkw__rundown_leave(struct tkw__rundown *r)
@@ -30,7 +33,7 @@ static inline void tkw__rundown_leave(struct tkw__rundown *r)
 		tkw__unpark_all(&r->inside);
 }
 
-/* Return  false: it is closed, and nothing in it may be touched. */
+/* Returns false if it is closed. Then the caller must touch nothing inside. */
 static inline bool tkw__rundown_enter(struct tkw__rundown *r)
 {
 	if (TKW__ADD(&r->inside, 1, ACQUIRE) < TKW__RUNDOWN_CLOSED)
@@ -39,8 +42,8 @@ static inline bool tkw__rundown_enter(struct tkw__rundown *r)
 	return false;
 }
 
-/* Let nobody in any more, and wait for those inside. Once, and not from
- * inside. */
+/* Lets nobody in any more, and waits for those inside. Call it once, and not
+ * from inside. */
 static inline void tkw__rundown_close(struct tkw__rundown *r)
 {
 	uint32_t inside = TKW__ADD(&r->inside, TKW__RUNDOWN_CLOSED, ACQUIRE) +
@@ -52,7 +55,8 @@ static inline void tkw__rundown_close(struct tkw__rundown *r)
 	}
 }
 
-/* The same in a forked child, where those inside have stayed in the parent. */
+/* The same in a forked child. It does not wait, because the threads inside
+ * stayed in the parent. */
 static inline void tkw__rundown_close_child(struct tkw__rundown *r)
 {
 	TKW__STORE(&r->inside, TKW__RUNDOWN_CLOSED, RELAXED);

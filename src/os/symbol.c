@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* symbol.c - by the dynamic linker's tables. */
+/* symbol.c - looks names up in the dynamic linker's tables. */
 #define _GNU_SOURCE
 #include "os/symbol.h"
 

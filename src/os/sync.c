@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sync.c - the slow ways of the lock. */
+/* sync.c - the slow paths of the lock. */
 #include "os/sync.h"
 
-/* Some microseconds: a pause takes 20 ns or more. An explorer is not patient.
- */
+/* Spin for a few microseconds: a pause takes 20 ns or more. Builds for an
+ * explorer set fewer. */
 #ifndef TKW__SPINS
 #define TKW__SPINS 6
 #endif
@@ -17,15 +17,15 @@ static void relax(void)
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
-	__asm__ volatile("isb"); /* yield takes no time on most */
+	__asm__ volatile("isb"); /* yield takes no time on most of them */
 #else
 	__asm__ volatile("");
 #endif
 }
 
-/* Wait a while before each look: who looks all the time takes the lock's cache
- * line away from the holder, and with two who want it in turns all that they
- * touch goes to and fro. */
+/* Pauses before each look at the lock. A thread that looks all the time takes
+ * the lock's cache line away from the holder. And when two threads want the
+ * lock in turns, everything they touch moves back and forth between them. */
 static bool spin(struct tkw__lock *l)
 {
 	for (int i = 0; i < TKW__SPINS; i++) {
@@ -40,7 +40,7 @@ static bool spin(struct tkw__lock *l)
 	return false;
 }
 
-/* May a waiter have the lock as it is? */
+/* May a waiter take the lock in this state? */
 static bool is_to_be_had(uint32_t state, bool first)
 {
 	return state == TKW__LOCK_FREE ||
@@ -48,16 +48,17 @@ static bool is_to_be_had(uint32_t state, bool first)
 }
 
 /*
- * Waiters park at `calls`, which changes with each call: a number, and a bit
- * that is set while one who was called has yet to look. Until then others who
- * drop the lock need not call.
+ * Waiters park at `calls`, which each call changes. It holds a number, and a
+ * bit that is set while a waiter that was called has not looked yet. While the
+ * bit is set, other threads that drop the lock need not call.
  */
 enum {
 	CALLED = 1,
 	ONE_CALL = 2
 };
 
-/* Look at the calls; from here on there may be new ones. */
+/* Reads the calls and clears the bit, so that from here on there may be new
+ * calls. */
 static uint32_t hear(struct tkw__lock *l)
 {
 	uint32_t calls = TKW__LOAD(&l->calls, RELAXED);
@@ -71,12 +72,14 @@ static uint32_t hear(struct tkw__lock *l)
 }
 
 /*
- * Park until the lock is ours.
+ * Parks until this thread has the lock.
  *
- * Who drops it stores its state, and looks for waiters; we say that we wait,
- * and look at its state. One of the two must see the other, which takes a fence
- * on either side, or the one of ours that works for all. Where the system does
- * not have that, we miss a call once in a blue moon, and look again soon.
+ * A thread that drops the lock stores its state and then looks for waiters. A
+ * waiter says that it waits and then looks at the state. One of the two must
+ * see the other. That takes a fence on both sides, or one fence by the waiter
+ * that works for all threads, tkw__fence_all(). On a system that does not have
+ * it, a waiter misses a call very rarely, so it parks only for a short time and
+ * looks again.
  */
 static void park_until_taken(struct tkw__lock *l, bool first)
 {
@@ -109,8 +112,8 @@ void tkw__lock_wait(struct tkw__lock *l)
 	TKW__SUB(&l->waiters, 1, RELAXED);
 }
 
-/* Who is seen in waiters is seen in firsts: RELEASE pairs with the ACQUIRE of
- * tkw__lock_let_in(). */
+/* A thread that counts in waiters also counts in firsts: RELEASE pairs with the
+ * ACQUIRE of tkw__lock_let_in(). */
 static void count_in_first(struct tkw__lock *l)
 {
 	TKW__ADD(&l->firsts, 1, RELAXED);
@@ -132,14 +135,14 @@ void tkw__lock_wait_first(struct tkw__lock *l)
 	park_until_taken_first(l);
 }
 
-/* Hand the lock, which we hold, over. All are woken, for one that is parked may
- * not be meant. */
+/* Hands over the lock, which we hold. All waiters are woken, because the one
+ * that an unpark picks may not be the one that may take it. */
 static void hand_over(struct tkw__lock *l, uint32_t state)
 {
 	/* RELEASE pairs with the ACQUIRE of park_until_taken(). */
 	TKW__STORE(&l->state, state, RELEASE);
-	/* RELEASE: after the store. A waiter that remembers the new number and
-	 * sees the old state would park, and nobody would call again. */
+	/* RELEASE: after the store. Otherwise a waiter could remember the new
+	 * number, see the old state and park, and nobody would call again. */
 	TKW__ADD(&l->calls, ONE_CALL, RELEASE);
 	tkw__unpark_all(&l->calls);
 }
@@ -163,9 +166,10 @@ void tkw__lock_hand_on(struct tkw__lock *l)
 		hand_over(l, TKW__LOCK_HANDED_FIRST);
 		return;
 	}
-	/* RELEASE pairs with the ACQUIRE of whoever takes the lock next. */
+	/* RELEASE pairs with the ACQUIRE of the thread that takes the lock
+	 * next. */
 	TKW__STORE(&l->state, TKW__LOCK_FREE, RELEASE);
-	TKW__KEEP_ORDER(); /* pairs with tkw__fence_all() of who parks */
+	TKW__KEEP_ORDER(); /* pairs with tkw__fence_all() of a waiter */
 	tkw__lock_wake(l);
 }
 
@@ -173,11 +177,13 @@ void tkw__lock_let_in(struct tkw__lock *l)
 {
 	uint32_t waiters = TKW__LOAD(&l->waiters, ACQUIRE);
 
-	/* Who goes first may have come in between. A waiter leaves only with
-	 * the lock, so there is one to take it. */
+	/* A thread that goes first may come between the two loads, so firsts
+	 * may be the larger one. A waiter stays until it has the lock, so if we
+	 * hand it over, there is one to take it. */
 	if (waiters <= TKW__LOAD(&l->firsts, RELAXED))
 		return;
-	/* Before it is handed over: who drops it then knows of us. */
+	/* Count ourselves before the hand-over, so that the thread that drops
+	 * the lock next sees us. */
 	count_in_first(l);
 	hand_over(l, TKW__LOCK_HANDED);
 	park_until_taken_first(l);

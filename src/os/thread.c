@@ -76,9 +76,9 @@ void tkw__thread_restore_cancel(int was)
 struct tkw__local *tkw__thread_local(void)
 {
 	static struct tkw__a32 last;
-	/* In the part of the storage that is there from the start, where a libc
-	 * keeps room for libraries that come later: the general model would
-	 * call the linker each time. */
+	/* The initial-exec model uses the part of the thread's storage that
+	 * exists from the start, where libc keeps room for libraries that are
+	 * loaded later. The general model would call the linker each time. */
 	static _Thread_local struct tkw__local local
 		__attribute__((tls_model("initial-exec")));
 
