@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inline.c - the executor that needs no thread. */
+/* inline.c - the executor that runs a job at once, on the submitting thread. */
 #include <errno.h>
 
 #include "tickwheel/exec.h"

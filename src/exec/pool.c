@@ -2,11 +2,12 @@
 /*
  * pool.c - a fixed number of threads, and a bounded queue.
  *
- * The queue is a ring of jobs under a lock. A thread that finds it empty waits
- * for the bell `work`, which each job that is put in rings for one thread.
- *
- * A stop closes the queue under the lock. From then on the threads take no job
- * out of it, and what is left in it belongs to the one who stops.
+ * Idea:    the queue is a ring of jobs under a lock. A thread that finds it
+ *          empty waits for the bell `work`. Each job that is put in rings the
+ *          bell for one thread.
+ * Stop:    a stop closes the queue under the lock. From then on the threads
+ *          take no job out of it, and the jobs left in it belong to the thread
+ *          that stops the pool.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -32,27 +33,28 @@ enum {
 #define MAX_QUEUED (INT64_C(1) << 30)
 
 struct tkw_pool {
-	/* Set by create, and read only. */
+	/* Set by create; only read afterwards. */
 	struct tkw_exec exec;
-	uint32_t epoch; /* of the process that made it */
+	uint32_t epoch; /* the process that made the pool; see fork.h */
 	uint32_t threads;
 	uint64_t room;
 	size_t bytes;
 	char name[NAME_BYTES];
 
-	struct tkw__rundown stops; /* the calls of tkw_pool_stop() */
+	/* Calls of tkw_pool_stop() that are under way. */
+	struct tkw__rundown stops;
 	struct tkw__lock lock;
 	bool stopped;
-	/* Jobs that are being run; and 1 for a stop that abandons jobs. */
+	/* Jobs that are being run, plus 1 while a stop abandons jobs. */
 	uint32_t running;
-	struct tkw__bell work; /* there is some, or there will be none */
+	struct tkw__bell work; /* there is a job, or there will be none */
 	struct tkw__bell idle; /* nothing is queued or running */
-	/* How many jobs were ever put in, and taken out. A change is one store,
-	 * so that a forked child finds a queue that is whole. */
+	/* How many jobs were ever put in, and taken out. Each change is one
+	 * store, so that a forked child always finds a consistent queue. */
 	struct tkw__a64 put;
 	struct tkw__a64 taken;
-	void **handles;        /* behind the jobs */
-	struct tkw_job jobs[]; /* of `room` places */
+	void **handles;        /* behind the jobs, in the same memory */
+	struct tkw_job jobs[]; /* `room` places */
 };
 
 /* --- jobs ---------------------------------------------------------------- */
@@ -67,7 +69,7 @@ static void push(struct tkw_pool *p, const struct tkw_job *job)
 	uint64_t put = TKW__LOAD(&p->put, RELAXED);
 
 	p->jobs[put % p->room] = *job;
-	/* RELEASE: not before the job is there, for the child of a fork. */
+	/* RELEASE: after the job is stored, for the child of a fork. */
 	TKW__STORE(&p->put, put + 1, RELEASE);
 }
 
@@ -108,8 +110,8 @@ static bool is_idle(const struct tkw_pool *p)
 	return queued(p) == 0 && p->running == 0;
 }
 
-/* Wait for a job. The lock is held, but not while this waits. Return  false
- * when there will be none any more. */
+/* Waits for a job. The lock is held, but not during the wait. Returns false
+ * when there will be no more jobs. */
 static bool next_job(struct tkw_pool *p, struct tkw_job *job)
 {
 	while (queued(p) == 0 && !p->stopped)
@@ -151,7 +153,8 @@ static bool is_sound(const struct tkw_pool_config *cfg)
 	       cfg->max_queued >= 0 && cfg->max_queued <= MAX_QUEUED;
 }
 
-/* Win the stop, and let the threads that have nothing to do end. */
+/* Returns true for the one caller that begins the stop. Wakes the idle threads,
+ * so that they end. */
 static bool begin_stop(struct tkw_pool *p)
 {
 	tkw__lock_take(&p->lock);
@@ -160,7 +163,7 @@ static bool begin_stop(struct tkw_pool *p)
 		return false;
 	}
 	p->stopped = true;
-	p->running++; /* until end_abandons() */
+	p->running++; /* undone by end_abandons() */
 	tkw__bell_ring_and_drop(&p->work, &p->lock);
 	return true;
 }
@@ -171,14 +174,15 @@ static void join(struct tkw_pool *p, uint32_t threads)
 		tkw__thread_join(p->handles[i]);
 }
 
-/* Make the threads, all or none. */
+/* Makes the threads, all or none. */
 static int make_threads(struct tkw_pool *p)
 {
 	struct tkw__signals were;
 	uint32_t made = 0;
 	int err = 0;
 
-	/* What they block, they block from their first moment. */
+	/* Signals are blocked while the threads are made, so that they block
+	 * them from their start. */
 	tkw__signals_block(&were);
 	while (made < p->threads && err == 0) {
 		err = tkw__thread_create(work, p, &p->handles[made]);
@@ -193,7 +197,7 @@ static int make_threads(struct tkw_pool *p)
 	return -ENOMEM;
 }
 
-/* Create, from a config that is sound. */
+/* Creates a pool from a config that was checked. */
 static int create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
 {
 	struct tkw_pool *p;
@@ -208,7 +212,7 @@ static int create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
 		return err;
 	room = cfg->max_queued ? (uint64_t)cfg->max_queued : DEFAULT_QUEUED;
 	handles = (size_t)cfg->threads * sizeof(p->handles[0]);
-	/* 2^30 jobs are more than a size_t of 32 bits holds. */
+	/* 2^30 jobs do not fit a size_t of 32 bits. */
 	if (room > (SIZE_MAX - sizeof(*p) - handles) / sizeof(*p->jobs))
 		return -ENOMEM;
 	bytes = sizeof(*p) + handles + (size_t)room * sizeof(*p->jobs);
@@ -248,7 +252,7 @@ int tkw_pool_create(struct tkw_pool **out, const struct tkw_pool_config *cfg)
 		return err;
 	if (!is_sound(&known))
 		return -EINVAL;
-	/* A thread that is cancelled half way would leak the rest. */
+	/* A thread that is cancelled half way would leak what it has made. */
 	was = tkw__thread_no_cancel();
 	err = create(out, &known);
 	tkw__thread_restore_cancel(was);
@@ -293,7 +297,8 @@ int tkw_pool_wait_idle(struct tkw_pool *p, int64_t timeout_ns)
 
 /* --- stop and destroy ---------------------------------------------------- */
 
-/* The queue is ours: that of a pool that we have stopped, or of a parent's. */
+/* Abandons all jobs in the queue. The queue must belong to this thread: it has
+ * stopped the pool, or is in a forked child. */
 static void abandon_all(struct tkw_pool *p)
 {
 	struct tkw__frame frame;
@@ -307,7 +312,8 @@ static void abandon_all(struct tkw_pool *p)
 	tkw__frame_leave(&frame);
 }
 
-/* Whoever waits for the pool to be idle has waited for the abandons too. */
+/* Ends the time in which the stop counts as running, so that a thread that
+ * waits for the pool to be idle has waited for the abandons too. */
 static void end_abandons(struct tkw_pool *p)
 {
 	tkw__lock_take(&p->lock);
@@ -318,7 +324,7 @@ static void end_abandons(struct tkw_pool *p)
 		tkw__lock_drop(&p->lock);
 }
 
-/* Stop, if nobody has. Return  as tkw_pool_stop(). */
+/* Stops the pool, unless that was done before. Returns as tkw_pool_stop(). */
 static int stop(struct tkw_pool *p)
 {
 	if (!begin_stop(p))
@@ -340,7 +346,8 @@ int tkw_pool_stop(struct tkw_pool *p)
 		return -EPERM;
 	if (tkw__frame_inside(p))
 		return -EDEADLK;
-	/* Were the thread cancelled half way, the rest would never come. */
+	/* If the thread were cancelled in here, the stop would never be
+	 * completed. */
 	was = tkw__thread_no_cancel();
 	if (tkw__rundown_enter(&p->stops)) {
 		err = stop(p);
@@ -358,7 +365,7 @@ int tkw_pool_destroy(struct tkw_pool *p)
 		return 0;
 	if (tkw__frame_inside(p))
 		return -EDEADLK;
-	was = tkw__thread_no_cancel(); /* as above */
+	was = tkw__thread_no_cancel(); /* as in tkw_pool_stop() */
 	if (tkw__is_child(p->epoch)) {
 		abandon_all(p);
 	} else {
