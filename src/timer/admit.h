@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* admit.h - how a new timeout gets into a timer, for one and for a batch. */
+/* admit.h - how a new timeout gets into a timer, alone or in a batch. */
 #ifndef TKW_TIMER_ADMIT_H
 #define TKW_TIMER_ADMIT_H
 
@@ -11,19 +11,20 @@
 #include "timer/lookup.h"
 #include "timer/start.h"
 
-/* Where the calling thread schedules. */
+/* The shard that the calling thread schedules into. */
 static inline struct tkw__shard *tkw__own_shard(struct tkw_timer *t)
 {
 	return &t->shards[tkw__thread_local()->number & t->shard_mask];
 }
 
-/* Let a timeout have slack, which few ask for. */
+/* Gives a timeout slack, which few callers ask for. */
 void tkw__give_slack(const struct tkw_timer *t, struct tkw__timeout *to,
 		     int64_t slack_ns, struct tkw__due *d);
 
-/* A new timeout of a shard, PENDING and nowhere yet; NULL: no memory. The lock
- * is held. Inline: the compiler would rather have it once, and each schedule
- * pay for that. */
+/* Makes a new timeout of a shard, PENDING and in no list yet. Returns NULL if
+ * there is no memory. The lock is held. It is always inline, because the
+ * compiler would rather share one copy, and each schedule would pay for
+ * that. */
 static inline __attribute__((always_inline)) struct tkw__timeout *
 tkw__admit(struct tkw_timer *t, struct tkw__shard *s,
 	   const struct tkw_task *task, struct tkw__due *d)
@@ -43,7 +44,7 @@ tkw__admit(struct tkw_timer *t, struct tkw__shard *s,
 	return to;
 }
 
-/* Count a refusal, or tell of it; no lock is held. Return  what it was. */
+/* Counts a refusal, or tells the log of it. No lock is held. Returns err. */
 int tkw__refused(struct tkw_timer *t, int err) __attribute__((cold));
 
 #endif /* TKW_TIMER_ADMIT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * batch.c - many timeouts in one call: schedule all or none; cancel each on its
- * own. The lock of a shard is taken once.
+ * batch.c - many timeouts in one call. A schedule takes all or none, a cancel
+ * each on its own. The lock of a shard is taken once.
  */
 #include <errno.h>
 
@@ -11,8 +11,8 @@
 #include "timer/ending.h"
 #include "timer/sleep.h"
 
-/* Blocks that are to be given back when the lock is dropped, one in the other.
- */
+/* Chains the blocks that are to be freed when the lock is dropped. Each block
+ * holds the pointer to the next. */
 static void keep_block(void **blocks, void *block)
 {
 	if (block == NULL)
@@ -36,8 +36,8 @@ static struct tkw__timeout *first_of(const struct tkw_link *list)
 	return tkw__timeout_of((struct tkw_entry *)list->next);
 }
 
-/* What shall be scheduled. now_ns: delays count from there; NULL: these are
- * deadlines. */
+/* What to schedule. If now_ns is set, the items have delays, which count from
+ * it. If it is NULL, they have deadlines. */
 struct batch {
 	const struct tkw_batch_item *items;
 	size_t count;
@@ -45,10 +45,11 @@ struct batch {
 };
 
 /*
- * New timeouts for a batch, in a list, each with its tick.
+ * Makes the timeouts of a batch and puts them into a list, each with its tick.
  *
- * need    written: when the worker is needed for them.
- * Return  0 or -ENOMEM: then those that there are must go again.
+ * need  Receives the tick at which the worker is needed for them.
+ *
+ * Returns 0, or -ENOMEM. On failure the caller must unmake those in the list.
  */
 static int make_batch(struct tkw_timer *t, struct tkw__shard *s,
 		      const struct batch *b, struct tkw_link *list,
@@ -72,7 +73,7 @@ static int make_batch(struct tkw_timer *t, struct tkw__shard *s,
 	return 0;
 }
 
-/* As if they had never been. */
+/* Undoes make_batch(). */
 static void unmake_batch(struct tkw__shard *s, struct tkw_link *list,
 			 void **blocks)
 {
@@ -84,7 +85,7 @@ static void unmake_batch(struct tkw__shard *s, struct tkw_link *list,
 	}
 }
 
-/* Put all where they belong. */
+/* Puts all timeouts where their ticks belong. */
 static void place_batch(struct tkw__shard *s, struct tkw_link *list,
 			struct tkw_timeout_id *ids)
 {
@@ -98,7 +99,7 @@ static void place_batch(struct tkw__shard *s, struct tkw_link *list,
 	}
 }
 
-/* Take a batch in, for which there is room. */
+/* Accepts a batch, for which places are reserved. */
 static int take_in_batch(struct tkw_timer *t, const struct batch *b,
 			 struct tkw_timeout_id *ids)
 {
@@ -124,7 +125,7 @@ static int take_in_batch(struct tkw_timer *t, const struct batch *b,
 	return err;
 }
 
-/* What a batch can be refused for before anything is taken. */
+/* Checks what a batch can be refused for before anything is taken. */
 static int prepare_batch(struct tkw_timer *t, const struct batch *b)
 {
 	if (t == NULL || (b->items == NULL && b->count > 0) ||
@@ -174,7 +175,8 @@ int tkw_timer_schedule_batch_at(struct tkw_timer *t,
 	return err == 0 ? 0 : tkw__refused(t, err);
 }
 
-/* Those of a batch that are in a shard. Return  how many were cancelled. */
+/* Cancels those of a batch that are in this shard. Returns how many were
+ * cancelled. */
 static int cancel_in_shard(struct tkw_timer *t, struct tkw__shard *s,
 			   const struct tkw_timeout_id *ids, size_t count,
 			   int *results)
@@ -236,7 +238,7 @@ int tkw_timer_cancel_batch(struct tkw_timer *t,
 		else if (results)
 			results[i] = -ENOENT;
 	}
-	/* Were the thread cancelled in between, the rest would never end. */
+	/* If the thread were cancelled in between, the rest would never end. */
 	was = tkw__thread_no_cancel();
 	for (uint32_t i = 0; i <= t->shard_mask; i++) {
 		if (shards >> i & 1)

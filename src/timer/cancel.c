@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cancel.c - end a timeout before its task runs.
+ * cancel.c - ends a timeout before its task runs.
  *
- * Down: take the lock of the shard that the id names, find the timeout, decide
- * by its state, settle it in the ledger. One without an on-cancel is freed
- * there and then; the on-cancel of another is called with the lock dropped, and
- * then it is freed.
+ * Steps: take the lock of the shard that the id names, find the timeout, decide
+ *        by its state, settle it in the ledger. A timeout without an on-cancel
+ *        is freed at once. Otherwise the lock is dropped, the on-cancel is
+ *        called, and then the timeout is freed.
  */
 #include <errno.h>
 
@@ -24,7 +24,8 @@ void tkw__finish_ending(struct tkw_timer *t, struct tkw__shard *s,
 	void *block;
 
 	if (to->on_cancel) {
-		/* Were the thread cancelled in there it would never end. */
+		/* If the thread were cancelled in there, the timeout would
+		 * never end. */
 		int was = tkw__thread_no_cancel();
 
 		tkw__frame_enter(&frame, t);
@@ -38,7 +39,8 @@ void tkw__finish_ending(struct tkw_timer *t, struct tkw__shard *s,
 	tkw__give_back(t, block);
 }
 
-/* Cancel a timeout that is to be had, and drop the lock of its shard. */
+/* Cancels a timeout that tkw__decide() has allowed, and drops the shard's
+ * lock. */
 static void cancel_and_drop(struct tkw_timer *t, struct tkw__shard *s,
 			    struct tkw__timeout *to)
 {
@@ -50,7 +52,8 @@ static void cancel_and_drop(struct tkw_timer *t, struct tkw__shard *s,
 		tkw__finish_ending(t, s, to);
 		return;
 	}
-	/* Nobody can have come to wait for its end. */
+	/* The lock was held all the time, so nobody can be waiting for its
+	 * end. */
 	block = tkw__slab_put(&s->slab, to);
 	tkw__lock_drop(&s->lock);
 	tkw__give_back(t, block);

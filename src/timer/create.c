@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * create.c - from a config to a timer, and its memory back again.
+ * create.c - makes a timer from a config, and frees its memory.
  *
- * A timer that was not used yet is small and made fast: a shard gets its wheel
- * with its first timeout, and the CPUs' quota is read once in a process.
+ * A timer that is not used yet is small and made fast: a shard gets its wheel
+ * with its first timeout, and the CPU quota is read once per process.
  */
 #include "timer/create.h"
 
@@ -27,13 +27,13 @@ enum {
 
 #define CONFIG_OLDEST TKW__END_OF(struct tkw_timer_config, thread_name)
 
-/* A watchdog that looks more often would do little else. */
+/* A watchdog with a smaller limit would do little else than look. */
 #define LEAST_WATCHED_NS TKW_MSEC
 
 static struct tkw__a64 live_timers;
 static struct tkw__a32 warned;
 
-/* --- the system's own world ---------------------------------------------- */
+/* --- default hooks -------------------------------------------------------- */
 
 static void *system_alloc(size_t bytes, size_t align, void *ctx)
 {
@@ -81,7 +81,7 @@ static struct tkw_timer_hooks hooks_of(const struct tkw_timer_config *cfg)
 
 int tkw_timer_preset(struct tkw_timer_config *cfg, int preset)
 {
-	/* An older caller's struct may be no longer than that. */
+	/* The caller may be older, and its struct no longer than this. */
 	struct tkw_timer_config c = {
 		.size = CONFIG_OLDEST,
 		.engine = TKW_WHEEL_HASHED,
@@ -120,7 +120,8 @@ static bool hooks_are_sound(const struct tkw_timer_hooks *h)
 	       (!h->alloc == !h->free && !h->thread_create == !h->thread_join);
 }
 
-/* The wheel that is asked for. Return  0; -EINVAL: there is no such wheel. */
+/* Plans the wheel that the config asks for. Returns 0, or -EINVAL if there is
+ * no such wheel. */
 static int plan_wheel(const struct tkw_timer_config *cfg,
 		      struct tkw__shard_kind *kind)
 {
@@ -136,7 +137,8 @@ static int plan_wheel(const struct tkw_timer_config *cfg,
 		.engine = cfg->engine,
 		.slots = slots,
 	};
-	/* More than the address space holds is more than fits: see there. */
+	/* A wheel that exceeds the address space keeps this size, and
+	 * fits_memory() refuses it. */
 	kind->wheel_bytes = SIZE_MAX;
 	err = tkw_wheel_bytes(&kind->wheel, &kind->wheel_bytes);
 	if (err == -EINVAL)
@@ -173,26 +175,26 @@ static uint32_t shards_of(const struct tkw_timer_config *cfg)
 	    (cfg->drive == TKW_DRIVE_LOOP && shards == 0))
 		return 1;
 	/* There are often more threads than CPUs, and two that run at the same
-	 * time shall not meet. */
+	 * time should rarely use the same shard. */
 	if (shards == 0)
 		shards = 2 * tkw__cpus();
 	shards = (uint32_t)tkw__round_up_pow2(shards);
 	return shards < TKW__SHARDS_MAX ? shards : TKW__SHARDS_MAX;
 }
 
-/* What a timer takes from its config. */
+/* Copies the config into the timer. */
 static void settle(struct tkw_timer *t, const struct tkw_timer_config *cfg)
 {
 	const char *name = cfg->thread_name ? cfg->thread_name : "tickwheel";
 
 	t->tick_ns = cfg->tick_ns ? (uint64_t)cfg->tick_ns : TKW_MSEC;
 	t->by_tick = tkw__divisor_of(t->tick_ns);
-	/* `before` spans two ticks and the slack: 32 bits hold that many units
-	 * (nanoseconds, for ticks up to a second). */
+	/* `before` spans two ticks and the slack. The unit is chosen so that 32
+	 * bits hold that. It is a nanosecond for ticks up to a second. */
 	t->unit_ns = 1 + (t->tick_ns >> 30);
 	t->slack_max_ns = tkw__max_u64(2 * TKW_SEC, 2 * t->tick_ns);
 	t->drive = cfg->drive;
-	/* Nobody has run it yet, and the first schedule sets the alarm. */
+	/* No turn was made yet, so the first schedule sets the alarm. */
 	t->alarm_tick = TKW_TICK_NEVER;
 	TKW__STORE(&t->armed, t->drive == TKW_DRIVE_LOOP ? TKW_TICK_NEVER : 0,
 		   RELAXED);
@@ -228,7 +230,8 @@ static int make_shards(struct tkw_timer *t)
 	return 0;
 }
 
-/* The way back from an executor, if there is one. */
+/* Makes the struct through which jobs come back from the executor, if there is
+ * one. */
 static int make_jobs(struct tkw_timer *t, const struct tkw_exec *exec)
 {
 	if (exec == NULL)
@@ -239,8 +242,8 @@ static int make_jobs(struct tkw_timer *t, const struct tkw_exec *exec)
 }
 
 /*
- * To make an empty wheel is to write to all of its slots: one that is larger
- * than the machine's memory would never be ready. The hierarchical ones are
+ * Making an empty hashed wheel writes to all of its slots. If it were larger
+ * than the machine's memory, that would never end. Hierarchical wheels are
  * small.
  */
 static bool fits_memory(const struct tkw_timer *t)
@@ -265,7 +268,7 @@ static void count_in(struct tkw_timer *t, int64_t warn_timers)
 		    "serve all threads");
 }
 
-/* What a timer needs besides its own memory: all or nothing. */
+/* Makes what a timer needs besides its own memory, all or nothing. */
 static int equip(struct tkw_timer *t, const struct tkw_exec *exec)
 {
 	int err = 0;
@@ -292,7 +295,7 @@ free_alarm:
 	return err;
 }
 
-/* Create, from a config that is sound. */
+/* Creates a timer from a config that was checked. */
 static int create(struct tkw_timer **out, const struct tkw_timer_config *cfg,
 		  const struct tkw__shard_kind *kind)
 {
@@ -339,7 +342,7 @@ int tkw_timer_create(struct tkw_timer **out, const struct tkw_timer_config *cfg)
 		err = plan_wheel(&c, &kind);
 	if (err != 0)
 		return err;
-	/* A thread that is cancelled half way would leak the rest. */
+	/* A thread that is cancelled half way would leak what it has made. */
 	was = tkw__thread_no_cancel();
 	err = create(out, &c, &kind);
 	tkw__thread_restore_cancel(was);
@@ -349,7 +352,7 @@ int tkw_timer_create(struct tkw_timer **out, const struct tkw_timer_config *cfg)
 void tkw__timer_free(struct tkw_timer *t)
 {
 	struct tkw_timer_hooks hooks = t->hooks;
-	/* As above, while a file is closed. */
+	/* As above: closing the fd is a point where it could be cancelled. */
 	int was = tkw__thread_no_cancel();
 
 	free_shards(t);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drive.c - a timer that has no thread: its caller, or an event loop, makes the
+ * drive.c - a timer without a thread: its caller, or an event loop, makes the
  * turns.
  *
- * With an event loop the fd is the timer's alarm, for which a worker's thread
- * would wait. Instead of sleeping a turn ends by setting the alarm, and
- * everything else, also who sets it earlier meanwhile, is as in sleep.c.
+ * With an event loop, the fd is the timer's alarm, on which a worker's thread
+ * would sleep. A turn does not sleep at its end, but sets the alarm. Everything
+ * else is as in sleep.c, including how other threads set the alarm earlier.
  */
 #include "timer/drive.h"
 
@@ -20,7 +20,8 @@
 #include "timer/sleep.h"
 #include "timer/turn.h"
 
-/* Who is in a turn; a stop that waits for its end says so. */
+/* States of `turning`. AWAITED means that a stop waits for the end of the
+ * turn. */
 enum {
 	IDLE = 0,
 	TURNING = 1,
@@ -29,15 +30,15 @@ enum {
 
 static void leave(struct tkw_timer *t)
 {
-	/* RELEASE pairs with the ACQUIREs of enter() and await(). */
+	/* RELEASE pairs with the ACQUIREs of enter() and tkw__drive_await(). */
 	if (TKW__EXCHANGE(&t->turning, IDLE, RELEASE) == AWAITED)
 		tkw__unpark_all(&t->turning);
 }
 
 /*
- * Either this sees that the timer is being stopped, or the stop sees that there
- * is a turn to wait for: each writes its own word and then reads the other's,
- * all of it SEQ_CST.
+ * Begins a turn, unless the timer is being stopped. Either this sees the stop,
+ * or the stop sees that there is a turn to wait for: each writes its own word
+ * and then reads the other's, all with SEQ_CST.
  */
 static int enter(struct tkw_timer *t)
 {
@@ -63,7 +64,7 @@ void tkw__drive_await(struct tkw_timer *t)
 	}
 }
 
-/* May the caller make a turn? If so it is in one. */
+/* Begins a turn for the caller, or returns why that is not allowed. */
 static int begin(struct tkw_timer *t)
 {
 	int err = tkw__usable(t);
@@ -75,7 +76,7 @@ static int begin(struct tkw_timer *t)
 	return tkw__frame_inside(t) ? -EDEADLK : enter(t);
 }
 
-/* A tick as a time; 0: now. */
+/* A tick as a time. 0 means now. */
 static int64_t ns_of_next(struct tkw_timer *t, uint64_t tick)
 {
 	return tick == 0 ? tkw__now(t) : tkw__ns_of_tick(t, tick);
@@ -90,7 +91,7 @@ int tkw_timer_turn(struct tkw_timer *t, int max_tasks, int64_t *next_ns)
 
 	if (err != 0)
 		return err;
-	/* Were the thread cancelled in a task, the turn would never end. */
+	/* If the thread were cancelled in a task, the turn would never end. */
 	was = tkw__thread_no_cancel();
 	if (tkw__has_alarm(t))
 		tkw__sleep_awake(t);

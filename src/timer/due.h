@@ -2,9 +2,9 @@
 /*
  * due.h - when a timeout is due: from deadlines to ticks, and back.
  *
- * A tick is ceil(deadline / tick_ns) on the clock itself. A timeout keeps its
- * tick, in the wheel's entry, and by how much its deadline lies before the end
- * of that (`before`): together that is the deadline.
+ * A tick is ceil(deadline / tick_ns) on the clock itself. A timeout stores its
+ * tick, in the wheel's entry, and how far its deadline lies before the end of
+ * that tick (`before`). The two together give the deadline.
  */
 #ifndef TKW_TIMER_DUE_H
 #define TKW_TIMER_DUE_H
@@ -20,7 +20,7 @@ struct tkw__due {
 	uint64_t tick;
 };
 
-/* The tick that a time, which is not negative, is in. */
+/* The tick that a time is in. The time must not be negative. */
 static inline uint64_t tkw__tick_at(const struct tkw_timer *t, int64_t ns)
 {
 	uint64_t rest;
@@ -46,20 +46,20 @@ static inline struct tkw__due tkw__due_after(const struct tkw_timer *t,
 {
 	struct tkw__due d = tkw__due_at(t, tkw__ns_add(delay_ns, now_ns));
 
-	/* What is due by now need not wait for the next tick. */
+	/* A timeout that is due already need not wait for the next tick. */
 	if (delay_ns <= 0)
 		d.tick = tkw__min_u64(d.tick, tkw__tick_at(t, now_ns));
 	return d;
 }
 
-/* What a timeout keeps of its deadline, besides its tick. Modulo 2^64, so that
- * the end of a tick may lie beyond the end of time. */
+/* The `before` of a deadline. The arithmetic is modulo 2^64, because the end of
+ * a tick may lie beyond the end of time. */
 static inline uint32_t tkw__before_of(const struct tkw_timer *t,
 				      struct tkw__due d)
 {
 	uint64_t ns = (d.tick + 1) * t->tick_ns - (uint64_t)d.deadline_ns;
 
-	/* For most, a division less. */
+	/* Saves a division in most timers. */
 	return (uint32_t)(t->unit_ns == 1 ? ns : ns / t->unit_ns);
 }
 
@@ -76,7 +76,8 @@ static inline int64_t tkw__deadline_of(const struct tkw_timer *t,
 	return (int64_t)tkw__min_u64(ns, (uint64_t)TKW_NEVER_NS - 1);
 }
 
-/* The begin of a tick as a time; beyond the end of time: never. */
+/* The time at which a tick begins, or TKW_NEVER_NS if that is beyond the end of
+ * time. */
 static inline int64_t tkw__ns_of_tick(const struct tkw_timer *t, uint64_t tick)
 {
 	if (tick > (uint64_t)TKW_NEVER_NS / t->tick_ns)

@@ -5,7 +5,7 @@
 
 #include "timer/object.h"
 
-/* Call the on-cancel of a timeout that is ENDING, if there is one, and free the
+/* Calls the on-cancel of an ENDING timeout, if there is one, and frees the
  * timeout. No lock is held. */
 void tkw__finish_ending(struct tkw_timer *t, struct tkw__shard *s,
 			struct tkw__timeout *to);

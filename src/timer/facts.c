@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* facts.c - what one can ask a timer. */
+/* facts.c - answers questions about a timer and its timeouts. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -16,7 +16,8 @@ struct tkw_timeout_info tkw__facts_of(const struct tkw_timer *t,
 {
 	int64_t deadline_ns = tkw__deadline_of(t, to);
 
-	/* What runs is due, even if it was not when the clock was read. */
+	/* A running task is due, even if the clock was read before its
+	 * deadline. */
 	if (tkw__state(to) == TKW__RUNNING)
 		now_ns = tkw__max_i64(now_ns, deadline_ns);
 	return (struct tkw_timeout_info){

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* facts.h - what is to be said of a timeout. */
+/* facts.h - the facts about a timeout. */
 #ifndef TKW_TIMER_FACTS_H
 #define TKW_TIMER_FACTS_H
 
 #include "timer/object.h"
 
-/* At a time. It is not FREE, and the lock is held or the timeout is the
- * caller's. */
+/* Describes a timeout as of now_ns. The timeout must not be FREE. The caller
+ * holds the lock, or owns the timeout. */
 struct tkw_timeout_info tkw__facts_of(const struct tkw_timer *t,
 				      const struct tkw__shard *s,
 				      const struct tkw__timeout *to,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fire.c - what becomes of a timeout that is due: the worker calls its task, or
- * gives it to the executor, whose threads come back through jobs.c to run it,
- * or to say that they will not.
+ * fire.c - fires a timeout that is due. The worker calls its task, or gives it
+ * to the executor. The executor's threads come back through jobs.c to run the
+ * task, or to give it up.
  */
 #include "timer/fire.h"
 
@@ -14,7 +14,7 @@
 #include "timer/ledger.h"
 #include "timer/sleep.h"
 
-/* A timeout is running from now on. The lock is held. Return  its deadline. */
+/* Makes a timeout RUNNING. The lock is held. Returns its deadline. */
 static inline int64_t begin(struct tkw_timer *t, struct tkw__shard *s,
 			    struct tkw__timeout *to, int64_t now_ns)
 {
@@ -25,7 +25,7 @@ static inline int64_t begin(struct tkw_timer *t, struct tkw__shard *s,
 	return deadline_ns;
 }
 
-/* Call the task of a RUNNING timeout, no lock held. */
+/* Calls the task of a RUNNING timeout. No lock is held. */
 static void call(struct tkw_timer *t, struct tkw_timeout_id id,
 		 const struct tkw__timeout *to, int64_t deadline_ns,
 		 int64_t now_ns)
@@ -34,7 +34,8 @@ static void call(struct tkw_timer *t, struct tkw_timeout_id id,
 		.timer = t,
 		.id = id,
 		.deadline_ns = deadline_ns,
-		/* One that came in when the turn had just begun is on time. */
+		/* A timeout that was scheduled after the turn began may have a
+		 * later deadline than now_ns. It is on time. */
 		.late_ns = tkw__max_i64(now_ns - deadline_ns, 0),
 	};
 	struct tkw__frame frame;
@@ -44,8 +45,8 @@ static void call(struct tkw_timer *t, struct tkw_timeout_id id,
 	tkw__frame_leave(&frame);
 }
 
-/* What time it is, exact if that matters, and else as of the last tick of the
- * coarse clock, which costs next to nothing. */
+/* The time: exact if that matters, otherwise as of the last tick of the coarse
+ * clock, which is very cheap to read. */
 static int64_t look_at_clock(struct tkw_timer *t)
 {
 	int64_t coarse_ns = tkw__clock_coarse();
@@ -58,7 +59,7 @@ static int64_t look_at_clock(struct tkw_timer *t)
 	return t->seen_ns;
 }
 
-/* Fire a timeout that is in a list. The lock is held before and after, but not
+/* Fires a timeout that is in a list. The lock is held before and after, but not
  * during the call. */
 static void run(struct tkw_timer *t, struct tkw__shard *s,
 		struct tkw__timeout *to)
@@ -83,7 +84,7 @@ static void run(struct tkw_timer *t, struct tkw__shard *s,
 	}
 }
 
-/* End a QUEUED timeout that nobody will run. The lock is held before and
+/* Ends a QUEUED timeout that nobody will run. The lock is held before and
  * after, but not while its on-cancel runs. */
 static void drop(struct tkw_timer *t, struct tkw__shard *s,
 		 struct tkw__timeout *to)
@@ -94,8 +95,8 @@ static void drop(struct tkw_timer *t, struct tkw__shard *s,
 	tkw__lock_take_first(&s->lock);
 }
 
-/* The timeout of an id, if an executor has or had it, and nobody has come in
- * between. The lock is held. */
+/* The timeout of an id, or NULL if it is no longer QUEUED: it was cancelled,
+ * rescheduled or handed over meanwhile. The lock is held. */
 static struct tkw__timeout *find_queued(const struct tkw__shard *s,
 					struct tkw_timeout_id id)
 {
@@ -104,8 +105,9 @@ static struct tkw__timeout *find_queued(const struct tkw__shard *s,
 	return to && tkw__state(to) == TKW__QUEUED ? to : NULL;
 }
 
-/* The executor has refused. If it is shut down those whom it refuses wait for
- * ever more ticks, once a turn, up to a second. */
+/* Called when the executor has refused. If it is shut down, the timeouts it
+ * refuses wait longer each time, up to a second. The wait grows at most once a
+ * turn. */
 static void learn_patience(struct tkw_timer *t, int err)
 {
 	uint64_t most = tkw__max_u64(TKW_SEC / t->tick_ns, 1);
@@ -123,7 +125,8 @@ uint64_t tkw__fire_patience(const struct tkw_timer *t)
 	return tkw__max_u64(t->patience_ticks, 1) - 1;
 }
 
-/* The executor has refused a timeout. Return  how many were fired. */
+/* Handles a timeout that the executor has refused. Returns how many were
+ * fired. */
 static uint64_t refused(struct tkw_timer *t, struct tkw__shard *s,
 			struct tkw_timeout_id id, int err)
 {
@@ -147,8 +150,8 @@ static uint64_t refused(struct tkw_timer *t, struct tkw__shard *s,
 	}
 }
 
-/* Give a timeout of the due list to the executor. The lock is held before and
- * after, but not during the call. Return  how many were fired. */
+/* Gives a timeout of the due list to the executor. The lock is held before and
+ * after, but not during the call. Returns how many were fired. */
 static uint64_t submit(struct tkw_timer *t, struct tkw__shard *s,
 		       struct tkw__timeout *to)
 {
@@ -205,8 +208,9 @@ void tkw__fire_job(struct tkw_timer *t, struct tkw_timeout_id id)
 	tkw__give_back(t, block);
 }
 
-/* The executor has given up on a timeout. Return  when the worker is needed for
- * it. The lock is held before and after, but for drop(). */
+/* Handles a timeout that the executor has given up. Returns the tick at which
+ * the worker is needed for it. The lock is held before and after, but not
+ * during drop(). */
 static uint64_t abandoned(struct tkw_timer *t, struct tkw__shard *s,
 			  struct tkw__timeout *to)
 {
@@ -217,7 +221,7 @@ static uint64_t abandoned(struct tkw_timer *t, struct tkw__shard *s,
 		return s->retry_tick;
 	case TKW_REFUSED_DROP:
 		drop(t, s, to);
-		return 0; /* for the worker to tell of it */
+		return 0; /* the worker tells the log */
 	default:
 		tkw__shard_pull(s, to);
 		tkw__set_state(to, TKW__OWN);
@@ -241,7 +245,8 @@ void tkw__fire_abandoned(struct tkw_timer *t, struct tkw_timeout_id id)
 	}
 	err = tkw__sleep_call(t, need);
 	tkw__lock_drop(&s->lock);
-	/* The worker cannot be reached: it comes when it wakes up. */
+	/* The worker cannot be reached. It handles the timeout when it wakes
+	 * up. */
 	if (err != 0)
 		tkw__sleep_tell_lost(t);
 }

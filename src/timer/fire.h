@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* fire.h - what becomes of a timeout that is due. */
+/* fire.h - fires timeouts that are due. */
 #ifndef TKW_TIMER_FIRE_H
 #define TKW_TIMER_FIRE_H
 
 #include "timer/object.h"
 
 /*
- * For the worker: fire a timeout of the due list, or give it to the executor.
- * The lock is held before and after, but not during a call.
+ * Fires a timeout of the due list, or gives it to the executor. Called by the
+ * worker. The lock is held before and after, but not during a call.
  *
- * Return  how many were fired, 0 or 1.
+ * Returns how many were fired, 0 or 1.
  */
 uint64_t tkw__fire(struct tkw_timer *t, struct tkw__shard *s,
 		   struct tkw__timeout *to);
 
-/* How many ticks a timeout that the executor has just refused waits, besides
- * the one to the next tick. */
+/* How many ticks a timeout that the executor has just refused waits after the
+ * next tick. */
 uint64_t tkw__fire_patience(const struct tkw_timer *t);
 
-/* For the executor, whose job names a timeout: run it; give it up. Nothing is
- * done if the id is stale, or the timeout not QUEUED any more. */
+/* Called by the executor, whose job names a timeout. The first runs the
+ * timeout, the second gives it up. They do nothing if the id is stale, or if
+ * the timeout is no longer QUEUED. */
 void tkw__fire_job(struct tkw_timer *t, struct tkw_timeout_id id);
 void tkw__fire_abandoned(struct tkw_timer *t, struct tkw_timeout_id id);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * for_patterns.h - what src/patterns needs of a timer besides timer.h. Whether
- * a thread is inside a callback of the timer: tkw__frame_inside(t).
+ * for_patterns.h - what src/patterns needs of a timer besides timer.h. To ask
+ * whether a thread is inside a callback of the timer, use tkw__frame_inside(t).
  */
 #ifndef TKW_TIMER_FOR_PATTERNS_H
 #define TKW_TIMER_FOR_PATTERNS_H
@@ -10,13 +10,14 @@
 
 #include "tickwheel/timer.h"
 
-/* Was the timer made by a parent of this process? */
+/* True if a parent of this process made the timer. */
 bool tkw__timer_is_child(const struct tkw_timer *t);
 
 /*
- * tkw_timer_cancel() by the owner of a timeout, without its on-cancel being
- * called: the owner knows, and may hold a lock that the on-cancel takes. That
- * is for timeouts which are dropped or handed over.
+ * tkw_timer_cancel() for the owner of a timeout. It does not call the
+ * on-cancel, because the owner knows of the cancel, and may hold a lock that
+ * the on-cancel takes. The on-cancel of such a timeout is for when it is
+ * dropped or handed over.
  */
 int tkw__timer_cancel_own(struct tkw_timer *t, struct tkw_timeout_id id);
 

@@ -2,8 +2,8 @@
 /*
  * histogram.c - buckets of equal relative width.
  *
- * A time of e + 1 bits is in the octave of 2^e, which has 64 buckets; the seven
- * lowest octaves have one for each nanosecond.
+ * A time of e + 1 bits is in the octave of 2^e, which has 64 buckets. The seven
+ * lowest octaves have one bucket for each nanosecond.
  */
 #include "timer/histogram.h"
 
@@ -55,7 +55,8 @@ int64_t tkw_histogram_quantile_ns(const struct tkw_histogram *h, double share)
 	if (h == NULL || h->count == 0)
 		return 0;
 	wanted = (share < 1 ? share : 1) * (double)h->count;
-	/* The first bucket with which so many are reached, and at least one. */
+	/* Find the first bucket at which the wanted number, and at least one,
+	 * is reached. */
 	while (i < TKW_HISTOGRAM_BUCKETS - 1) {
 		seen += h->bucket[i];
 		if (seen > 0 && (double)seen >= wanted)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* histogram.h - how a histogram comes about; how it is read: stats.h. */
+/* histogram.h - fills histograms. How to read one is in stats.h. */
 #ifndef TKW_TIMER_HISTOGRAM_H
 #define TKW_TIMER_HISTOGRAM_H
 

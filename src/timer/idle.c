@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * idle.c - wait until nothing is pending or running.
+ * idle.c - waits until nothing is pending or running.
  *
- * A timer is idle when no record of any of its slabs is in use, all of them
- * looked at in one moment. Who finds one in use waits at that shard until it is
- * empty, and looks at all of them again.
+ * A timer is idle when no record of any of its slabs is in use. All slabs are
+ * looked at under all locks, at one moment. A thread that finds a slab in use
+ * waits until that one is empty, and then looks at all of them again.
  */
 #include <errno.h>
 
@@ -12,8 +12,8 @@
 #include "tickwheel/timer.h"
 #include "timer/lookup.h"
 
-/* Take the locks of the shards, in their order, and drop all but that of the
- * first one that is in use. NULL: none is, and no lock is held. */
+/* Takes the locks of all shards, in their order, and drops all but that of the
+ * first shard in use. Returns NULL, with no lock held, if none is in use. */
 static struct tkw__shard *lock_busy(struct tkw_timer *t)
 {
 	struct tkw__shard *busy = NULL;

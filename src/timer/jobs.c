@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jobs.c - from the executor's threads into the timer, and out again. The timer
- * stays as long as someone is inside.
+ * jobs.c - the way of the executor's threads into the timer and out again. The
+ * timer is not freed while a thread is inside.
  */
 #include "timer/jobs.h"
 
@@ -23,7 +23,7 @@ struct tkw__jobs *tkw__jobs_make(struct tkw_timer *t)
 
 void tkw__jobs_release(struct tkw__jobs *j)
 {
-	/* ACQ_REL: whoever frees it comes after all others. */
+	/* ACQ_REL, so that the thread that frees it comes after all others. */
 	if (TKW__SUB(&j->holders, 1, ACQ_REL) == 1)
 		tkw__memory_free(j, sizeof(*j));
 }
@@ -38,17 +38,18 @@ void tkw__jobs_close_child(struct tkw__jobs *j)
 	tkw__rundown_close_child(&j->inside);
 }
 
-/* Do something with the timeout of a job, if the timer is still there. */
+/* Calls act() for the timeout of a job, if the timer still exists. */
 static void with_timer(const struct tkw_job *job,
 		       void (*act)(struct tkw_timer *t,
 				   struct tkw_timeout_id id))
 {
 	struct tkw__jobs *j = job->ctx;
-	/* Were the thread cancelled in a task, it would be inside for ever. */
+	/* A thread that is cancelled in a task would be inside for ever. */
 	int was = tkw__thread_no_cancel();
 
 	if (tkw__rundown_enter(&j->inside)) {
-		/* In a forked child an executor may give up what it had. */
+		/* In a forked child the executor may give up its jobs. Ignore
+		 * that. */
 		if (!tkw__is_child(j->timer->epoch))
 			act(j->timer, (struct tkw_timeout_id){ job->number });
 		tkw__rundown_leave(&j->inside);

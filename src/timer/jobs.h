@@ -2,10 +2,10 @@
 /*
  * jobs.h - the jobs of a timer in its executor.
  *
- * A job names a timeout by its id, so that it may be stale: the timeout was
- * cancelled, rescheduled or handed over meanwhile, and there is nothing to do.
- * It holds the struct tkw__jobs, which may outlive the timer, and gets to the
- * timer only through it.
+ * A job names a timeout by its id. The id may be stale, if the timeout was
+ * cancelled, rescheduled or handed over meanwhile. Then there is nothing to do.
+ * A job holds the struct tkw__jobs, which may outlive the timer, and reaches
+ * the timer only through it.
  */
 #ifndef TKW_TIMER_JOBS_H
 #define TKW_TIMER_JOBS_H
@@ -18,24 +18,25 @@
 
 struct tkw__jobs {
 	struct tkw_timer *timer;
-	/* The jobs that the executor has taken, and the timer. */
+	/* How many hold this struct: the jobs that the executor has, and the
+	 * timer. */
 	struct tkw__a64 holders;
-	/* Threads that are in the timer by way of a job. */
+	/* Threads that are inside the timer because of a job. */
 	struct tkw__rundown inside;
 };
 
-/* NULL: no memory. It is the system's, for the hooks may not outlive the timer
- * as this may. */
+/* Returns NULL if there is no memory. It uses the system's memory, because this
+ * struct may outlive the timer, and the timer's hooks may not. */
 struct tkw__jobs *tkw__jobs_make(struct tkw_timer *t);
 
-/* The timer lets go of it. */
+/* Lets go of the struct. The last holder frees it. */
 void tkw__jobs_release(struct tkw__jobs *j);
 
-/* Have the executor run a timeout, which is QUEUED. Return  0, or -errno of the
- * executor, which has not taken it. */
+/* Asks the executor to run a QUEUED timeout. Returns 0, or the -errno with
+ * which the executor refused it. */
 int tkw__jobs_submit(struct tkw__jobs *j, struct tkw_timeout_id id);
 
-/* Let no more jobs in, and wait for those that are. */
+/* Lets no more jobs in, and waits for those inside. */
 void tkw__jobs_close(struct tkw__jobs *j);
 
 /* The same in a forked child, where nobody is inside any more. */

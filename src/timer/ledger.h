@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ledger.h - the one place where a timeout comes to be pending, and ceases to.
+ * ledger.h - the one place where a timeout becomes pending, and stops being so.
  *
  * Each timeout that is accepted is settled once: fired, cancelled, dropped or
- * handed over. Both change the ledger of its shard, under the shard's lock, and
- * that is why the law holds at every moment. With max_pending a place is
- * reserved before, and is free again in the same moment: what does not count as
- * pending is in nobody's way.
+ * handed over. Accepting and settling change the ledger of the shard, under the
+ * shard's lock, so the law of the ledger holds at every moment. With
+ * max_pending, a place is reserved before a timeout is accepted, and is free
+ * again the moment it is settled. So a timeout that is no longer pending takes
+ * up no place.
  */
 #ifndef TKW_TIMER_LEDGER_H
 #define TKW_TIMER_LEDGER_H
@@ -16,8 +17,8 @@
 
 #include "timer/object.h"
 
-/* Take places under max_pending, no lock held. Return false if there are not so
- * many. */
+/* Takes places under max_pending. No lock may be held. Returns false if there
+ * are not enough. */
 static inline bool tkw__ledger_reserve(struct tkw_timer *t, uint64_t count)
 {
 	uint64_t was;
@@ -25,8 +26,8 @@ static inline bool tkw__ledger_reserve(struct tkw_timer *t, uint64_t count)
 	if (!t->limited)
 		return true;
 	was = TKW__LOAD(&t->reserved, RELAXED);
-	/* Not an add that is taken back: for a moment that would refuse a
-	 * caller for whom there is room. */
+	/* Not an add that is undone on failure: for a moment it would refuse
+	 * another caller for whom there is room. */
 	while (count <= t->max_pending - was) {
 		if (TKW__CAS(&t->reserved, &was, was + count, RELAXED))
 			return true;
@@ -40,7 +41,7 @@ static inline void tkw__ledger_unreserve(struct tkw_timer *t, uint64_t count)
 		TKW__SUB(&t->reserved, count, RELAXED);
 }
 
-/* A new timeout is PENDING from now on. */
+/* Makes a new timeout PENDING. */
 static inline void tkw__ledger_accept(struct tkw__shard *s,
 				      struct tkw__timeout *to)
 {
@@ -49,8 +50,9 @@ static inline void tkw__ledger_accept(struct tkw__shard *s,
 	s->ledger.pending++;
 }
 
-/* It never was: its schedule fails. It is nowhere. Its place stays reserved,
- * for the schedule to give back. Returns as tkw__slab_put(). */
+/* Undoes tkw__ledger_accept(), because the schedule fails. The timeout must be
+ * in no list. Its place stays reserved, and the schedule gives it back. Returns
+ * as tkw__slab_put(). */
 static inline void *tkw__ledger_unaccept(struct tkw__shard *s,
 					 struct tkw__timeout *to)
 {
@@ -60,11 +62,11 @@ static inline void *tkw__ledger_unaccept(struct tkw__shard *s,
 }
 
 /*
- * A timeout that is PENDING, QUEUED or OWN is taken out of wherever it is, and
- * is not pending any more.
+ * Settles a timeout that is PENDING, QUEUED or OWN: takes it out of the wheel
+ * or its list, and no longer counts it as pending.
  *
- * outcome what became of it: a term of the shard's ledger.
- * state   RUNNING or ENDING.
+ * outcome  What became of it: a term of the shard's ledger.
+ * state    RUNNING or ENDING.
  */
 static inline void tkw__ledger_settle(struct tkw_timer *t, struct tkw__shard *s,
 				      struct tkw__timeout *to,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lookup.h - the timeout that an id names, and whether it is to be had. */
+/* lookup.h - finds the timeout of an id, and says whether a call may have
+ * it. */
 #ifndef TKW_TIMER_LOOKUP_H
 #define TKW_TIMER_LOOKUP_H
 
@@ -7,7 +8,7 @@
 
 #include "timer/object.h"
 
-/* May the timer be used? Return  0, -EINVAL or -EPERM. */
+/* May this process use the timer? Returns 0, -EINVAL or -EPERM. */
 static inline int tkw__usable(const struct tkw_timer *t)
 {
 	if (t == NULL)
@@ -15,7 +16,7 @@ static inline int tkw__usable(const struct tkw_timer *t)
 	return tkw__is_child(t->epoch) ? -EPERM : 0;
 }
 
-/* The shard that an id names, with its lock held; NULL: there is none. */
+/* The shard that an id names, with its lock held, or NULL if there is none. */
 static inline struct tkw__shard *tkw__lock_shard(struct tkw_timer *t,
 						 struct tkw__name n)
 {
@@ -28,15 +29,15 @@ static inline struct tkw__shard *tkw__lock_shard(struct tkw_timer *t,
 	return s;
 }
 
-/* The locks of all shards, in their order. */
+/* Takes the locks of all shards, in their order. */
 static inline void tkw__lock_shards(struct tkw_timer *t)
 {
 	for (uint32_t i = 0; i <= t->shard_mask; i++)
 		tkw__lock_take(&t->shards[i].lock);
 }
 
-/* The one decision between cancel and run. Under the shard's lock: is the
- * timeout to be had? Return  0, -EBUSY or -ENOENT. */
+/* The one decision between cancel and run, made under the shard's lock. Returns
+ * 0 if the caller may have the timeout, else -EBUSY or -ENOENT. */
 static inline int tkw__decide(const struct tkw__timeout *to)
 {
 	if (to == NULL)

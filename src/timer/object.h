@@ -2,11 +2,11 @@
 /*
  * object.h - the timer: what it holds, and what all of its files need.
  *
- * Locks, and the order in which they are taken: `life` (start and stop), a
- * shard's, those of further shards in the order of their numbers, `alarm_lock`.
- * The ledger, and who waits until the timer is idle, hold all the shards'. Who
- * wakes the worker holds a shard's and `alarm_lock`. No other two are held at
- * once.
+ * Locks are taken in this order: `life` (start and stop), one shard's, those of
+ * further shards in the order of their numbers, `alarm_lock`. Reading the
+ * ledger and waiting until the timer is idle take the locks of all shards.
+ * Waking the worker takes one shard's and `alarm_lock`. No other two are held
+ * at once.
  */
 #ifndef TKW_TIMER_OBJECT_H
 #define TKW_TIMER_OBJECT_H
@@ -29,7 +29,7 @@ enum {
 	TKW__NAME_BYTES = 16
 };
 
-/* The life of a timer. */
+/* The states of a timer. */
 enum {
 	TKW__INIT = 0,
 	TKW__STARTED = 1,
@@ -38,15 +38,16 @@ enum {
 };
 
 struct tkw_timer {
-	/* Set by create, and read only. What each schedule needs is first. */
+	/* Set by create; only read afterwards. The fields that each schedule
+	 * needs come first. */
 	uint64_t tick_ns;
 	struct tkw__divisor by_tick;
-	uint64_t unit_ns; /* of the `before` of a timeout */
+	uint64_t unit_ns; /* unit of a timeout's `before` */
 	struct tkw__shard *shards;
 	uint32_t shard_mask;
-	uint32_t epoch; /* of the process that made it */
+	uint32_t epoch; /* the process that made the timer; see fork.h */
 	bool boottime;
-	bool own_clock; /* a hook for now */
+	bool own_clock; /* the user gave a clock of their own */
 	bool limited;
 	int drive; /* enum tkw_timer_drive */
 	uint64_t slack_max_ns;
@@ -54,51 +55,62 @@ struct tkw_timer {
 	struct tkw_timer_hooks hooks;
 	struct tkw_exec exec;
 	int refusal;            /* enum tkw_timer_refusal */
-	struct tkw__jobs *jobs; /* NULL: the worker runs the tasks */
+	struct tkw__jobs *jobs; /* NULL if the worker runs the tasks */
 	char name[TKW__NAME_BYTES];
 	size_t shards_bytes;
 	struct tkw__shard_kind kind;
 	int64_t created_ns;
 
-	/* start.c, stop.c */
+	/* For start.c and stop.c. */
 	struct tkw__lock life;
 	struct tkw__a32 state;
 	void *thread;
 
-	/* own_clock: the latest reading. */
+	/* The latest reading of the clock, if own_clock is set. */
 	struct tkw__a64 latest_ns;
 
-	/* The worker's sleep: it needs no waking for ticks from `armed` on; 0
-	 * while it is awake. See sleep.c. */
+	/* The worker's sleep. It need not be woken for ticks from `armed` on.
+	 * `armed` is 0 while the worker is awake. See sleep.c. */
 	struct tkw__lock alarm_lock;
 	struct tkw__alarm alarm;
 	struct tkw__a64 armed;
-	uint64_t alarm_tick;       /* for which it was set; 0: for now */
-	struct tkw__a32 lost_told; /* the log knows that its fd is lost */
-	struct tkw__a32 turning;   /* no thread of its own: see drive.c */
+	uint64_t alarm_tick; /* tick that the alarm is set for; 0 means now */
+	/* Set once the log was told that the alarm's fd is lost. */
+	struct tkw__a32 lost_told;
+	struct tkw__a32 turning; /* for turns without a thread; see drive.c */
 
-	/* Only if limited: how many places are taken. */
+	/* Used only if limited: how many places are taken. */
 	_Alignas(64) struct tkw__a64 reserved;
 
 	struct tkw__slow slow;
 
-	/* What only calls that fail count. */
+	/* Calls that were refused. */
 	struct tkw__a64 refused_full;
 	struct tkw__a64 refused_memory;
 	struct tkw__a64 refused_stopped;
 	struct tkw__a64 refused_lost;
 
-	/* The worker's own: when its turn began, how far it goes, how many it
-	 * may yet fire, and whether the last one was cut short; its last
-	 * reading of the clock, and what the coarse one said then; how often
-	 * the executor has refused in a row; how many ticks those wait whom an
-	 * executor refuses that is shut down; how often the worker has woken
-	 * up; and each shard's next tick, as of its last look. */
+	/*
+	 * The rest belongs to the worker.
+	 *
+	 * turn_ns           when its turn began
+	 * turn_to           the last tick of the turn
+	 * budget            how many timeouts it may still fire
+	 * unfinished        the last turn was cut short
+	 * patient           the executor was shut down in this turn
+	 * seen_ns           its last reading of the clock
+	 * seen_coarse_ns    the coarse clock at that moment
+	 * refused_in_a_row  how often the executor has refused
+	 * patience_ticks    how long timeouts wait that are refused by an
+	 *                   executor that is shut down
+	 * wake_ups          how often the worker has woken up
+	 * next              each shard's next tick, at the worker's last look
+	 */
 	_Alignas(64) int64_t turn_ns;
 	uint64_t turn_to;
 	uint64_t budget;
 	bool unfinished;
-	bool patient; /* in this turn the executor was shut down */
+	bool patient;
 	int64_t seen_ns;
 	int64_t seen_coarse_ns;
 	uint32_t refused_in_a_row;
@@ -107,7 +119,7 @@ struct tkw_timer {
 	uint64_t next[TKW__SHARDS_MAX];
 };
 
-/* A clock of the user's may go back: then the latest reading counts. */
+/* Reads the user's clock. If it goes back, the latest reading counts. */
 static inline int64_t tkw__own_now(struct tkw_timer *t)
 {
 	int64_t now = t->hooks.now(t->hooks.ctx);
@@ -120,13 +132,13 @@ static inline int64_t tkw__own_now(struct tkw_timer *t)
 	return (int64_t)latest;
 }
 
-/* The clock, never before an earlier reading. */
+/* Reads the timer's clock. The result is never before an earlier one. */
 static inline int64_t tkw__now(struct tkw_timer *t)
 {
 	return t->own_clock ? tkw__own_now(t) : tkw__clock_now(t->boottime);
 }
 
-/* Does it go on by itself, and can it sleep? */
+/* Does the timer have a worker thread? Does it have an alarm? */
 static inline bool tkw__has_thread(const struct tkw_timer *t)
 {
 	return t->drive == TKW_DRIVE_THREAD;
@@ -143,14 +155,14 @@ static inline bool tkw__is_stopping(const struct tkw_timer *t)
 	return TKW__LOAD(&t->state, ACQUIRE) >= TKW__STOPPING;
 }
 
-/* Free what tkw__slab_put() returned, no lock held. */
+/* Frees what tkw__slab_put() returned. No lock may be held. */
 static inline void tkw__give_back(struct tkw_timer *t, void *block)
 {
 	if (block)
 		t->hooks.free(block, TKW__BLOCK_BYTES, t->hooks.ctx);
 }
 
-/* One line for the log hook, if there is one. */
+/* Gives one line to the log hook, if there is one. */
 static inline void tkw__log(const struct tkw_timer *t, const char *line)
 {
 	if (t->hooks.log)

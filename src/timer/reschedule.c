@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reschedule.c - another deadline for a pending timeout.
+ * reschedule.c - sets another deadline for a pending timeout.
  *
- * Down: as cancel.c to the timeout; wake the worker if it would sleep for too
- * long, as schedule.c; later is a store in the timeout's entry, earlier a move
- * in the wheel.
+ * Steps: find the timeout, as cancel.c does; wake the worker if it would sleep
+ *        for too long, as schedule.c does. A later deadline is a store in the
+ *        timeout's entry, an earlier one a move in the wheel.
  */
 #include <errno.h>
 
@@ -13,7 +13,8 @@
 #include "timer/lookup.h"
 #include "timer/sleep.h"
 
-/* Give a timeout that is to be had its new deadline. Return  0 or -EBADF. */
+/* Sets the deadline of a timeout that tkw__decide() has allowed. Returns 0 or
+ * -EBADF. */
 static inline int move(struct tkw_timer *t, struct tkw__shard *s,
 		       struct tkw__timeout *to, struct tkw__due d)
 {

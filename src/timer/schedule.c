@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * schedule.c - one new timeout.
+ * schedule.c - schedules one timeout.
  *
- * Down: start the timer if need be; reserve a place, if there is a limit; take
- * the lock of the thread's own shard; take a record from its slab and note it
- * in the ledger; wake the worker if it would sleep for too long; put the
- * timeout into the wheel. The worker is woken before that, and under the lock,
- * so that a timeout of which it cannot be told was never there.
+ * Steps: start the timer if needed; reserve a place, if there is a limit; take
+ *        the lock of the thread's own shard; take a record from its slab and
+ *        accept it in the ledger; wake the worker if it would sleep for too
+ *        long; put the timeout into the wheel. The worker is woken before the
+ *        last step and under the lock, so that the schedule can be undone if
+ *        the worker cannot be reached.
  */
 #include "tickwheel/timer.h"
 
@@ -40,7 +41,7 @@ int tkw__refused(struct tkw_timer *t, int err)
 	return err;
 }
 
-/* Take a new timeout in, for which a place is reserved. */
+/* Accepts a new timeout, for which a place is reserved. */
 static int take_in(struct tkw_timer *t, const struct tkw_task *task,
 		   struct tkw__due d, struct tkw_timeout_id *id)
 {
@@ -75,7 +76,7 @@ refuse:
 	return err;
 }
 
-/* What can be refused before anything is taken. */
+/* Checks what can be refused before anything is taken. */
 static inline int prepare(struct tkw_timer *t, const struct tkw_task *task)
 {
 	if (t == NULL || task == NULL || task->fn == NULL)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shard.c - a shard's begin and end, what is due in it, and its invariants;
- * where a timeout is, and how it gets there, is in shard.h.
+ * shard.c - begin and end of a shard, what is due in it, and its invariants.
+ * Where a timeout is, and how it gets there, is in shard.h.
  *
  * Invariants, verified by tkw__shard_check() under the lock:
  * (T1) The law: accepted = fired + cancelled + dropped + handed over + pending.
- * (T2) As many timeouts are PENDING, OWN or QUEUED as the ledger says: the last
- *      in their list, the others in the wheel or in one of the other lists.
- * (T3) The slab has as many in use as these, RUNNING and ENDING.
+ * (T2) The ledger's `pending` is the number of timeouts that are PENDING, OWN
+ *      or QUEUED. QUEUED ones are in the list `queued`, the others in the wheel
+ *      or in one of the other lists.
+ * (T3) The slab has as many places in use as there are timeouts in these
+ *      states, RUNNING and ENDING.
  */
 #include "timer/shard.h"
 
@@ -39,7 +41,7 @@ void tkw__shard_init(struct tkw__shard *s, uint32_t number,
 	tkw__slab_init(&s->slab, &s->slab_rest);
 }
 
-/* Get the wheel, and what else the first timeout needs. */
+/* Allocates the wheel and the histogram, which the first timeout needs. */
 static bool furnish(struct tkw__shard *s)
 {
 	const struct tkw__shard_kind *kind = s->kind;
@@ -57,7 +59,7 @@ static bool furnish(struct tkw__shard *s)
 	mem = hooks->alloc(kind->wheel_bytes, CACHE_LINE, hooks->ctx);
 	if (mem == NULL)
 		return false;
-	/* What lies before it goes to the late list. */
+	/* Timeouts for earlier ticks go to the late list. */
 	cfg.now_tick = s->covered;
 	(void)tkw_wheel_init(&s->wheel, mem, kind->wheel_bytes, &cfg);
 	return true;
@@ -95,7 +97,7 @@ bool tkw__shard_collect(struct tkw__shard *s, uint64_t tick, uint64_t steps)
 	return tkw_wheel_advance(s->wheel, tick, steps, make_due, s) == 1;
 }
 
-/* Hang a chain behind another. */
+/* Appends one list to another, and empties it. */
 static void append_all(struct tkw_link *list, struct tkw_link *from)
 {
 	if (tkw__links_empty(from))
@@ -114,7 +116,7 @@ void tkw__shard_collect_late(struct tkw__shard *s, uint64_t tick)
 	append_all(&s->due, &s->late);
 }
 
-/* Those that are refused are offered again together, when the first of them
+/* All refused timeouts are offered again together, as soon as the first of them
  * may be. */
 static void retry_after(struct tkw__shard *s, uint64_t ticks)
 {
@@ -178,7 +180,7 @@ static uint64_t list_length(const struct tkw_link *head)
 	return n;
 }
 
-/* How many timeouts of the slab are in a state. */
+/* How many timeouts of the slab are in this state. */
 static uint64_t count_state(const struct tkw__slab *slab, uint32_t state)
 {
 	uint64_t n = 0;

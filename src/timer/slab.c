@@ -3,9 +3,9 @@
  * slab.c - blocks of places.
  *
  * Invariants, verified by tkw__slab_check():
- * (S1) As many places of a block are in use as its `live` says.
- * (S2) A block with memory and room is in the list `roomy`; no other is.
- * (S3) A block with memory and nothing in it is `spare`.
+ * (S1) The `live` of a block is the number of its places in use.
+ * (S2) The list `roomy` holds exactly the blocks that have memory and room.
+ * (S3) A block that has memory and no place in use is the spare one.
  */
 #include "timer/slab.h"
 
@@ -16,7 +16,7 @@
 enum {
 	FIRST_BLOCKS = 4,
 	MANY_BLOCKS = 32,
-	FRESH_PLACES = 1024 /* are got ready at a time */
+	FRESH_PLACES = 1024 /* places prepared at a time */
 };
 
 void tkw__slab_init(struct tkw__slab *s, struct tkw__slab_rest *rest)
@@ -65,7 +65,7 @@ void tkw__slab_unlist(struct tkw__slab *s, uint32_t n)
 		s->directory->block[b->next].prev = b->prev;
 }
 
-/* Make room for one more number in the directory. */
+/* Makes room for one more number in the directory. */
 static bool grow(struct tkw__slab *s)
 {
 	struct tkw__directory *old = s->directory;
@@ -95,14 +95,15 @@ static bool grow(struct tkw__slab *s)
 	return true;
 }
 
-/* A first generation that leaves half of them. */
+/* A first generation in the lower half, so that at least half of them are
+ * left. */
 static uint32_t first_generation(struct tkw__slab *s)
 {
 	s->rest->random = s->rest->random * 1664525 + 1013904223;
 	return 1 + (s->rest->random >> 8) % (TKW__GENERATION_MAX / 2);
 }
 
-/* A number for a new block: one that was used before, or the next one. */
+/* A number for a new block: a vacant one, or the next one. */
 static uint32_t take_number(struct tkw__slab *s)
 {
 	uint32_t n = s->vacant;
@@ -118,7 +119,8 @@ static uint32_t take_number(struct tkw__slab *s)
 	return n;
 }
 
-/* Then huge pages are worth it: one of them lies idle in part. */
+/* True if huge pages are worth it. In a small slab, the unused part of one
+ * would be a large share. */
 static bool is_large(const struct tkw__slab *s)
 {
 	return s->directory->blocks >= MANY_BLOCKS;
@@ -151,7 +153,7 @@ bool tkw__slab_add_block(struct tkw__slab *s)
 		return false;
 	n = take_number(s);
 	s->directory->blocks++;
-	/* Memory of the user's is the user's business. */
+	/* Memory from the user's allocator is left alone. */
 	if (s->rest->systems && is_large(s))
 		tkw__memory_use_all(places, TKW__BLOCK_BYTES);
 	places[0] = (struct tkw__timeout){ .before = n };
@@ -162,7 +164,7 @@ bool tkw__slab_add_block(struct tkw__slab *s)
 	return true;
 }
 
-/* Take a block of which nothing is in use out of the slab. */
+/* Takes a block with no place in use out of the slab. Returns its memory. */
 static void *give_back(struct tkw__slab *s, uint32_t n)
 {
 	struct tkw__block *b = &s->directory->block[n];
@@ -174,7 +176,8 @@ static void *give_back(struct tkw__slab *s, uint32_t n)
 	b->places = NULL;
 	b->free = NULL;
 	b->generation = b->top + 1;
-	/* A number whose generations are used up is never given out again. */
+	/* A number that has used up its generations is never given out
+	 * again. */
 	if (b->generation <= TKW__GENERATION_MAX) {
 		b->next = s->vacant;
 		s->vacant = n;
@@ -182,7 +185,7 @@ static void *give_back(struct tkw__slab *s, uint32_t n)
 	return mem;
 }
 
-/* Keep an empty block, or take it or the spare one out. */
+/* Keeps an empty block, or takes it or the spare one out. */
 static void *keep_one(struct tkw__slab *s, uint32_t n)
 {
 	const struct tkw__block *b = &s->directory->block[n];
@@ -191,8 +194,9 @@ static void *keep_one(struct tkw__slab *s, uint32_t n)
 		s->spare = n;
 		return NULL;
 	}
-	/* Of two, keep the one whose generations are used up more: to give a
-	 * block back costs all its places those of the most used one. */
+	/* Of two empty blocks, keep the one that has used more generations:
+	 * when a block is given back, all its places lose as many as the most
+	 * used one. */
 	if (tkw__block_has_room(b) &&
 	    s->directory->block[s->spare].top < b->top) {
 		uint32_t other = s->spare;
@@ -229,7 +233,7 @@ uint64_t tkw__slab_live(const struct tkw__slab *s)
 	return live;
 }
 
-/* The same of one block, by looking at each. */
+/* Counts the places in use of one block, by looking at each. */
 static uint32_t count_live(const struct tkw__block *b)
 {
 	uint32_t live = 0;

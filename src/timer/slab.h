@@ -2,22 +2,23 @@
 /*
  * slab.h - where the timeouts of a shard live, and how an index finds one.
  *
- * Idea:   blocks of places, and a directory of blocks. The index of a timeout
- *         is its block's number and its place therein. A block of which all
- *         places are free is given back to the system, but for one that is
- *         kept for the next to come; its directory entry stays.
- * Stale:  a place has a generation, one higher each time it is freed; an id is
- *         good only for the generation that it was made for. When a block is
- *         given back the directory remembers the highest of its generations,
- *         and the block's next life begins above it.
- * Wrap:   a place whose generations are used up is never used again, nor is a
- *         block whose floor is: there are 2^17 block numbers.
- * Start:  the first generation of a block is random, so that an id of another
- *         timer, or of another run, is most likely good for nothing.
- * Place 0 of a block is not used: it has the block's number, for the way from a
- * record to its index. Blocks are aligned to their size.
- *
- * All calls under the shard's lock. None waits for memory but add_block().
+ * Idea:    blocks of places, and a directory of blocks. The index of a timeout
+ *          is the number of its block and its place in the block. A block whose
+ *          places are all free is given back to the system, except for one
+ *          spare block. Its directory entry stays.
+ * Stale:   a place has a generation, which grows by one each time it is freed.
+ *          An id is valid only for the generation that it was made for. When a
+ *          block is given back, the directory remembers the highest of its
+ *          generations, and the block's next life begins above that.
+ * Wrap:    a place that has used up its generations is never used again, nor is
+ *          a block number that has: there are 2^17 of them.
+ * Start:   the first generation of a block is random, so that an id of another
+ *          timer, or of another run, is very unlikely to be valid.
+ * Number:  place 0 of a block is not used for a timeout. It holds the block's
+ *          number, by which a record finds its index. Blocks are aligned to
+ *          their size.
+ * Threads: all calls are made under the shard's lock. Only
+ *          tkw__slab_add_block() waits for memory.
  */
 #ifndef TKW_TIMER_SLAB_H
 #define TKW_TIMER_SLAB_H
@@ -43,52 +44,56 @@ _Static_assert((TKW__BLOCK_BYTES & (TKW__BLOCK_BYTES - 1)) == 0,
 #define TKW__NO_BLOCK UINT32_MAX
 
 struct tkw__block {
-	/* NULL: given back. A block has a line of its own. */
+	/* NULL if the block was given back. Each struct has a cache line of its
+	 * own. */
 	_Alignas(64) struct tkw__timeout *places;
-	struct tkw__timeout *free; /* used before, and free now */
-	uint32_t fresh;            /* from this place on, never used */
+	struct tkw__timeout *free; /* free places that were used before */
+	uint32_t fresh;            /* places from this one on were never used */
 	uint32_t live;             /* places in use */
-	uint32_t generation;       /* of fresh places */
-	uint32_t top;              /* the highest generation in this life */
-	/* In the list of blocks with room; or (next) of vacant numbers. */
+	uint32_t generation;       /* generation of fresh places */
+	uint32_t top;              /* highest generation in this life */
+	/* Links in the list of blocks with room, or (next) in the list of
+	 * vacant numbers. */
 	uint32_t next;
 	uint32_t prev;
 };
 
-/* One piece, so that one store changes it: a forked child, which may see the
- * slab as it is in the middle of a change, frees what it finds. */
+/* The directory is one piece of memory, so that one store replaces it. A forked
+ * child may see the slab in the middle of a change, and frees what it finds. */
 struct tkw__directory {
 	size_t bytes;
 	uint32_t capacity;
-	uint32_t blocks;           /* that there are now */
-	struct tkw__block block[]; /* zeroed */
+	uint32_t blocks;           /* blocks that have memory now */
+	struct tkw__block block[]; /* zeroed at first */
 };
 
-/* What is seldom needed, and so in another line. */
+/* Fields that are seldom needed, and therefore in another cache line. */
 struct tkw__slab_rest {
 	const struct tkw_timer_hooks *hooks;
 	uint32_t random;
-	bool systems; /* the blocks are the system's memory */
-	/* Nothing is in use any more. For who waits, under the lock. */
+	bool systems; /* the blocks are memory from the system */
+	/* Rung when no place is in use any more. Waited for under the shard's
+	 * lock. */
 	struct tkw__bell emptied;
 };
 
 struct tkw__slab {
 	struct tkw__directory *directory; /* NULL at first */
-	uint32_t count;                   /* of numbers given out so far */
-	uint32_t roomy;                   /* the first block with room */
+	uint32_t count;                   /* block numbers given out so far */
+	uint32_t roomy;                   /* first block with room */
 	uint32_t spare;                   /* the empty block that is kept */
-	uint32_t vacant;                  /* the first number without a block */
+	uint32_t vacant;                  /* first number without a block */
 	struct tkw__slab_rest *rest;
 };
 
-/* rest: made by the caller, where it stays. */
+/* The caller provides rest, which must stay where it is. */
 void tkw__slab_init(struct tkw__slab *s, struct tkw__slab_rest *rest);
 
-/* Free all memory, whatever is in use. */
+/* Frees all memory, even of timeouts in use. */
 void tkw__slab_fini(struct tkw__slab *s);
 
-/* Add a block with room, if there is none. Return false: no memory. */
+/* Adds a block, for when there is no room. Returns false if there is no
+ * memory. */
 bool tkw__slab_add_block(struct tkw__slab *s);
 
 static inline bool tkw__slab_has_room(const struct tkw__slab *s)
@@ -96,14 +101,15 @@ static inline bool tkw__slab_has_room(const struct tkw__slab *s)
 	return s->roomy != TKW__NO_BLOCK;
 }
 
-/* For take() and put(), now and then. */
-/* A place of a block that was never used. */
+/* The next four are the rare cases of take() and put(). */
+/* Takes a place of a block that was never used. */
 struct tkw__timeout *tkw__slab_take_fresh(const struct tkw__slab *s,
 					  struct tkw__block *b);
 /* Put a block into the list `roomy`, and take it out. */
 void tkw__slab_list(struct tkw__slab *s, uint32_t n);
 void tkw__slab_unlist(struct tkw__slab *s, uint32_t n);
-/* Of a block nothing is in use any more. Return  as tkw__slab_put(). */
+/* Called when no place of block n is in use any more. Returns as
+ * tkw__slab_put(). */
 void *tkw__slab_emptied(struct tkw__slab *s, uint32_t n);
 
 static inline bool tkw__block_has_room(const struct tkw__block *b)
@@ -127,7 +133,8 @@ static inline uint32_t tkw__slab_index(const struct tkw__timeout *to)
 	return places->before << TKW__BLOCK_BITS | (uint32_t)(to - places);
 }
 
-/* A free place, with its generation, all else as it was. There is room. */
+/* Takes a free place. Its generation is set; the rest is as it was left. The
+ * slab must have room. */
 static inline struct tkw__timeout *tkw__slab_take(struct tkw__slab *s)
 {
 	struct tkw__block *b;
@@ -149,8 +156,9 @@ static inline struct tkw__timeout *tkw__slab_take(struct tkw__slab *s)
 }
 
 /*
- * Free a place. Return  memory of TKW__BLOCK_BYTES that the caller gives to
- * hooks->free() when it no longer holds the lock, for that takes time; or NULL.
+ * Frees a place. Returns NULL, or memory of TKW__BLOCK_BYTES that the caller
+ * must give to hooks->free(). The caller does that after it has dropped the
+ * lock, because it takes time.
  */
 static inline void *tkw__slab_put(struct tkw__slab *s, struct tkw__timeout *to)
 {
@@ -160,7 +168,8 @@ static inline void *tkw__slab_put(struct tkw__slab *s, struct tkw__timeout *to)
 	bool had_room = tkw__block_has_room(b);
 
 	assert(tkw__state(to) != TKW__FREE && b->live > 0);
-	/* Out of generations: no id is good for it, and it is not in a list. */
+	/* If it is out of generations, no id is valid for it, and it is in no
+	 * list. */
 	to->mark = generation << TKW__GENERATION_SHIFT;
 	if (generation <= TKW__GENERATION_MAX) {
 		to->ctx = b->free;
@@ -173,7 +182,7 @@ static inline void *tkw__slab_put(struct tkw__slab *s, struct tkw__timeout *to)
 	return --b->live > 0 ? NULL : tkw__slab_emptied(s, n);
 }
 
-/* The timeout of an index and a generation, if it is in use; else NULL. */
+/* The timeout of an index and a generation, or NULL if it is not in use. */
 static inline struct tkw__timeout *
 tkw__slab_find(const struct tkw__slab *s, uint32_t index, uint32_t generation)
 {
@@ -190,21 +199,23 @@ tkw__slab_find(const struct tkw__slab *s, uint32_t index, uint32_t generation)
 	return to;
 }
 
-/* For those who walk: the i-th place of a block, NULL if there is none. */
+/* For walking through all timeouts: the given place of a block, or NULL if
+ * there is none. */
 const struct tkw__timeout *tkw__slab_at(const struct tkw__slab *s,
 					uint32_t block, uint32_t place);
 
 /* How many places are in use. */
 uint64_t tkw__slab_live(const struct tkw__slab *s);
 
-/* Is none? Of all empty blocks only the spare one is kept. */
+/* True if no place is in use. The spare block is the only empty one that is
+ * kept. */
 static inline bool tkw__slab_is_empty(const struct tkw__slab *s)
 {
 	return s->directory == NULL ||
 	       s->directory->blocks == (s->spare != TKW__NO_BLOCK);
 }
 
-/* What is broken, or NULL. In O(places). */
+/* Returns what is broken, or NULL. Looks at every place. */
 const char *tkw__slab_check(const struct tkw__slab *s);
 
 #endif /* TKW_TIMER_SLAB_H */

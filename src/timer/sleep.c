@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sleep.c - the worker's thread, its sleep between turns, and who wakes it.
+ * sleep.c - the worker's thread, its sleep between turns, and how it is woken.
  *
- * Sleep:  publish the tick for which the alarm is set (`armed`), then look at
- *         each shard once more, under its lock. Who schedules something earlier
- *         looks at `armed` under the lock of its shard, too. If that is before
- *         the worker's look, the worker finds the timeout; if it is after it,
- *         `armed` is seen, by the order of the lock, and the alarm is set to
- *         the earlier time. The alarm lock keeps two who do that from
- *         overwriting each other. Nobody is woken for a later time than that
- *         of the alarm, and a cancel leaves it as it is.
+ * Sleep:  the worker publishes the tick for which the alarm is set (`armed`),
+ *         then looks at each shard once more, under its lock. A thread that
+ *         schedules an earlier timeout reads `armed` under the lock of its
+ *         shard, too. If that is before the worker's look, the worker finds the
+ *         timeout. If it is after the look, the lock's order makes the thread
+ *         see `armed`, and it sets the alarm to the earlier time. The alarm
+ *         lock keeps two threads that do that from overwriting each other.
+ *         Nobody wakes the worker for a tick that is later than the alarm, and
+ *         a cancel leaves the alarm alone.
  *
- * Stop:   sets the state, then the alarm. The worker sets the alarm, then looks
- *         at the state. Both under the alarm lock: one sees the other. Stop
- *         says that the worker is awake besides, so that an executor which
- *         gives up a timeout just then does not set the alarm to the later
- *         time of the next try. (Schedules are refused by now.)
+ * Stop:   a stop sets the state, then the alarm. The worker sets the alarm,
+ *         then looks at the state. Both do it under the alarm lock, so one sees
+ *         the other. The stop also sets `armed` to 0 (awake), so that an
+ *         executor that gives up a timeout at that moment does not set the
+ *         alarm to the later time of the next try. (Schedules are refused by
+ *         then.)
  *
  * Lost:   if somebody has closed the alarm's fd, a call that needs the worker
  *         earlier is refused with -EBADF, and the log hook is told. When the
- *         worker next goes to sleep it does without the fd, and such calls
- *         are taken again.
+ *         worker next goes to sleep, it sleeps on a futex instead of the fd,
+ *         and such calls are accepted again.
  */
 #include "timer/sleep.h"
 
@@ -35,13 +37,13 @@ void tkw__sleep_tell_lost(struct tkw_timer *t)
 			    "descriptor");
 }
 
-/* When the alarm is to ring for a tick. */
+/* When the alarm has to ring for a tick. */
 static int64_t alarm_ns(struct tkw_timer *t, uint64_t tick)
 {
 	int64_t at = tkw__ns_of_tick(t, tick);
 
-	/* Only the system's own clock can be waited for; another one is taken
-	 * to go at about the same pace. */
+	/* The alarm can only wait for the system's clock. The user's clock is
+	 * assumed to run at about the same speed. */
 	return t->own_clock && at != TKW_NEVER_NS ? at - tkw__now(t) : at;
 }
 
@@ -51,7 +53,7 @@ static void note_armed(struct tkw_timer *t, uint64_t tick)
 	TKW__STORE(&t->armed, tick, RELAXED);
 }
 
-/* Set the alarm for a tick. The alarm lock is held. */
+/* Sets the alarm for a tick. The alarm lock is held. */
 static int set_alarm(struct tkw_timer *t, uint64_t tick)
 {
 	int err = tkw__alarm_set(&t->alarm, alarm_ns(t, tick), t->own_clock);
@@ -61,12 +63,13 @@ static int set_alarm(struct tkw_timer *t, uint64_t tick)
 	return err;
 }
 
-/* Let it ring at once. The alarm lock is held. */
+/* Lets the alarm ring at once. The alarm lock is held. */
 static int ring(struct tkw_timer *t)
 {
 	int err = tkw__alarm_set(&t->alarm, 0, true);
 
-	/* Whoever still comes with a tick must not set it to a later time. */
+	/* A thread that still comes with a tick must not set it to a later
+	 * time. */
 	if (err == 0)
 		note_armed(t, 0);
 	return err;
@@ -78,7 +81,7 @@ int tkw__sleep_rearm(struct tkw_timer *t, uint64_t tick)
 
 	tkw__lock_take(&t->alarm_lock);
 	if (tick < TKW__LOAD(&t->armed, RELAXED)) {
-		/* It is the worker's business to read another clock. */
+		/* With the user's clock, wake the worker, which reads it. */
 		err = t->own_clock ? ring(t) : set_alarm(t, tick);
 	}
 	tkw__lock_drop(&t->alarm_lock);
@@ -105,8 +108,9 @@ int tkw__sleep_arm(struct tkw_timer *t, uint64_t tick)
 	int err = 0;
 
 	tkw__lock_take(&t->alarm_lock);
-	/* One that is to ring, and in time, need not be set again: that is a
-	 * system call. Of another clock it is not known whether it has rung. */
+	/* An alarm that has yet to ring, and rings in time, is not set again,
+	 * because that takes a system call. With the user's clock it is not
+	 * known whether the alarm has rung. */
 	if (tick == 0)
 		err = ring(t);
 	else if (!t->own_clock && !t->alarm.lost &&
@@ -120,7 +124,8 @@ int tkw__sleep_arm(struct tkw_timer *t, uint64_t tick)
 		err = now < tick ? tkw__sleep_rearm(t, now) : 0;
 	}
 	if (err != 0) {
-		/* It never rings again: whatever comes now would need it. */
+		/* The alarm never rings again, so every new timeout would need
+		 * it, and is refused. */
 		TKW__STORE(&t->armed, TKW_TICK_NEVER, RELAXED);
 		tkw__sleep_tell_lost(t);
 	}
@@ -149,8 +154,9 @@ static void sleep_until(struct tkw_timer *t, uint64_t tick)
 		tkw__alarm_wait(&t->alarm);
 		t->wake_ups++;
 	}
-	/* Awake: nobody needs to call. One who does so now all the same, having
-	 * seen the old value, sets an alarm that the next sleep replaces. */
+	/* The worker is awake, and nobody needs to call it. A thread that has
+	 * seen the old value may still do so; it sets an alarm that the next
+	 * sleep replaces. */
 	TKW__STORE(&t->armed, 0, RELAXED);
 }
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* sleep.h - the worker between its turns, and who wakes it. */
+/* sleep.h - the worker's sleep between turns, and how it is woken. */
 #ifndef TKW_TIMER_SLEEP_H
 #define TKW_TIMER_SLEEP_H
 
 #include "timer/object.h"
 
-/* The life of the worker's thread. */
+/* Runs on the worker's thread. */
 void *tkw__sleep_run(void *timer);
 
-/* The worker is needed before the tick for which it is armed. */
+/* Sets the alarm earlier, because the worker is needed before the tick for
+ * which it is armed. Returns as tkw__sleep_call(). */
 int tkw__sleep_rearm(struct tkw_timer *t, uint64_t tick) __attribute__((cold));
 
-/* A timeout will need the worker at a tick: wake it in time. The lock of the
- * timeout's shard is held. Return  0; -EBADF: it cannot be reached. */
+/* Makes sure that the worker is awake at a tick, at which a timeout needs it.
+ * The lock of the timeout's shard is held. Returns 0, or -EBADF if the worker
+ * cannot be reached. */
 static inline int tkw__sleep_call(struct tkw_timer *t, uint64_t tick)
 {
 	if (tick >= TKW__LOAD(&t->armed, RELAXED))
@@ -20,14 +22,19 @@ static inline int tkw__sleep_call(struct tkw_timer *t, uint64_t tick)
 	return tkw__sleep_rearm(t, tick);
 }
 
-/* Somebody has closed the alarm's fd: tell the log, once. No lock is held. */
+/* Tells the log, once, that somebody has closed the alarm's fd. No lock is
+ * held. */
 void tkw__sleep_tell_lost(struct tkw_timer *t) __attribute__((cold));
 
-/* Wake it for the last time. */
+/* Wakes the worker for the last time. */
 void tkw__sleep_end(struct tkw_timer *t);
 
-/* With an event loop: a turn begins; it has ended, and the next is needed at a
- * tick (returns as tkw__sleep_call()); there will be none any more. */
+/*
+ * For an event loop. tkw__sleep_awake() is called when a turn begins,
+ * tkw__sleep_arm() when it has ended and the next turn is needed at a tick, and
+ * tkw__sleep_disarm() when there will be no more turns. tkw__sleep_arm()
+ * returns as tkw__sleep_call() does.
+ */
 void tkw__sleep_awake(struct tkw_timer *t);
 int tkw__sleep_arm(struct tkw_timer *t, uint64_t tick);
 void tkw__sleep_disarm(struct tkw_timer *t);

@@ -2,17 +2,18 @@
 /*
  * slow.c - slow tasks, and the watchdog.
  *
- * The watchdog looks twice in the time that a task may take. It reads when the
- * task began, which one it is, and once more when it began: if that is the same
- * it was this one all the time. (Two begin at once only by a clock of the
- * user's that stands still; then it may name the one before.)
- *
- * It looks only while tasks run. If none has begun since its last look, and
- * none runs, it says that it sleeps, looks once more, and sleeps until the next
- * task begins, which wakes it: so it is woken, as it looks, twice at most in
- * the time that a task may take, however many tasks there are. Each writes its
- * own word and then reads the other's, all of it SEQ_CST: either the watchdog
- * sees the task, or the task sees the watchdog asleep.
+ * Look:    the watchdog looks twice in the time that a task may take. It reads
+ *          when the task began, which task it is, and once more when it began.
+ *          If both times are the same, it was the same task. (Two tasks begin
+ *          at the same time only if the user's clock stands still. Then the
+ *          watchdog may name the one before.)
+ * Sleep:   the watchdog looks only while tasks run. If none has begun since its
+ *          last look and none runs, it says that it sleeps, looks once more,
+ *          and sleeps until the next task begins and wakes it. So it is woken
+ *          at most twice in the time that a task may take, however many tasks
+ *          there are. Each side writes its own word and then reads the other's,
+ *          all with SEQ_CST: either the watchdog sees the task, or the task
+ *          sees that the watchdog sleeps.
  */
 #include "timer/slow.h"
 
@@ -28,7 +29,7 @@ enum {
 	LINE_BYTES = 256
 };
 
-/* Of the watchdog. */
+/* The moods of the watchdog. */
 enum {
 	AWAKE = 0,
 	ASLEEP = 1,
@@ -41,7 +42,7 @@ void tkw__slow_init(struct tkw_timer *t, const struct tkw_timer_config *cfg)
 	t->slow.watchdog = cfg->watchdog != 0;
 }
 
-/* Tell the log of a task that was, or is, slow. */
+/* Tells the log of a task that was slow, or is. */
 static void tell(const struct tkw_timer *t, uint64_t task, const char *what,
 		 int64_t ns)
 {
@@ -68,7 +69,7 @@ static void wake_watchdog(struct tkw_timer *t)
 
 void tkw__slow_begin(struct tkw_timer *t, tkw_task_fn *task, int64_t now_ns)
 {
-	/* Only the worker counts. */
+	/* Only the worker changes this count. */
 	uint32_t begun = TKW__LOAD(&t->slow.begun, RELAXED);
 
 	TKW__STORE(&t->slow.begun, begun + 1, RELAXED);
@@ -91,8 +92,8 @@ void tkw__slow_end(struct tkw_timer *t)
 	tell(t, TKW__LOAD(&t->slow.task, RELAXED), "ran for", ns);
 }
 
-/* Tell of the running task if it is slow. Return  when it began, if it was told
- * of, now or before (told_ns); else 0. */
+/* Tells the log of the running task if it is slow. Returns when the task began
+ * if the log was told of it, now or before (told_ns), and otherwise 0. */
 static uint64_t look(struct tkw_timer *t, uint64_t told_ns)
 {
 	uint64_t since_ns = TKW__LOAD(&t->slow.since_ns, ACQUIRE);
@@ -109,7 +110,8 @@ static uint64_t look(struct tkw_timer *t, uint64_t told_ns)
 	return since_ns;
 }
 
-/* Nothing runs: sleep until something does, or until it is over. */
+/* Called when no task runs. Sleeps until one begins, or until the watchdog is
+ * stopped. */
 static void sleep_on(struct tkw_timer *t)
 {
 	uint32_t mood = AWAKE;

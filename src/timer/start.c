@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * start.c - the worker's thread is made.
+ * start.c - starts the worker's thread.
  *
- * States: INIT -> STARTED -> STOPPING -> STOPPED, or INIT -> STOPPING. Changed
- * under the lock `life`, but for the last step, which only the winner of a stop
- * makes: see stop.c.
+ * States: INIT -> STARTED -> STOPPING -> STOPPED, or INIT -> STOPPING. The
+ *         state changes under the lock `life`, except for the last step, which
+ *         only the thread that won the stop makes: see stop.c.
  */
 #include "timer/start.h"
 
@@ -15,7 +15,8 @@
 #include "timer/lookup.h"
 #include "timer/sleep.h"
 
-/* Make the worker. What it blocks, it blocks from its first moment. */
+/* Makes the worker. Signals are blocked meanwhile, so that it blocks them from
+ * its start. */
 static int make_worker(struct tkw_timer *t)
 {
 	struct tkw__signals were;
@@ -30,7 +31,7 @@ static int make_worker(struct tkw_timer *t)
 			tkw__watchdog_stop(t);
 	}
 	tkw__signals_restore(&were);
-	/* EAGAIN is for a full timer. */
+	/* -EAGAIN would say that the timer is full. */
 	return err == 0 ? 0 : -ENOMEM;
 }
 
@@ -39,7 +40,8 @@ int tkw__start(struct tkw_timer *t)
 	uint32_t state;
 	int err = 0;
 
-	/* Who stops it may be waiting for the caller. */
+	/* Return before taking the lock: the thread that stops the timer may be
+	 * waiting for the caller. */
 	if (TKW__LOAD(&t->state, RELAXED) >= TKW__STOPPING)
 		return -ESHUTDOWN;
 	tkw__lock_take(&t->life);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* start.h - a timer that does not run yet is started by its first timeout. */
+/* start.h - starts a timer. The first timeout does so if the user has not. */
 #ifndef TKW_TIMER_START_H
 #define TKW_TIMER_START_H
 
 #include "timer/object.h"
 
-/* Start a timer that does not run. Return  0, -ENOMEM or -ESHUTDOWN. */
+/* Starts a timer, unless it was started. Returns 0, -ENOMEM or -ESHUTDOWN. */
 int tkw__start(struct tkw_timer *t);
 
-/* Make sure that the timer runs. Return  the same. */
+/* Makes sure that the timer was started. Returns as tkw__start(). */
 static inline int tkw__ensure_started(struct tkw_timer *t)
 {
 	/* ACQUIRE pairs with the RELEASE of tkw__start(). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stats.c - what a timer has counted, as a struct and in words. */
+/* stats.c - what a timer has counted, as a struct and as text. */
 #include "tickwheel/stats.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ int tkw_timer_get_stats(struct tkw_timer *t, struct tkw_stats *out)
 		.slow = TKW__LOAD(&t->slow.count, RELAXED),
 	};
 	tkw_timer_get_ledger(t, &out->ledger);
-	/* Only the ledger must be of one moment. */
+	/* Only the ledger has to be of one moment. */
 	for (uint32_t i = 0; i <= t->shard_mask; i++) {
 		struct tkw__shard *s = &t->shards[i];
 
@@ -76,9 +76,9 @@ int tkw_timer_get_stats(struct tkw_timer *t, struct tkw_stats *out)
 	return 0;
 }
 
-/* --- in words ------------------------------------------------------------ */
+/* --- as text -------------------------------------------------------------- */
 
-/* Text that grows in a buffer, and is counted beyond its end. */
+/* Text in a buffer. The length goes on counting beyond the buffer's end. */
 struct text {
 	char *buf;
 	size_t size;
@@ -93,7 +93,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct text *x,
 	int n;
 
 	va_start(args, form);
-	/* It does not see va_start(). */
+	/* The analyzer does not see va_start(). */
 	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
 	n = vsnprintf(x->size > at ? x->buf + at : NULL, x->size - at, form,
 		      args);
@@ -139,7 +139,8 @@ static void say_refusals(struct text *x, const struct tkw_stats *st)
 	    (unsigned long long)st->rescheduled);
 }
 
-/* By powers of ten; buckets are taken as a whole. */
+/* Prints one line for each power of ten. A bucket is never split between two
+ * lines. */
 static void say_buckets(struct text *x, const struct tkw_histogram *h)
 {
 	int64_t ns = TKW_USEC;
@@ -188,7 +189,8 @@ static void say_lateness(struct text *x, const struct tkw_histogram *h)
 	say_buckets(x, h);
 }
 
-/* What one shard has, and where. One that was never used has no wheel. */
+/* Prints what one shard has, and where. A shard that was never used has no
+ * wheel. */
 static void say_shard(struct text *x, struct tkw__shard *s)
 {
 	uint64_t in_ring[RINGS_MAX] = { 0 };
@@ -243,7 +245,7 @@ int tkw_timer_print(struct tkw_timer *t, char *buf, size_t size)
 
 	if (err != 0)
 		return err;
-	/* Not on the stack, which may be a small one. */
+	/* Not on the stack, because that may be small. */
 	st = tkw__memory_take(sizeof(*st), _Alignof(struct tkw_stats));
 	if (st == NULL)
 		return -ENOMEM;

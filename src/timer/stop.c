@@ -2,9 +2,10 @@
 /*
  * stop.c - stop and destroy.
  *
- * Stop closes each shard under its lock: what was taken in before is seen by
- * what follows, and what comes after is refused. Nothing falls between. Then it
- * waits until nothing of the timer runs, and hands over what is left.
+ * Stop closes each shard under its lock. A timeout that was accepted before is
+ * seen by the steps that follow, and one that comes after is refused, so none
+ * is lost. Then stop waits until nothing of the timer runs, and hands over what
+ * is left.
  */
 #include <errno.h>
 
@@ -20,7 +21,8 @@
 #include "timer/sleep.h"
 #include "timer/turn.h"
 
-/* Win the stop, or lose it. Return  whether there was a worker; -1: lost. */
+/* Begins the stop, unless another thread has. Returns 1 if there is a worker, 0
+ * if there is none, and -1 if another thread stops the timer. */
 static int begin_stop(struct tkw_timer *t)
 {
 	uint32_t state;
@@ -28,7 +30,7 @@ static int begin_stop(struct tkw_timer *t)
 	tkw__lock_take(&t->life);
 	state = TKW__LOAD(&t->state, RELAXED);
 	if (state < TKW__STOPPING)
-		/* SEQ_CST: see enter() of drive.c. */
+		/* SEQ_CST: see enter() in drive.c. */
 		TKW__STORE(&t->state, TKW__STOPPING, SEQ_CST);
 	tkw__lock_drop(&t->life);
 	if (state >= TKW__STOPPING)
@@ -45,7 +47,7 @@ static void close_shards(struct tkw_timer *t)
 	}
 }
 
-/* Wait until nothing of the timer runs. */
+/* Waits until nothing of the timer runs. */
 static void end_drive(struct tkw_timer *t, bool has_worker)
 {
 	if (!tkw__has_thread(t))
@@ -63,7 +65,7 @@ static void end_drive(struct tkw_timer *t, bool has_worker)
 	}
 }
 
-/* Take any timeout that is pending out of a shard; NULL: there is none. */
+/* Takes any pending timeout out of a shard. Returns NULL if there is none. */
 static struct tkw__timeout *claim(struct tkw_timer *t, struct tkw__shard *s)
 {
 	struct tkw__timeout *to;
@@ -87,7 +89,8 @@ static void show(struct tkw_timer *t, const struct tkw_timeout_info *info,
 	tkw__frame_leave(&frame);
 }
 
-/* The worker is gone; cancels may still come. */
+/* Hands over what is left. The worker is gone, but other threads may still
+ * cancel. */
 static void hand_over(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx)
 {
 	int64_t now = tkw__now(t);
@@ -121,8 +124,8 @@ int tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx)
 	has_worker = begin_stop(t);
 	if (has_worker < 0)
 		return 1;
-	/* Were the thread cancelled from here on, in the join or in a visitor,
-	 * the timer would stay half stopped for ever. */
+	/* If the thread were cancelled from here on, in the join or in a
+	 * visitor, the timer would stay half stopped for ever. */
 	was = tkw__thread_no_cancel();
 	close_shards(t);
 	end_drive(t, has_worker);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c - times in words. */
+/* text.c - prints times. */
 #include "timer/text.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ void tkw__print_time(char *buf, size_t size, int64_t ns)
 
 	while (ns < units[i].ns && units[i].ns > 1)
 		i++;
-	/* Below ten with a tenth, unless that is zero. */
+	/* Below ten, print a tenth, unless it is zero. */
 	tenths = (ns % units[i].ns * 10 + units[i].ns / 2) / units[i].ns;
 	count = ns / units[i].ns + tenths / 10;
 	if (count < 10 && tenths % 10 != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.h - times in words. */
+/* text.h - prints times. */
 #ifndef TKW_TIMER_TEXT_H
 #define TKW_TIMER_TEXT_H
 
@@ -10,8 +10,8 @@ enum {
 	TKW__TIME_BYTES = 32
 };
 
-/* A time in the largest unit of which there is one: "1.2 s", "45 ms". size:
- * TKW__TIME_BYTES. */
+/* Prints a time in the largest unit that is not longer than the time, as in
+ * "1.2 s" or "45 ms". size must be TKW__TIME_BYTES. */
 void tkw__print_time(char *buf, size_t size, int64_t ns);
 
 #endif /* TKW_TIMER_TEXT_H */

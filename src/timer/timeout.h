@@ -2,19 +2,22 @@
 /*
  * timeout.h - the record of one timeout, and the id that names it.
  *
- * A record is a cache line. Everything in it is read and written under the lock
- * of its shard.
+ * A record is a cache line. It is read and written only under the lock of its
+ * shard.
  *
- * States: FREE -> PENDING -> RUNNING -> FREE  it fired
- *                 PENDING -> ENDING  -> FREE  cancelled, dropped, handed over
- *                 PENDING -> QUEUED           given to the executor
- *                 QUEUED  -> PENDING          which refused; rescheduled
- *                 QUEUED  -> OWN              which gave up: for the worker
+ * States: FREE    -> PENDING         scheduled
+ *         PENDING -> RUNNING -> FREE fired
+ *         PENDING -> ENDING  -> FREE cancelled, dropped or handed over
+ *         PENDING -> QUEUED          given to the executor
+ *         QUEUED  -> PENDING         refused by the executor, or rescheduled
+ *         QUEUED  -> OWN             given up by the executor, to be run by the
+ *                                    worker
  *
- * QUEUED and OWN go on as PENDING does, to which all three belong for the user.
- * A PENDING one is in the wheel (its entry is linked) or in one of the shard's
- * lists (it is not), an OWN one in one of these, a QUEUED one in its list.
- * RUNNING and ENDING last as long as the caller's function.
+ * QUEUED and OWN end in the same ways as PENDING. For the user all three are
+ * pending. A PENDING timeout is in the wheel (its entry is linked) or in one of
+ * the shard's lists (it is not). An OWN timeout is in one of these lists, and a
+ * QUEUED one in the list `queued`. RUNNING and ENDING last as long as the
+ * user's function runs.
  */
 #ifndef TKW_TIMER_TIMEOUT_H
 #define TKW_TIMER_TIMEOUT_H
@@ -36,19 +39,21 @@ enum {
 };
 
 struct tkw__timeout {
-	/* First, for a cast from it. Where pointers are short, the end of the
-	 * line is left empty. */
+	/* First, so that an entry can be cast to its timeout. If pointers are
+	 * short, the end of the cache line stays empty. */
 	_Alignas(64) struct tkw_entry entry;
 	tkw_task_fn *fn;
-	void *ctx; /* FREE: the next free one */
+	void *ctx; /* in a FREE record: the next free one */
 	tkw_cancel_fn *on_cancel;
-	uint32_t before; /* the deadline, in units before its tick is over */
-	uint32_t mark;   /* generation, slack, state: below */
+	/* How many units the deadline lies before the end of the tick; see
+	 * due.h. */
+	uint32_t before;
+	uint32_t mark; /* generation, slack and state; see below */
 };
 _Static_assert(sizeof(struct tkw__timeout) == 64, "a timeout is a cache line");
 
-/* mark: the state in 3 bits, the slack in 5, the generation in 24. The tests
- * have fewer generations, so that they run out. */
+/* The mark has 3 bits of state, 5 of slack and 24 of generation. The tests use
+ * fewer generations, so that they run out. */
 #ifndef TKW__GENERATION_BITS
 #define TKW__GENERATION_BITS 24
 #endif
@@ -84,7 +89,7 @@ static inline bool tkw__is_pending(const struct tkw__timeout *to)
 	       state == TKW__OWN;
 }
 
-/* The slack in ticks, as a power of two, 2^30 at most; 0 for none. */
+/* The slack in ticks: 0, or a power of two up to 2^30. */
 static inline uint64_t tkw__slack(const struct tkw__timeout *to)
 {
 	uint32_t bits = to->mark >> TKW__SLACK_SHIFT & TKW__SLACK_MASK;
@@ -97,7 +102,7 @@ static inline uint32_t tkw__slack_bits(uint64_t ticks)
 	return ticks == 0 ? 0 : tkw__highest_bit(ticks) + 1;
 }
 
-/* An id: the shard in 8 bits, the index in 32, the generation in 24. */
+/* An id has 8 bits of shard, 32 of index and 24 of generation. */
 struct tkw__name {
 	uint32_t shard;
 	uint32_t index;
@@ -120,7 +125,7 @@ static inline struct tkw__name tkw__name_of(struct tkw_timeout_id id)
 
 static inline struct tkw__timeout *tkw__timeout_of(struct tkw_entry *e)
 {
-	return (struct tkw__timeout *)e; /* its first member */
+	return (struct tkw__timeout *)e; /* the entry is its first member */
 }
 
 #endif /* TKW_TIMER_TIMEOUT_H */

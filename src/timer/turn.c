@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * turn.c - one pass over all that is due.
+ * turn.c - one pass over everything that is due.
  *
- * Read the clock; look at each shard, and tell it how far the turn goes
- * (`covered`); then tick by tick, over all shards, bring what is due to the
- * shard's due list, a batch at a time, and fire it. What is scheduled meanwhile
- * for a tick of this turn goes to a shard's late list, and waits for the next:
- * a turn ends. One that is bounded stops in the middle, and the next call goes
- * on with it, so that the order is that of a turn in one go.
- *
- * `covered` is a shard's own, set under its lock with the first look: what was
- * scheduled before is in the wheel, in its order, and what comes later finds
- * its tick covered. So a shard gets nothing new for this turn once it was
- * looked at, and what the worker remembers of it (`next`) stays true.
+ * Idea:    a turn reads the clock. It looks at each shard, and tells it how far
+ *          the turn goes (`covered`). Then, tick by tick over all shards, it
+ *          moves what is due to the shard's due list, a batch at a time, and
+ *          fires it. A timeout that is scheduled meanwhile for a tick of this
+ *          turn goes to the shard's late list and waits for the next turn, so a
+ *          turn always ends. A bounded turn may stop in the middle. The next
+ *          call continues it, so that the order is that of a turn in one go.
+ * Covered: each shard has its own `covered`, set under its lock with the first
+ *          look. A timeout that was scheduled before is in the wheel, in its
+ *          order, and one that comes later finds its tick covered. So a shard
+ *          gets nothing new for this turn after the first look, and what the
+ *          worker remembers of it (`next`) stays true.
  */
 #include "timer/turn.h"
 
@@ -22,17 +23,19 @@
 #include "timer/fire.h"
 
 enum {
-	BATCH = 128 /* entries brought or moved while a lock is held */
+	BATCH = 128 /* entries collected or moved while a lock is held */
 };
 
-/* Does the turn go no further, for now or for good? */
+/* True if the turn goes no further, because its budget is used up or the timer
+ * stops. */
 static bool is_over(const struct tkw_timer *t)
 {
 	return t->budget == 0 || tkw__is_stopping(t);
 }
 
-/* Fire all that is in a shard's due list, or have it fired. The lock is held
- * before and after, but not during a call. Return  how many were fired. */
+/* Fires everything in a shard's due list, or gives it to the executor. The lock
+ * is held before and after, but not during a call. Returns how many were
+ * fired. */
 static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
 {
 	uint64_t fired = 0;
@@ -43,11 +46,13 @@ static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
 			tkw__timeout_of((struct tkw_entry *)s->due.next);
 
 		if (++n % BATCH == 0) {
-			/* Who is let in may take the first one away. */
+			/* A thread that is let in may take `to` away, so look
+			 * again. */
 			tkw__lock_let_in(&s->lock);
 		} else if (t->refusal == TKW_REFUSED_RETRY &&
 			   t->refused_in_a_row >= BATCH) {
-			/* All of them need not ask an executor that is full. */
+			/* Do not ask an executor that is full for each of
+			 * them. */
 			tkw__shard_put_off(s, tkw__fire_patience(t));
 		} else {
 			t->budget--;
@@ -57,7 +62,7 @@ static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
 	return fired;
 }
 
-/* Fire what a shard has at a tick, the next that any shard has. */
+/* Fires what a shard has at a tick, which is the next tick of all shards. */
 static uint64_t run_tick(struct tkw_timer *t, struct tkw__shard *s,
 			 uint64_t tick)
 {
@@ -75,7 +80,7 @@ static uint64_t run_tick(struct tkw_timer *t, struct tkw__shard *s,
 	return fired;
 }
 
-/* The least of what is remembered of the shards. */
+/* The earliest tick of what is remembered of the shards. */
 static uint64_t least_next(const struct tkw_timer *t)
 {
 	uint64_t least = TKW_TICK_NEVER;
@@ -85,7 +90,7 @@ static uint64_t least_next(const struct tkw_timer *t)
 	return least;
 }
 
-/* Begin a turn up to a tick: from here on nothing new comes into it. */
+/* Begins a turn up to a tick. From here on nothing new comes into it. */
 static void begin_turn(struct tkw_timer *t, uint64_t to)
 {
 	t->turn_to = to;
@@ -101,8 +106,8 @@ static void begin_turn(struct tkw_timer *t, uint64_t to)
 	}
 }
 
-/* Fire what is in the due lists: late ones, and what a bounded turn has left.
- */
+/* Fires what is in the due lists: late timeouts, and those that a bounded turn
+ * has left. */
 static uint64_t run_lists(struct tkw_timer *t)
 {
 	uint64_t fired = 0;
@@ -115,7 +120,7 @@ static uint64_t run_lists(struct tkw_timer *t)
 	return fired;
 }
 
-/* Has a bounded turn left something? */
+/* True if a bounded turn has left something. */
 static bool is_unfinished(struct tkw_timer *t)
 {
 	bool left;
@@ -131,7 +136,8 @@ static bool is_unfinished(struct tkw_timer *t)
 	return left;
 }
 
-/* How many a shard has dropped since it was asked last. The lock is held. */
+/* How many timeouts a shard has dropped since the last call. The lock is
+ * held. */
 static uint64_t take_dropped(struct tkw__shard *s)
 {
 	uint64_t dropped = s->ledger.dropped - s->dropped_told;
@@ -165,7 +171,7 @@ void tkw__turn_tell_dropped(struct tkw_timer *t)
 	tell_dropped(t, dropped);
 }
 
-/* Let every wheel come up to the end of the turn, where nothing is left. */
+/* Advances every wheel to the end of the turn, where nothing is left. */
 static void end_turn(struct tkw_timer *t)
 {
 	uint64_t dropped = 0;
