@@ -2,39 +2,45 @@
 /*
  * channel.c - sets of channels, which sweeps look at.
  *
- * A set is a list of channels, new ones at the tail, and a sweep for each kind
- * of action. A sweep goes through the list from head to tail once in a period:
- * a pass. A pass is cut into steps, a step is a task of the timer and looks at
- * STEP channels at most. Step i of a pass is due at
- *     start + i * (period / spread)
- * where spread is the number of steps, or that of an earlier pass that had
- * more: so a channel, which only ever moves towards the head, is not looked at
- * later in a pass than in the one before, and from look to look there is a
- * period at most.
+ * Idea:       a set is a list of channels, with new ones at the tail, and a
+ *             sweep for each kind of action. A sweep goes through the list from
+ *             head to tail once in a period; that is a pass. A pass is cut into
+ *             steps. A step is a task of the timer, and looks at STEP channels
+ *             at most. Step i of a pass is due at
+ *                 start + i * (period / spread)
+ *             where spread is the largest number of steps of a pass since the
+ *             set was last empty. A channel only moves towards the head, so it
+ *             is not looked at later in a pass than in the one before, and
+ *             there is at most a period from look to look.
  *
- * A sweep: RESTING   nothing on the timer: no channels, or refused
- *          ARMED     its next step is on the timer, or has begun and not yet
- *                    taken the lock
- *          and besides, running or not: a thread is in a step of it.
+ * States:     RESTING  nothing of the sweep is on the timer: no channels, or
+ *                      refused
+ *             ARMED    its next step is on the timer, or has begun and not
+ *                      taken the lock yet
+ *             In both states a sweep may also be running, which means that a
+ *             thread is in one of its steps.
  *
- * Invariants: (I1) a sweep has one timeout at most that has not taken the lock
- *                  since it was scheduled; then it is armed, and `id` is it.
- *             (I2) cursor is NULL or in the list.
- *             (I3) current is not NULL while an action runs for a channel that
- *                  this action has not removed. It is compared and not looked
- *                  into: the channel may be out of the list.
- *             (I4) no two sweeps have the same current: a sweep leaves a
- *                  channel out, until its next pass, for which another one
- *                  has an action running. So it never waits.
+ * Invariants:
+ * (I1) A sweep has at most one timeout that has not taken the lock since it was
+ *      scheduled. Then the sweep is armed, and `id` is that timeout.
+ * (I2) cursor is NULL or in the list.
+ * (I3) current is not NULL while an action runs for a channel, unless the
+ *      action has removed it. It is compared, never dereferenced, because the
+ *      channel may be out of the list.
+ * (I4) No two sweeps have the same current. If an action of another sweep runs
+ *      for a channel, a sweep leaves it out until its next pass. So a sweep
+ *      never waits.
  *
- * Threads: all is under the lock, but for the marks, which are relaxed stores
- * into the channel, and `inside`. Who removes a channel while an action runs
- * for it takes it out first, and waits at the bell then: one of two who remove
- * it gets it. Inside the action there is nothing to wait for: the innermost
- * frame of the thread tells. What the timer calls is inside from before it
- * takes the lock until it has dropped it. Thus destroy, which waits for the
- * timeout of (I1) by its id and for the others by `inside`, frees no lock that
- * somebody looks at.
+ * Threads:    everything is under the lock, except `inside` and the marks,
+ *             which are relaxed stores into the channel. A thread that removes
+ *             a channel while an action runs for it takes it out first, and
+ *             then waits at the bell. So if two threads remove it, only one
+ *             succeeds. Inside the action itself, which the innermost frame of
+ *             the thread tells, there is nothing to wait for. A call by the
+ *             timer is inside from before it takes the lock until it has
+ *             dropped it. destroy waits for the timeout of (I1) by its id, and
+ *             for the others by `inside`, so it never frees a lock that a
+ *             thread still looks at.
  */
 #include "tickwheel/channel.h"
 
@@ -60,34 +66,35 @@ enum {
 #define LEAST_RECONNECT_NS (60 * TKW_SEC)
 
 struct sweep {
-	/* Set by create, and read only. */
+	/* Set by create; only read afterwards. */
 	struct tkw_channels *set;
-	struct tkw_channel_rule rule; /* without fn: not done */
+	/* Its fn is NULL if there is no such action. */
+	struct tkw_channel_rule rule;
 	int kind;
 
-	struct tkw_timeout_id id; /* of what was scheduled last */
+	struct tkw_timeout_id id; /* timeout that was scheduled last */
 	bool armed;
-	int64_t due_ns;   /* when the next step is */
-	int64_t start_ns; /* of the pass to which it belongs */
-	uint64_t index;   /* its own in there */
-	uint64_t steps;   /* of this pass */
+	int64_t due_ns;   /* when the next step is due */
+	int64_t start_ns; /* when the pass of that step began */
+	uint64_t index;   /* number of that step in the pass */
+	uint64_t steps;   /* steps of this pass */
 	uint64_t spread;
-	struct tkw_channel *cursor;  /* who is next in this pass */
-	struct tkw_channel *current; /* whose action runs */
-	bool running;                /* a step is */
+	struct tkw_channel *cursor;  /* the next channel of this pass */
+	struct tkw_channel *current; /* the channel whose action runs */
+	bool running;                /* a step is running */
 
 	uint64_t looks;
 	uint64_t calls;
 	uint64_t failed;
-	uint64_t done; /* steps */
+	uint64_t done; /* steps made */
 	uint64_t refused;
 };
 
 struct tkw_channels {
-	/* Set by create, and read only. */
+	/* Set by create; only read afterwards. */
 	struct tkw_timer *timer;
 	void *ctx;
-	uint32_t epoch; /* of the process that made it */
+	uint32_t epoch; /* the process that made the set; see fork.h */
 	bool mark_on_add;
 
 	struct tkw__lock lock;
@@ -98,7 +105,7 @@ struct tkw_channels {
 	uint64_t count;
 	uint64_t max_looks;
 	struct sweep sweeps[TKW_CHANNEL_KINDS];
-	struct tkw__rundown inside; /* calls of the timer's */
+	struct tkw__rundown inside; /* calls by the timer */
 };
 
 static bool is_over(struct tkw_channels *set)
@@ -106,12 +113,12 @@ static bool is_over(struct tkw_channels *set)
 	return set->closed || tkw_timer_is_stopped(set->timer);
 }
 
-/* What the timer calls begins and ends with these. */
+/* Every call by the timer begins with enter() and ends with leave(). */
 static void enter(struct tkw_channels *set)
 {
 	bool open = tkw__rundown_enter(&set->inside);
 
-	/* Until then destroy waits for the id. */
+	/* Until here destroy waits for the timeout by its id. */
 	assert(open);
 	(void)open;
 	tkw__lock_take(&set->lock);
@@ -125,7 +132,7 @@ static void leave(struct tkw_channels *set)
 
 /* --- marks --------------------------------------------------------------- */
 
-/* The fields are plain in the header, which C++ reads too. */
+/* The header has plain fields, because C++ reads it too. */
 _Static_assert(offsetof(struct tkw_channel, read_ns) % sizeof(int64_t) == 0 &&
 		       _Alignof(struct tkw_channel) >= sizeof(int64_t),
 	       "a stamp is read and written in one piece");
@@ -166,7 +173,7 @@ static bool is_old(int64_t *stamp, int64_t now_ns, int64_t interval_ns)
 {
 	int64_t at = (int64_t)TKW__LOAD(stamp_of(stamp), RELAXED);
 
-	/* What is negative does not get into the subtraction. */
+	/* Negative times must not get into the subtraction. */
 	return at > 0 && at < now_ns && now_ns - at > interval_ns;
 }
 
@@ -194,7 +201,7 @@ static struct tkw_task task_of(struct sweep *s)
 				  .on_cancel = on_cancel };
 }
 
-/* From step to step. */
+/* The time from step to step. */
 static int64_t spacing_ns(const struct sweep *s)
 {
 	uint64_t spread = s->spread > 0 ? s->spread : 1;
@@ -202,7 +209,7 @@ static int64_t spacing_ns(const struct sweep *s)
 	return (int64_t)((uint64_t)s->rule.period_ns / spread);
 }
 
-/* Put the next step on the timer, if it is wanted and not there. */
+/* Puts the next step on the timer, if it is wanted and not there yet. */
 static void arm(struct sweep *s)
 {
 	const struct tkw_task task = task_of(s);
@@ -216,15 +223,15 @@ static void arm(struct sweep *s)
 		s->refused++;
 }
 
-/* One that was refused is tried again whenever the set changes, and after each
- * step of another kind. */
+/* A sweep that was refused is tried again whenever the set changes, and after
+ * each step of another kind. */
 static void arm_each(struct tkw_channels *set)
 {
 	for (int i = 0; i < TKW_CHANNEL_KINDS; i++)
 		arm(&set->sweeps[i]);
 }
 
-/* The same for an add: all that are wanted, or none. */
+/* The same for an add: arms all sweeps that are wanted, or none. */
 static int arm_all(struct tkw_channels *set)
 {
 	struct tkw_batch_item items[TKW_CHANNEL_KINDS] = { 0 };
@@ -252,8 +259,8 @@ static int arm_all(struct tkw_channels *set)
 	return err;
 }
 
-/* A step that has begun is not to be had: it stays armed until it has taken the
- * lock (I1), and so does one that is being dropped. */
+/* A step that has begun cannot be cancelled. It stays armed until it has taken
+ * the lock (I1), and so does one that the timer is dropping. */
 static void disarm(struct tkw_channels *set)
 {
 	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {
@@ -265,9 +272,10 @@ static void disarm(struct tkw_channels *set)
 }
 
 /*
- * The timer is stopped, or its executor has refused the step and the timer has
- * dropped it. Then it comes again when the one after it should have: to come at
- * once would keep the worker busy as long as the executor is.
+ * Called when the timer was stopped, or when its executor has refused the step
+ * and the timer has dropped it. In the second case the step comes again at the
+ * time of the one after it. Coming at once would keep the worker busy for as
+ * long as the executor is.
  */
 static void on_cancel(void *sweep)
 {
@@ -284,8 +292,8 @@ static void on_cancel(void *sweep)
 
 /* --- a step -------------------------------------------------------------- */
 
-/* The sweep of which an action runs for this channel, or NULL. The address is
- * compared, the channel not looked at. */
+/* The sweep that runs an action for this channel, or NULL. It compares the
+ * address, and does not look at the channel. */
 static struct sweep *busy_with(struct tkw_channels *set,
 			       const struct tkw_channel *ch)
 {
@@ -296,7 +304,7 @@ static struct sweep *busy_with(struct tkw_channels *set,
 	return NULL;
 }
 
-/* Call the action. The channel may be gone afterwards. */
+/* Calls the action. The channel may be gone afterwards. */
 static void call(struct sweep *s, struct tkw_channel *ch)
 {
 	struct tkw_channels *set = s->set;
@@ -315,7 +323,7 @@ static void call(struct sweep *s, struct tkw_channel *ch)
 	tkw__bell_ring(&set->bell);
 }
 
-/* Look at the next channels. */
+/* Looks at the next channels. */
 static void walk(struct sweep *s, int64_t now_ns)
 {
 	struct tkw_channels *set = s->set;
@@ -333,7 +341,8 @@ static void walk(struct sweep *s, int64_t now_ns)
 	}
 }
 
-/* Begin a pass, if none is under way, and say when the next step is due. */
+/* Begins a pass if none is under way, and computes when the next step is
+ * due. */
 static void plan(struct sweep *s, int64_t now_ns)
 {
 	if (s->index == 0) {
@@ -341,7 +350,7 @@ static void plan(struct sweep *s, int64_t now_ns)
 		s->steps = (s->set->count + STEP - 1) / STEP;
 		if (s->spread < s->steps)
 			s->spread = s->steps;
-		/* What was missed is not made up for. */
+		/* Passes that were missed are not made up for. */
 		if (now_ns - s->start_ns >= s->rule.period_ns)
 			s->start_ns = now_ns;
 	}
@@ -349,14 +358,15 @@ static void plan(struct sweep *s, int64_t now_ns)
 		s->index = 0;
 		s->start_ns = tkw__ns_add(s->start_ns, s->rule.period_ns);
 	}
-	/* The index is below spread. */
+	/* index < spread, so the product is less than a period. */
 	s->due_ns = tkw__ns_add(s->start_ns, (int64_t)s->index * spacing_ns(s));
 }
 
 /*
- * The next step is armed first, when the place of this one under the timer's
- * limit has just become free. On an executor it may then come while this one
- * runs: it only says that it has been there, and is armed again in the end.
+ * A step of a sweep. It first arms the next step, because its own place under
+ * the timer's limit has just become free. On an executor the next step may then
+ * come while this one runs. In that case it only marks itself as not armed, and
+ * this one arms it again at the end.
  */
 static void step(const struct tkw_firing *firing, void *sweep)
 {
@@ -460,7 +470,7 @@ static void link_last(struct tkw_channels *set, struct tkw_channel *ch)
 {
 	int64_t at_ns = 0;
 
-	/* A clock may be at 0, which means never. */
+	/* The user's clock may be at 0, but a mark of 0 means never. */
 	if (set->mark_on_add)
 		at_ns = tkw__max_i64(tkw_timer_now_ns(set->timer), 1);
 	mark(&ch->read_ns, at_ns);
@@ -477,7 +487,7 @@ static void link_last(struct tkw_channels *set, struct tkw_channel *ch)
 	set->count++;
 }
 
-/* The first channel begins new passes, a period from now. */
+/* Begins new passes, a period from now. Called for the first channel. */
 static void begin_passes(struct tkw_channels *set)
 {
 	int64_t now_ns = tkw_timer_now_ns(set->timer);
@@ -531,7 +541,7 @@ static void unlink_channel(struct tkw_channels *set, struct tkw_channel *ch)
 	ch->prev = NULL;
 }
 
-/* There are no channels any more: the next pass is a new one. */
+/* Called when there are no channels any more: the next pass is a new one. */
 static void end_passes(struct tkw_channels *set)
 {
 	disarm(set);
@@ -558,8 +568,9 @@ static void take_out(struct tkw_channels *set, struct tkw_channel *ch)
 		arm_each(set);
 }
 
-/* Two callbacks that remove each other's channel would wait for each other:
- * actions of one set, or of two on two timers. */
+/* May this thread wait? Not in a callback: two callbacks that remove each
+ * other's channel would wait for each other. They may be actions of one set, or
+ * of two sets on two timers. */
 static bool may_wait(const struct tkw_channels *set)
 {
 	return !tkw__frame_inside(set->timer) && !tkw__frame_inside_set();
@@ -577,8 +588,8 @@ int tkw_channels_remove(struct tkw_channels *set, struct tkw_channel *ch)
 		return -EPERM;
 	tkw__lock_take(&set->lock);
 	busy = busy_with(set, ch);
-	/* Not if it is further down the stack: a thread of an executor may help
-	 * others while it waits in an action, which goes on afterwards. */
+	/* Only the innermost action counts. A thread of an executor may run
+	 * other jobs while it waits in an action, which goes on afterwards. */
 	own = busy && tkw__frame_innermost(busy);
 	if (ch->set != set) {
 		err = -ENOENT;
@@ -586,7 +597,7 @@ int tkw_channels_remove(struct tkw_channels *set, struct tkw_channel *ch)
 		err = -EDEADLK;
 	} else {
 		take_out(set, ch);
-		/* Another channel may soon have this address. */
+		/* Another channel may get this address soon. */
 		if (own)
 			busy->current = NULL;
 		while (busy_with(set, ch))
@@ -596,7 +607,7 @@ int tkw_channels_remove(struct tkw_channels *set, struct tkw_channel *ch)
 	return err;
 }
 
-/* --- see, shut down, destroy --------------------------------------------- */
+/* --- statistics, shutdown and destroy ------------------------------------ */
 
 int tkw_channels_get_stats(struct tkw_channels *set,
 			   struct tkw_channel_stats *out)
@@ -652,7 +663,7 @@ int tkw_channels_destroy(struct tkw_channels *set)
 		return 0;
 	if (tkw__frame_inside(set->timer))
 		return -EDEADLK;
-	if (tkw_channels_shutdown(set) == 0) { /* not in a forked child */
+	if (tkw_channels_shutdown(set) == 0) { /* fails in a forked child */
 		for (int i = 0; i < TKW_CHANNEL_KINDS; i++)
 			tkw_timer_cancel_wait(set->timer, set->sweeps[i].id);
 		tkw__rundown_close(&set->inside);

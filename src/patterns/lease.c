@@ -2,33 +2,39 @@
 /*
  * lease.c - leases that are renewed in batches until they are released or lost.
  *
- * Idea:       lists that are sorted, by when a lease is to be renewed and by
- *             when it is lost, and one timeout, the alarm, at the earliest of
- *             their heads. All leases are of the same length, so that a new or
- *             renewed one belongs near the tail, and is put in from there.
- *             Jitter would break that: so it has so many steps, each with a
- *             list of its own, and another one is for those to be tried again.
- * States:     idle      LIVE; in `lost`, and in a `renew`
+ * Idea:       the set has sorted lists: by when a lease has to be renewed, and
+ *             by when it is lost. One timeout, the alarm, is set for the
+ *             earliest of their heads. All leases have the same length, so a
+ *             new or renewed one belongs near the tail, and is inserted from
+ *             there. Jitter would break that. So it has a fixed number of
+ *             steps, each with its own list. One more list is for leases that
+ *             are to be tried again.
+ *
+ * States:     idle      LIVE; in `lost`, and in a `renew` list
  *             queued    LIVE; in `lost`, and in a batch that waits for its
  *                       executor
  *             renewing  LIVE; in `lost`, and in a batch whose renew is running
- *             ended     ENDED; in neither list. The record is kept while a
- *                       running renew (`batch`) or an on_lost (`told`) knows
- *                       it, and its id is found until then, so that a release
- *                       waits.
- *             One that ends while it is queued is taken out of the batch.
- * Invariants: (I1) while there is a lease the alarm is armed: pending, or on
- *             its way to tick(), which arms the next. So to arm it can fail in
- *             add and in tick() only. To move it can fail, too, if the timer
- *             cannot be woken up (-EBADF): add undoes itself then; after a
- *             renew the alarm comes when it would have come.
- *             (I2) `count` is the length of `lost`.
- * Threads:    one lock, of all that changes. It is held over calls of the
- *             timer, in which no callback runs: a cancel of ours calls none. It
- *             is not held over a call of the user's. Who waits for the end of a
- *             renew or an on_lost waits at the bell.
- * Memory:     the owner, the alarm and each batch hold the set; who lets go
- *             last frees it. A job that an executor still has when the set is
+ *             ended     ENDED; in no list. The record is kept while a running
+ *                       renew (`batch`) or an on_lost (`told`) knows it. Until
+ *                       then its id is found, so that a release waits.
+ *             A lease that ends while it is queued is taken out of the batch.
+ *
+ * Invariants:
+ * (I1) While there is a lease, the alarm is armed: it is pending, or on its way
+ *      to tick(), which arms the next one. So only add and tick() can fail to
+ *      arm it. Moving it can also fail, with -EBADF, if the timer cannot be
+ *      woken. Then an add is undone, and after a renew the alarm comes at its
+ *      old time.
+ * (I2) `count` is the length of `lost`.
+ *
+ * Threads:    one lock protects everything that changes. It is held during
+ *             calls of the timer, in which no callback runs: our cancels call
+ *             none. It is not held during calls of the user's functions. A
+ *             thread that waits for the end of a renew or an on_lost waits at
+ *             the bell.
+ *
+ * Memory:     the owner, the alarm and each batch hold the set. The last holder
+ *             frees it. A job that an executor still has when the set is
  *             destroyed finds its batch empty, and does nothing else.
  */
 #include "tickwheel/lease.h"
@@ -54,12 +60,12 @@
 enum {
 	DEFAULT_BATCH = 100,
 	BATCH_MAX = 4096,
-	STEPS = 32, /* of the jitter */
+	STEPS = 32, /* steps of the jitter */
 	AGAIN = STEPS,
 	LISTS
 };
 
-/* States of a record, besides free. */
+/* States of a record. 0 is free. */
 enum {
 	LIVE = 1, /* neither released nor lost */
 	ENDED = 2
@@ -67,41 +73,46 @@ enum {
 
 struct record {
 	struct tkw__record head;
-	struct tkw_link renew; /* idle: in a `renew` or a due list */
-	struct tkw_link lost;  /* LIVE: in `lost`; told: in a list of tell() */
-	struct batch *batch;   /* in which it is, or NULL */
+	/* If idle: in a `renew` list or a due list. */
+	struct tkw_link renew;
+	/* If LIVE: in `lost`. If told: in a list of tell(). */
+	struct tkw_link lost;
+	struct batch *batch; /* the batch it is in, or NULL */
 	void *data;
 	int64_t expires_ns;
-	int64_t renew_ns; /* when it is to be renewed */
-	uint32_t place;   /* in the batch */
+	int64_t renew_ns; /* when it has to be renewed */
+	uint32_t place;   /* its place in the batch */
 	bool told;        /* on_lost is about to be called, or running */
 };
 
 struct batch {
 	struct tkw_leases *set;
 	size_t bytes;
-	uint32_t epoch; /* the set may be gone in a forked child */
+	uint32_t epoch; /* in a forked child the set may be gone */
 	uint32_t count;
-	bool running;            /* renew is; else it is queued */
-	struct record **records; /* behind the leases; NULL: taken out */
+	bool running; /* renew is running; else it is queued */
+	/* Behind the leases, in the same memory. NULL for one that was taken
+	 * out. */
+	struct record **records;
 	struct tkw_lease leases[];
 };
 
 struct tkw_leases {
-	/* Set by create, and read only. */
-	struct tkw_leases_config cfg; /* without zeros; its exec is not kept */
-	struct tkw_exec exec;         /* without a function: none */
-	uint32_t epoch;               /* of the process that made it */
+	/* Set by create; only read afterwards. */
+	/* With the defaults filled in. Its exec is not used. */
+	struct tkw_leases_config cfg;
+	struct tkw_exec exec; /* submit is NULL if there is none */
+	uint32_t epoch;       /* the process that made the set; see fork.h */
 
 	struct tkw__a32 holders;
 	struct tkw__lock lock;
-	struct tkw__bell
-		bell;  /* rings when a record is free, or less is busy */
+	/* Rings when a record becomes free, or when `busy` goes down. */
+	struct tkw__bell bell;
 	bool closed;   /* shut down */
-	uint32_t busy; /* threads that call, or may call, the user */
+	uint32_t busy; /* threads that call the user, or may */
 	bool armed;
-	struct tkw_timeout_id alarm; /* if it is armed */
-	int64_t alarm_ns;            /* for when */
+	struct tkw_timeout_id alarm; /* valid if armed */
+	int64_t alarm_ns;            /* when the alarm is due */
 	uint64_t count;
 	struct tkw__dice dice;
 	struct tkw_link renew[LISTS]; /* each sorted by renew_ns */
@@ -116,7 +127,8 @@ static struct tkw_lease_id id_of(const struct record *r)
 	return (struct tkw_lease_id){ tkw__record_id(&r->head, 0) };
 }
 
-/* NULL: the lease has ended, and nobody knows it any more. */
+/* The record of an id, or NULL if the lease has ended and nobody knows it any
+ * more. */
 static struct record *find(const struct tkw_leases *ls, struct tkw_lease_id id)
 {
 	if (tkw__id_part(id.bits) != 0)
@@ -130,7 +142,7 @@ static bool is_live(const struct record *r)
 	return tkw__record_state(&r->head) == LIVE;
 }
 
-/* Free a record that has ended, unless somebody knows it. */
+/* Frees a record that has ended, unless somebody knows it. */
 static void let_go(struct tkw_leases *ls, struct record *r)
 {
 	if (r->batch || r->told)
@@ -152,12 +164,13 @@ static void free_all(struct tkw_leases *ls)
 
 static void unhold(struct tkw_leases *ls)
 {
-	/* ACQ_REL: whoever frees it comes after all others. */
+	/* ACQ_REL, so that the thread that frees it comes after all others. */
 	if (TKW__SUB(&ls->holders, 1, ACQ_REL) == 1)
 		free_all(ls);
 }
 
-/* A thread that calls the user, or may: with the lock held. */
+/* begin_call() and end_call() enclose a time in which this thread calls the
+ * user, or may. The lock is held. */
 static void begin_call(struct tkw_leases *ls)
 {
 	ls->busy++;
@@ -192,7 +205,8 @@ static void set_renew(struct tkw_leases *ls, struct record *r, uint32_t list,
 	tkw__links_prepend(after, &r->renew);
 }
 
-/* The list of which the first one is to be renewed first; NULL: none is. */
+/* The list whose first lease has to be renewed first, or NULL if all are
+ * empty. */
 static struct tkw_link *first_renew(struct tkw_leases *ls)
 {
 	struct tkw_link *first = NULL;
@@ -208,7 +222,7 @@ static struct tkw_link *first_renew(struct tkw_leases *ls)
 	return first;
 }
 
-/* The lease was granted or renewed at this time. */
+/* Puts a lease that was granted or renewed at this time into its lists. */
 static void set_granted(struct tkw_leases *ls, struct record *r, int64_t at_ns)
 {
 	int64_t spread =
@@ -240,8 +254,8 @@ static int64_t now(const struct tkw_leases *ls)
 static void on_alarm(const struct tkw_firing *firing, void *set);
 static void on_alarm_cancelled(void *set);
 
-/* Let it be armed for the earliest that is to be done. If this fails it is as
- * before. */
+/* Arms the alarm for the earliest thing to do. If this fails, nothing has
+ * changed. */
 static int arm(struct tkw_leases *ls)
 {
 	const struct tkw_task task = {
@@ -272,15 +286,16 @@ static int arm(struct tkw_leases *ls)
 			ls->alarm_ns = at_ns;
 		else if (err != -ENOENT && err != -EBUSY && err != -ESHUTDOWN)
 			return err;
-		/* Else it is on its way to tick(), or to its on-cancel. */
+		/* Otherwise the alarm is on its way to tick(), or to its
+		 * on-cancel. */
 	}
 	return 0;
 }
 
-/* There is no lease. */
+/* Disarms the alarm, because there is no lease. */
 static void disarm(struct tkw_leases *ls)
 {
-	/* If it cannot be cancelled, tick() will find nothing to do. */
+	/* If it cannot be cancelled, tick() finds nothing to do. */
 	if (!ls->armed || tkw__timer_cancel_own(ls->cfg.timer, ls->alarm) != 0)
 		return;
 	ls->armed = false;
@@ -307,7 +322,7 @@ static void end(struct tkw_leases *ls, struct record *r)
 		disarm(ls);
 }
 
-/* It is lost; that is to be told of those in the list. */
+/* Ends a lease as lost, and puts it into a list for tell(). */
 static void lose(struct tkw_leases *ls, struct record *r, struct tkw_link *list)
 {
 	r->told = true;
@@ -315,7 +330,7 @@ static void lose(struct tkw_leases *ls, struct record *r, struct tkw_link *list)
 	tkw__links_append(list, &r->lost);
 }
 
-/* Those who are lost at this time. */
+/* Loses all leases that are lost by this time. */
 static void lose_until(struct tkw_leases *ls, int64_t at_ns,
 		       struct tkw_link *list)
 {
@@ -323,7 +338,7 @@ static void lose_until(struct tkw_leases *ls, int64_t at_ns,
 		lose(ls, of_lost(ls->lost.next), list);
 }
 
-/* Tell of each lease in the list how it was lost. With the lock held, but for
+/* Calls on_lost for each lease in the list. The lock is held, but not during
  * the calls. */
 static void tell(struct tkw_leases *ls, struct tkw_link *list, int status)
 {
@@ -353,8 +368,8 @@ static void tell(struct tkw_leases *ls, struct tkw_link *list, int status)
 
 /* --- a batch ------------------------------------------------------------- */
 
-/* Leave out what has been taken out, and begin. With the lock held. Return
- * false if none is left. */
+/* Leaves out leases that were taken out of the batch, and begins. The lock is
+ * held. Returns false if no lease is left. */
 static bool begin(struct tkw_leases *ls, struct batch *b)
 {
 	uint32_t count = 0;
@@ -380,7 +395,7 @@ static bool begin(struct tkw_leases *ls, struct batch *b)
 	return b->running;
 }
 
-/* A lease comes out of its batch. */
+/* Takes a lease out of its batch, with the result of the renew. */
 static void settle(struct tkw_leases *ls, struct record *r, int result,
 		   int64_t granted_ns)
 {
@@ -395,7 +410,7 @@ static void settle(struct tkw_leases *ls, struct record *r, int result,
 	}
 }
 
-/* After renew. With the lock held, but for calls. */
+/* Called after renew. The lock is held, but not during calls. */
 static void finish(struct tkw_leases *ls, struct batch *b, int64_t begun_ns)
 {
 	struct tkw_link stale;
@@ -408,12 +423,12 @@ static void finish(struct tkw_leases *ls, struct batch *b, int64_t begun_ns)
 		if (is_live(r) && b->leases[i].result == -ESTALE)
 			lose(ls, r, &stale);
 	}
-	arm(ls); /* (I1) */
+	arm(ls); /* may fail: see (I1) */
 	tell(ls, &stale, -ESTALE);
 	end_call(ls);
 }
 
-/* Renew what is left of a batch. */
+/* Renews what is left of a batch. */
 static void renew(struct tkw_leases *ls, struct batch *b)
 {
 	struct tkw__frame frame;
@@ -437,8 +452,8 @@ static void run(const struct tkw_job *job)
 	struct batch *b = job->ctx;
 
 	if (!tkw__is_child(b->epoch)) {
-		/* Were the thread cancelled, its leases would be renewing for
-		 * ever. */
+		/* If the thread were cancelled in here, its leases would be
+		 * renewing for ever. */
 		int was = tkw__thread_no_cancel();
 
 		renew(b->set, b);
@@ -448,7 +463,7 @@ static void run(const struct tkw_job *job)
 	tkw__memory_free(b, b->bytes);
 }
 
-/* Nobody renews them now: try again. */
+/* The executor gives up the batch: its leases are tried again later. */
 static void abandon(const struct tkw_job *job)
 {
 	struct batch *b = job->ctx;
@@ -460,7 +475,7 @@ static void abandon(const struct tkw_job *job)
 			if (b->records[i])
 				settle(ls, b->records[i], -EIO, 0);
 		}
-		arm(ls); /* (I1) */
+		arm(ls); /* may fail: see (I1) */
 		tkw__lock_drop(&ls->lock);
 		unhold(ls);
 	}
@@ -469,7 +484,7 @@ static void abandon(const struct tkw_job *job)
 
 /* --- what is due --------------------------------------------------------- */
 
-/* Those who are to be renewed, and those who soon would be. */
+/* Takes the leases that have to be renewed, and those that will be soon. */
 static void take_due(struct tkw_leases *ls, int64_t at_ns, struct tkw_link *due)
 {
 	int64_t until_ns = tkw__ns_add(at_ns, ls->cfg.renew_after_ns / 10);
@@ -490,7 +505,8 @@ static void take_due(struct tkw_leases *ls, int64_t at_ns, struct tkw_link *due)
 	}
 }
 
-/* Without memory for a batch: try all of them again. */
+/* Called if there is no memory for a batch: all leases are tried again
+ * later. */
 static void put_back(struct tkw_leases *ls, struct tkw_link *due)
 {
 	int64_t at_ns = tkw__ns_add(now(ls), ls->cfg.retry_ns);
@@ -501,11 +517,11 @@ static void put_back(struct tkw_leases *ls, struct tkw_link *due)
 		tkw__links_remove(&r->renew);
 		set_renew(ls, r, AGAIN, at_ns);
 	}
-	arm(ls); /* (I1) */
+	arm(ls); /* may fail: see (I1) */
 }
 
-/* The next batch of those who are due; NULL: none is left. With the lock held.
- */
+/* Makes the next batch of the leases that are due. Returns NULL if none is
+ * left. The lock is held. */
 static struct batch *next_batch(struct tkw_leases *ls, struct tkw_link *due)
 {
 	uint32_t count = 0;
@@ -542,7 +558,7 @@ static struct batch *next_batch(struct tkw_leases *ls, struct tkw_link *due)
 	return b;
 }
 
-/* With the lock held, but for the calls. */
+/* Renews all leases that are due. The lock is held, but not during calls. */
 static void renew_due(struct tkw_leases *ls, struct tkw_link *due)
 {
 	struct batch *b;
@@ -564,9 +580,10 @@ static void renew_due(struct tkw_leases *ls, struct tkw_link *due)
 }
 
 /*
- * The alarm. The next one is armed before anything is called: the place that
- * this one had among the timer's timeouts is free then. Others may come here
- * while this one is in a call; each has its own lists.
+ * Called by the alarm. It arms the next alarm before it calls anything, because
+ * the place that this alarm had among the timer's timeouts is free at that
+ * moment. Another tick may come while this one is in a call. Each has its own
+ * lists.
  */
 static void tick(struct tkw_leases *ls)
 {
@@ -602,7 +619,7 @@ static void on_alarm(const struct tkw_firing *firing, void *set)
 	tick(set);
 }
 
-/* The timer was stopped, of which arm() will hear; or its executor has dropped
+/* The timer was stopped, and arm() will find out. Or its executor has dropped
  * the alarm, which is no reason to forget the leases. */
 static void on_alarm_cancelled(void *set)
 {
@@ -621,7 +638,7 @@ static bool is_sound(const struct tkw_leases_config *cfg)
 	       cfg->max_batch <= BATCH_MAX;
 }
 
-/* The config without zeros. Return false if the times do not fit together. */
+/* Fills in the defaults. Returns false if the times do not fit together. */
 static bool fill_in(struct tkw_leases_config *cfg)
 {
 	int64_t tick_ns = tkw_timer_tick_ns(cfg->timer);
@@ -635,12 +652,12 @@ static bool fill_in(struct tkw_leases_config *cfg)
 		cfg->retry_ns = tkw__max_i64(cfg->lease_ns / 10, 1);
 	if (cfg->max_batch == 0)
 		cfg->max_batch = DEFAULT_BATCH;
-	/* What is lost is told up to a tick later. */
+	/* A loss is told up to a tick late. */
 	return cfg->margin_ns >= tick_ns &&
 	       cfg->renew_after_ns < cfg->lease_ns - cfg->margin_ns;
 }
 
-/* From a config that is sound and filled in. */
+/* Makes a set from a config that was checked and filled in. */
 static struct tkw_leases *make_set(const struct tkw_leases_config *cfg,
 				   uint32_t epoch)
 {
@@ -690,7 +707,7 @@ int tkw_leases_create(struct tkw_leases **out,
 
 /* --- add and release ----------------------------------------------------- */
 
-/* With the lock held. */
+/* Adds a lease. The lock is held. */
 static int add(struct tkw_leases *ls, void *data, int64_t asked_ns,
 	       struct tkw_lease_id *id)
 {
@@ -737,13 +754,14 @@ int tkw_leases_add(struct tkw_leases *ls, void *data, int64_t asked_ns,
 	return err;
 }
 
-/* May this thread wait for a callback? Who is in one might be waited for. */
+/* May this thread wait for a callback? Not if it is in one, because others may
+ * wait for that one. */
 static bool may_wait(const struct tkw_leases *ls)
 {
 	return !tkw__frame_inside_set() && !tkw__frame_inside(ls->cfg.timer);
 }
 
-/* With the lock held, but while waiting. */
+/* Releases a lease. The lock is held, but not while this waits. */
 static int release(struct tkw_leases *ls, struct tkw_lease_id id)
 {
 	struct record *r = find(ls, id);
@@ -799,8 +817,8 @@ int tkw_leases_shutdown(struct tkw_leases *ls)
 		return -EINVAL;
 	if (tkw__is_child(ls->epoch))
 		return -EPERM;
-	/* Were the thread cancelled in a callback, the rest would not be told.
-	 */
+	/* If the thread were cancelled in a callback, the rest would not be
+	 * told. */
 	was = tkw__thread_no_cancel();
 	tkw__links_init(&gone);
 	tkw__lock_take(&ls->lock);
@@ -821,8 +839,8 @@ int tkw_leases_destroy(struct tkw_leases *ls)
 	if (tkw__frame_inside(ls) || tkw__frame_inside(ls->cfg.timer))
 		return -EDEADLK;
 	if (tkw__is_child(ls->epoch)) {
-		/* Who holds it has stayed in the parent; jobs in the queue of
-		 * an executor look at their batch alone. */
+		/* The other holders stayed in the parent. Jobs in the queue of
+		 * an executor look only at their batch. */
 		free_all(ls);
 		return 0;
 	}

@@ -2,30 +2,31 @@
 /*
  * repeat.c - one chain of rounds.
  *
- * Idea:    Calls from outside only say what is wanted: started or not, ended
- *          or not, which interval. One thread at a time is `busy`: it makes a
- *          round, or asks for the delay of the next one, with the lock dropped;
- *          then it looks at what is wanted by now, and does that. Whoever comes
- *          meanwhile leaves the rest to it. So there is never a second chain.
+ * Idea:       calls from outside only say what is wanted: started or not, ended
+ *             or not, which interval. One thread at a time is `busy`: it makes
+ *             a round, or asks for the delay of the next one, with the lock
+ *             dropped. Then it looks at what is wanted by now, and does that. A
+ *             thread that comes meanwhile leaves the rest to the busy one. So
+ *             there is never a second chain.
  *
  * Invariants, under the lock:
- *          (R1) `pending` is the one timeout that may make a round; 0: none.
- *          (R2) if it is not 0, the repeat is started, and not ended.
- *          (R3) while a round runs, pending is 0.
+ * (R1) `pending` is the one timeout that may make a round, or 0.
+ * (R2) If it is not 0, the repeat is started and not ended.
+ * (R3) While a round runs, pending is 0.
  *
- * Strays:  A timeout that has begun to run cannot be cancelled. When it comes
- *          to the lock it finds that `pending` is not its id, or that somebody
- *          is busy, and goes.
+ * Strays:     a timeout that has begun to run cannot be cancelled. When it gets
+ *             the lock, it finds that `pending` is not its id or that a thread
+ *             is busy, and does nothing.
  *
- * Cancel:  Were a thread cancelled in a callback, it would be busy for ever: so
- *          it cannot be.
+ * Cancel:     a thread that is cancelled in a callback would be busy for ever,
+ *             so cancellation is disabled there.
  *
- * End:     ended (shut down), told (on_end is called), over (on_end has
- *          returned, and no callback runs any more): in this order. A destroy
- *          from outside waits for the last one.
+ * End:        three steps, in this order: ended (shut down), told (on_end is
+ *             called), over (on_end has returned, and no callback runs any
+ *             more). A destroy from outside waits for the last one.
  *
- * Memory:  counted by `refs`: the owner's, one for each timeout that has not
- *          come to its end, one for who is busy, one for a shutdown.
+ * Memory:     counted by `refs`: one for the owner, one for each timeout that
+ *             has not ended, one for the busy thread, one for a shutdown.
  */
 #include "tickwheel/repeat.h"
 
@@ -53,40 +54,43 @@ enum {
 static const struct tkw_timeout_id NO_ID = { 0 };
 
 struct tkw_repeat {
-	/* Set by create, and read only. */
+	/* Set by create; only read afterwards. */
 	struct tkw_repeat_config cfg;
-	uint32_t epoch; /* of the process that made it */
+	uint32_t epoch; /* the process that made the repeat; see fork.h */
 	char name[NAME_BYTES];
 
 	struct tkw__a32 refs;
-	struct tkw__lock lock; /* of what follows */
+	struct tkw__lock lock; /* for the fields below */
 	struct tkw__bell bell; /* rings when it is over */
 	bool started;
 	bool ended;
 	bool busy;
-	bool invoking;    /* it is a round */
-	bool fresh;       /* the next interval counts from now */
-	bool at_once;     /* the next round comes without a delay */
-	bool owed;        /* not only the caller must learn that it broke */
+	bool invoking; /* the busy thread makes a round */
+	bool fresh;    /* the next interval counts from now */
+	bool at_once;  /* the next round comes without a delay */
+	/* on_broken must be called if the next round cannot be armed, because
+	 * it is not enough to return the error to the caller. */
+	bool owed;
 	bool told;        /* on_end was called */
-	bool over;        /* and has returned */
-	uint32_t telling; /* on_brokens that run */
+	bool over;        /* on_end has returned */
+	uint32_t telling; /* calls of on_broken that run */
 	uint32_t wishes;
 	struct tkw_timeout_id pending;
 	int64_t interval_ns;
-	int64_t deadline_ns; /* of the last round, or of the pending one */
+	int64_t deadline_ns; /* of the last round, or the pending one */
 	struct tkw__dice dice;
 };
 
 static void drop_ref(struct tkw_repeat *r)
 {
-	/* ACQ_REL pairs with itself: who frees comes after all others. */
+	/* ACQ_REL pairs with itself, so that the thread that frees comes after
+	 * all others. */
 	if (TKW__SUB(&r->refs, 1, ACQ_REL) == 1)
 		tkw__memory_free(r, sizeof(*r));
 }
 
-/* A callback that runs: its thread cannot be cancelled, and a destroy in there
- * knows where it is. */
+/* A running callback. Its thread cannot be cancelled, and a destroy in there
+ * finds the frame. */
 struct callback {
 	struct tkw__frame frame;
 	int cancel;
@@ -106,7 +110,7 @@ static void callback_end(const struct callback *c)
 
 /* --- the next round ------------------------------------------------------ */
 
-/* When a round is due that comes so long after the last one. */
+/* The deadline of the next round, with this delay after the last one. */
 static int64_t next_deadline(const struct tkw_repeat *r, int64_t delay_ns)
 {
 	int64_t now_ns = tkw_timer_now_ns(r->cfg.timer);
@@ -118,12 +122,13 @@ static int64_t next_deadline(const struct tkw_repeat *r, int64_t delay_ns)
 		return beat_ns;
 	if (r->cfg.mode == TKW_REPEAT_RATE_DELAY || delay_ns == 0)
 		return tkw__ns_add(now_ns, delay_ns);
-	/* The first beat that has not passed. */
+	/* The first beat that has not passed yet. */
 	return tkw__ns_add(now_ns, (delay_ns - (now_ns - beat_ns) % delay_ns) %
 					   delay_ns);
 }
 
-/* Under the lock, which is dropped while the user is asked. */
+/* The delay until the next round. The lock is held, but not while the user is
+ * asked. */
 static int64_t ask_delay(struct tkw_repeat *r)
 {
 	int64_t interval_ns = r->interval_ns;
@@ -144,8 +149,8 @@ static int64_t ask_delay(struct tkw_repeat *r)
 static tkw_task_fn come_round;
 static tkw_cancel_fn lose_round;
 
-/* With the deadline that next_deadline() says; a round without a delay is due
- * on the next turn, not on the next tick. */
+/* Moves the pending round to a deadline. A round without a delay is due in the
+ * next turn, not at the next tick. */
 static int move_round(struct tkw_repeat *r, int64_t delay_ns,
 		      int64_t deadline_ns)
 {
@@ -167,7 +172,7 @@ static int schedule_round(struct tkw_repeat *r, int64_t delay_ns,
 				     &r->pending);
 }
 
-/* Under the lock: move the pending round, or schedule one. */
+/* Moves the pending round, or schedules one. The lock is held. */
 static int arm(struct tkw_repeat *r, int64_t delay_ns)
 {
 	int64_t deadline_ns = next_deadline(r, delay_ns);
@@ -176,7 +181,7 @@ static int arm(struct tkw_repeat *r, int64_t delay_ns)
 	if (r->pending.bits != 0)
 		err = move_round(r, delay_ns, deadline_ns);
 	if (err == -ENOENT || err == -EBUSY) {
-		TKW__ADD(&r->refs, 1, RELAXED); /* there is one already */
+		TKW__ADD(&r->refs, 1, RELAXED); /* not the first reference */
 		err = schedule_round(r, delay_ns, deadline_ns);
 		if (err < 0)
 			TKW__SUB(&r->refs, 1, RELAXED);
@@ -189,25 +194,26 @@ static int arm(struct tkw_repeat *r, int64_t delay_ns)
 	return err;
 }
 
-/* Under the lock: nobody waits for the pending round any more. */
+/* Gives up the pending round. The lock is held. */
 static void disarm(struct tkw_repeat *r)
 {
 	if (r->pending.bits != 0 &&
 	    tkw__timer_cancel_own(r->cfg.timer, r->pending) == 0)
-		TKW__SUB(&r->refs, 1, RELAXED); /* not the last one */
+		TKW__SUB(&r->refs, 1, RELAXED); /* not the last reference */
 	r->pending = NO_ID;
 }
 
-/* Under the lock, with nobody busy. owed: see there. */
+/* Makes this thread the busy one. No thread may be busy yet. The lock is held.
+ * owed: see struct tkw_repeat. */
 static void get_busy(struct tkw_repeat *r, bool owed)
 {
 	r->busy = true;
 	r->owed = owed;
-	TKW__ADD(&r->refs, 1, RELAXED); /* there is one already */
+	TKW__ADD(&r->refs, 1, RELAXED); /* not the first reference */
 }
 
-/* Under the lock, which is dropped: if nothing runs any more, and nothing ever
- * will, say so. */
+/* If nothing runs any more, and nothing ever will, calls on_end. The lock is
+ * held, and dropped. */
 static void leave(struct tkw_repeat *r)
 {
 	struct callback c;
@@ -228,8 +234,8 @@ static void leave(struct tkw_repeat *r)
 	tkw__bell_ring_and_drop(&r->bell, &r->lock);
 }
 
-/* Under the lock, which is dropped. Not for who is busy: the callback may start
- * the repeat again. */
+/* Calls on_broken. The lock is held, and dropped. The thread must not be busy,
+ * because the callback may start the repeat again. */
 static void tell_broken(struct tkw_repeat *r, int err)
 {
 	struct callback c;
@@ -247,10 +253,11 @@ static void tell_broken(struct tkw_repeat *r, int err)
 }
 
 /*
- * For who is busy, under the lock: do what is wanted by now, and end being
- * busy. Drops the lock.
+ * Called by the busy thread: does what is wanted by now, and ends being busy.
+ * The lock is held, and dropped.
  *
- * Return  0, or why the next round could not be armed: the repeat is paused.
+ * Returns 0, or the error with which the next round could not be armed. Then
+ * the repeat is paused.
  */
 static int go_on(struct tkw_repeat *r)
 {
@@ -279,7 +286,8 @@ static int go_on(struct tkw_repeat *r)
 	return err;
 }
 
-/* Under the lock, with nobody busy: make a round, and go on. Drops the lock. */
+/* Makes a round, and goes on. No thread may be busy yet. The lock is held, and
+ * dropped. */
 static void invoke(struct tkw_repeat *r)
 {
 	struct callback c;
@@ -309,14 +317,14 @@ static void come_round(const struct tkw_firing *firing, void *ctx)
 	drop_ref(r);
 }
 
-/* The timer was stopped, or its executor has dropped a round. */
+/* Called when the timer was stopped, or its executor has dropped a round. */
 static void lose_round(void *ctx)
 {
 	struct tkw_repeat *r = ctx;
 	struct tkw_timeout_info info;
 
 	tkw__lock_take(&r->lock);
-	/* It may be a stray, with another one pending. */
+	/* It may be a stray, while another one is pending. */
 	if (!r->busy && r->pending.bits != 0 &&
 	    tkw_timer_get(r->cfg.timer, r->pending, &info) == -ENOENT) {
 		r->pending = NO_ID;
@@ -372,7 +380,7 @@ int tkw_repeat_create(struct tkw_repeat **out,
 
 /* --- what is wanted ------------------------------------------------------ */
 
-/* Take the lock, for a call that a repeat which is shut down refuses. */
+/* Takes the lock, for a call that a repeat refuses after its shutdown. */
 static int enter(struct tkw_repeat *r)
 {
 	if (r == NULL)
@@ -386,8 +394,9 @@ static int enter(struct tkw_repeat *r)
 	return -ESHUTDOWN;
 }
 
-/* Under the lock: what is wanted has changed, and it is to be started. Do it,
- * or leave it to who is busy. Drops the lock. owed: it was started before. */
+/* Called after what is wanted has changed, on a repeat that is to be started.
+ * Does it, or leaves it to the busy thread. The lock is held, and dropped. owed
+ * is true if the repeat was started before. */
 static int have_done(struct tkw_repeat *r, bool owed)
 {
 	r->wishes++;
@@ -416,7 +425,8 @@ int tkw_repeat_start(struct tkw_repeat *r)
 	return have_done(r, false);
 }
 
-/* A full interval, or none, from now or from the end of a round. */
+/* Starts with a full interval, or with none, from now or from the end of the
+ * running round. */
 static int begin_anew(struct tkw_repeat *r, bool at_once)
 {
 	int err = enter(r);
@@ -472,14 +482,14 @@ int tkw_repeat_reset(struct tkw_repeat *r, int64_t interval_ns)
 	return 0;
 }
 
-/* Under the lock: take the pending round from the timer. */
+/* Takes the pending round away from the timer. The lock is held. */
 static int claim_round(struct tkw_repeat *r)
 {
 	if (r->busy && (r->started || r->invoking))
 		return -EBUSY;
 	if (r->pending.bits == 0)
 		return -ENOENT;
-	/* -EBUSY: it begins; -ENOENT: the timer has given it up. */
+	/* -EBUSY if the round begins; -ENOENT if the timer has given it up. */
 	return tkw__timer_cancel_own(r->cfg.timer, r->pending);
 }
 
@@ -495,7 +505,7 @@ int tkw_repeat_run_now(struct tkw_repeat *r)
 		return err;
 	}
 	r->pending = NO_ID;
-	TKW__SUB(&r->refs, 1, RELAXED); /* not the last one */
+	TKW__SUB(&r->refs, 1, RELAXED); /* not the last reference */
 	r->fresh = true;
 	invoke(r);
 	return 0;
@@ -519,7 +529,7 @@ int tkw_repeat_shutdown(struct tkw_repeat *r)
 	return 0;
 }
 
-/* Wait until none of its callbacks runs. */
+/* Waits until none of its callbacks runs. */
 static void await_end(struct tkw_repeat *r)
 {
 	tkw__lock_take(&r->lock);
@@ -537,15 +547,15 @@ int tkw_repeat_destroy(struct tkw_repeat *r)
 		return 0;
 	}
 	(void)tkw_repeat_shutdown(r);
-	/* Two callbacks that destroy each other's repeat would wait for each
-	 * other. */
+	/* A callback must not wait: two callbacks that destroy each other's
+	 * repeat would wait for each other. */
 	if (!tkw__frame_inside_set() && !tkw__frame_inside(r->cfg.timer))
 		await_end(r);
 	drop_ref(r);
 	return 0;
 }
 
-/* --- in words ------------------------------------------------------------ */
+/* --- as text ------------------------------------------------------------- */
 
 int tkw_repeat_print(struct tkw_repeat *r, char *buf, size_t size)
 {
@@ -570,7 +580,7 @@ int tkw_repeat_print(struct tkw_repeat *r, char *buf, size_t size)
 	invoking = r->invoking;
 	interval_ns = r->interval_ns;
 	tkw__lock_drop(&r->lock);
-	/* The coarsest in which it is a whole number. */
+	/* The coarsest unit in which it is a whole number. */
 	while (interval_ns % units[u].ns != 0)
 		u++;
 	return snprintf(buf, size, "%s, every %lld %s, %s%s%s", r->name,

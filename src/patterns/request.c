@@ -2,37 +2,39 @@
 /*
  * request.c - requests that are under way.
  *
- * Idea:   a request is a record, and a timeout of the timer. Who ends a request
- *         is decided by the timer alone, which lets a timeout be cancelled or
- *         fire, never both: an answer wins if it could cancel the timeout. Who
- *         has won owns the record, and there is no second decision to be in
- *         disagreement with the first.
+ * Idea:    a request is a record, and a timeout of the timer. The timer alone
+ *          decides who ends a request: it lets a timeout be cancelled or fire,
+ *          never both. An answer wins if it could cancel the timeout. The
+ *          winner owns the record, and there is no second decision that could
+ *          contradict the first.
  *
- * States: FREE   -> OPEN    add, which schedules the timeout
- *         OPEN   -> FREE    it has ended, and fn is about to be called
- *         OPEN   -> QUEUED  it has ended, and the executor has it
- *         QUEUED -> FREE    as above, by the executor's thread
- *         OPEN   -> DONE    it has ended, and has no fn
- *         DONE   -> FREE    somebody has waited for it
- *         They change under the lock of the record's shard, by its owner.
+ * States:  FREE   -> OPEN    add, which schedules the timeout
+ *          OPEN   -> FREE    it has ended, and fn is about to be called
+ *          OPEN   -> QUEUED  it has ended, and the executor has it
+ *          QUEUED -> FREE    as above, on the executor's thread
+ *          OPEN   -> DONE    it has ended, and has no fn
+ *          DONE   -> FREE    somebody has waited for it
+ *          The owner of the record changes its state, under the lock of its
+ *          shard.
  *
- * Names:  records are in a table for each shard (os/id_table.h), and an id is
- *         shard, index and generation. To look one up takes no lock: records
- *         are never given back before the set is destroyed, so one may read the
- *         word (generation and state), then the id of the timeout, and then the
- *         word once more. If it is the same, the timeout is this request's. It
- *         may be over by then, or the record have a new request: but then the
- *         timeout has ended, and ids of timeouts do not come back.
+ * Ids:     each shard has a table of records (os/id_table.h). An id is shard,
+ *          index and generation. A lookup takes no lock, because records are
+ *          not freed before the set is destroyed. It reads the word (generation
+ *          and state), then the id of the timeout, and then the word again. If
+ *          the word is the same, the timeout belongs to this request. By then
+ *          the request may be over, or the record may hold a new one. But then
+ *          the timeout has ended, and ids of timeouts do not come back.
  *
- * Shards: a thread adds to its own, with a lock of its own. add() holds it
- *         while it schedules, so that a timeout that fires at once, and takes
- *         the lock before it looks at the record, finds it complete.
+ * Shards:  a thread adds to its own shard, which has its own lock. add() holds
+ *          the lock while it schedules. A timeout that fires at once takes the
+ *          lock before it looks at the record, so it finds the record complete.
  *
- * End:    destroy must not free what threads of the timer and of the executor
- *         look at, a lock that they have just dropped included. It waits at the
- *         bell of each shard until no record is in use but DONE ones, and then
- *         until those who were inside have left: each enters before it frees
- *         its record. Other threads are the caller's business.
+ * End:     threads of the timer and of the executor look at the set, and at a
+ *          lock that they have just dropped. destroy must not free these too
+ *          early. It waits at the bell of each shard until all records in use
+ *          are DONE, and then until all who were inside have left: each of them
+ *          enters before it frees its record. The caller must take care of
+ *          other threads.
  */
 #include "tickwheel/request.h"
 
@@ -56,7 +58,7 @@
 enum {
 	LINE = 64,
 	SHARDS_MAX = 64,
-/* Records of a shard. The narrow builds have few. */
+/* Records of a shard. The narrow builds of the tests have few. */
 #ifdef TKW__BLOCK_BITS
 	PLACES = 255 << TKW__BLOCK_BITS
 #else
@@ -74,48 +76,51 @@ enum {
 
 struct record {
 	_Alignas(LINE) struct tkw__record head;
-	struct tkw__a64 timeout; /* of this request; FREE: of the last one */
+	/* The timeout of this request; in a FREE record, that of the last
+	 * one. */
+	struct tkw__a64 timeout;
 	tkw_request_fn *fn;
 	union {
-		void *ctx;                     /* with fn */
-		struct {                       /* without */
-			struct tkw__a32 ended; /* 1: DONE; to park at */
+		void *ctx; /* with fn */
+		struct {   /* without fn */
+			/* 1 when DONE. A thread that waits parks here. */
+			struct tkw__a32 ended;
 			bool awaited;
 		};
 	};
-	void *response;      /* QUEUED, DONE */
+	void *response;      /* if QUEUED or DONE */
 	struct shard *shard; /* never changes */
-	int status;          /* QUEUED, DONE */
+	int status;          /* if QUEUED or DONE */
 };
 _Static_assert(sizeof(struct record) == LINE, "a record is one line");
 
 struct shard {
-	/* All of it under the lock, but for `inside`. */
+	/* Everything is under the lock, except `inside`. */
 	_Alignas(LINE) struct tkw__lock lock;
 	uint32_t used;              /* records that are not FREE */
 	uint32_t done;              /* those of them that are DONE */
 	struct tkw__bell bell;      /* rings when they are all DONE */
 	struct tkw__rundown inside; /* threads that destroy waits for */
-	bool closed;                /* nothing is added any more */
-	/* For lookups. */
+	bool closed;                /* nothing can be added any more */
+	/* For lookups, which take no lock. */
 	_Alignas(LINE) struct tkw__table table;
 	struct tkw_requests *set;
 	uint32_t number;
 };
 
 struct tkw_requests {
-	/* Set by create, and read only. */
+	/* Set by create; only read afterwards. */
 	struct tkw_timer *timer;
-	struct tkw_exec exec; /* without submit: none */
-	uint32_t epoch;       /* of the process that made it */
+	struct tkw_exec exec; /* submit is NULL if there is none */
+	uint32_t epoch;       /* the process that made the set; see fork.h */
 	uint32_t shard_mask;
 	bool limited;
 	uint64_t max_pending;
 	size_t bytes;
 
-	_Alignas(LINE) struct tkw__a64 reserved; /* only if limited */
+	_Alignas(LINE) struct tkw__a64 reserved; /* used only if limited */
 	struct tkw__a32 closed;                  /* shut down */
-	uint32_t orphans; /* see tkw_requests_destroy() */
+	uint32_t orphans;                        /* see destroy_in_child() */
 	struct shard shards[];
 };
 
@@ -123,7 +128,7 @@ struct tkw_requests {
 
 static struct record *record_of(struct tkw__record *head)
 {
-	return (struct record *)(void *)head; /* it is the first member */
+	return (struct record *)(void *)head; /* the head is its first member */
 }
 
 static struct tkw_request_id id_of(const struct record *r)
@@ -140,7 +145,7 @@ static struct shard *shard_of(struct tkw_requests *rs, struct tkw_request_id id)
 	return number <= rs->shard_mask ? &rs->shards[number] : NULL;
 }
 
-/* The record that an id would be in, whatever is there now; or NULL. */
+/* The record that an id points to, in any state and generation, or NULL. */
 static struct record *find(const struct shard *s, struct tkw_request_id id)
 {
 	return record_of(tkw__table_at(&s->table, tkw__id_index(id.bits)));
@@ -166,7 +171,8 @@ static void unreserve(struct tkw_requests *rs)
 		TKW__SUB(&rs->reserved, 1, RELAXED);
 }
 
-/* Drop the lock of a shard in which a request has ended, or was told. */
+/* Drops the lock of a shard, and rings its bell if all records in use are
+ * DONE. */
 static void drop(struct shard *s)
 {
 	if (s->used == s->done)
@@ -175,9 +181,9 @@ static void drop(struct shard *s)
 		tkw__lock_drop(&s->lock);
 }
 
-/* Free a record, and make its id stale. The lock is held. The new word needs no
- * order: what comes to be read with it, the timeout, is stored with RELEASE by
- * the next add. */
+/* Frees a record, and makes its id stale. The lock is held. The new word needs
+ * no memory order, because the next add stores the timeout, which is read
+ * together with it, with RELEASE. */
 static void put(struct shard *s, struct record *r)
 {
 	s->used--;
@@ -187,8 +193,7 @@ static void put(struct shard *s, struct record *r)
 
 /* --- the end of a request ------------------------------------------------- */
 
-/* Free the record, and tell who has added the request. The lock is held, and
- * dropped. */
+/* Frees the record, and calls its fn. The lock is held, and dropped. */
 static void call(struct record *r, const struct tkw_request_end *end)
 {
 	struct shard *s = r->shard;
@@ -203,8 +208,8 @@ static void call(struct record *r, const struct tkw_request_end *end)
 	tkw__frame_leave(&frame);
 }
 
-/* Without fn: keep the end for who waits, or will wait. The lock is held, and
- * dropped. */
+/* For a request without fn: keeps the end for a thread that waits now or later.
+ * The lock is held, and dropped. */
 static void keep(struct record *r, const struct tkw_request_end *end)
 {
 	struct shard *s = r->shard;
@@ -214,7 +219,8 @@ static void keep(struct record *r, const struct tkw_request_end *end)
 	r->response = end->response;
 	tkw__record_set_state(&r->head, DONE);
 	s->done++;
-	/* With `awaited` under one lock: who comes to wait later sees it. */
+	/* `awaited` is read under the same lock, so a thread that comes to wait
+	 * later sees the end. */
 	TKW__STORE(&r->ended, 1, RELAXED);
 	awaited = r->awaited;
 	drop(s);
@@ -222,16 +228,16 @@ static void keep(struct record *r, const struct tkw_request_end *end)
 		tkw__unpark_all(&r->ended);
 }
 
-/* What is told on a thread of the timer or of the executor begins and ends with
- * these. */
+/* Every call on a thread of the timer or of the executor begins with enter()
+ * and ends with leave(). */
 static void enter(struct shard *s)
 {
 	bool open = tkw__rundown_enter(&s->inside);
 
-	/* The record is in use, and destroy waits for that. */
+	/* The record is in use, and destroy waits for it. */
 	assert(open);
 	(void)open;
-	/* Mostly this is the timer's worker, for which others wait. */
+	/* This is usually the timer's worker, for which others wait. */
 	tkw__lock_take_first(&s->lock);
 }
 
@@ -247,7 +253,8 @@ static void free_set(struct tkw_requests *rs)
 	tkw__memory_free(rs, rs->bytes);
 }
 
-/* In a forked child the executor has come to a job of the parent's. */
+/* For a forked child, in which the executor has come to a job of the
+ * parent's. */
 static void forget(struct record *r)
 {
 	struct tkw_requests *rs = r->shard->set;
@@ -257,7 +264,7 @@ static void forget(struct record *r)
 		free_set(rs);
 }
 
-/* Run, and abandon: it is never left out. */
+/* Both run and abandon: fn is called in any case. */
 static void run_job(const struct tkw_job *job)
 {
 	struct record *r = job->ctx;
@@ -271,7 +278,7 @@ static void run_job(const struct tkw_job *job)
 		forget(r);
 		return;
 	}
-	/* Were the thread cancelled in there, it would never have left. */
+	/* A thread that is cancelled in there would never leave. */
 	was = tkw__thread_no_cancel();
 	enter(s);
 	call(r, &end);
@@ -279,8 +286,8 @@ static void run_job(const struct tkw_job *job)
 	tkw__thread_restore_cancel(was);
 }
 
-/* Give a request that has ended to the executor. The lock is held, and dropped.
- */
+/* Gives a request that has ended to the executor. The lock is held, and
+ * dropped. */
 static void submit(struct record *r, const struct tkw_request_end *end)
 {
 	struct shard *s = r->shard;
@@ -293,7 +300,7 @@ static void submit(struct record *r, const struct tkw_request_end *end)
 	r->response = end->response;
 	tkw__record_set_state(&r->head, QUEUED);
 	tkw__lock_drop(&s->lock);
-	/* Were the thread cancelled here, nobody would call fn. */
+	/* If the thread were cancelled here, nobody would call fn. */
 	was = tkw__thread_no_cancel();
 	err = rs->exec.submit(&job, rs->exec.ctx);
 	tkw__thread_restore_cancel(was);
@@ -303,8 +310,8 @@ static void submit(struct record *r, const struct tkw_request_end *end)
 	}
 }
 
-/* A request has ended, and the caller owns its record. The lock is held, and
- * dropped. */
+/* Concludes a request that has ended. The caller owns its record. The lock is
+ * held, and dropped. */
 static void conclude(struct record *r, int status, void *response)
 {
 	struct tkw_request_end end = { id_of(r), status, response };
@@ -329,7 +336,8 @@ static void timed_out(const struct tkw_firing *firing, void *record)
 	leave(s);
 }
 
-/* Its on-cancel: the timer was stopped, or has dropped it. */
+/* The on-cancel of each timeout. The timer was stopped, or has dropped the
+ * timeout. */
 static void lost_timeout(void *record)
 {
 	struct record *r = record;
@@ -342,16 +350,17 @@ static void lost_timeout(void *record)
 }
 
 /*
- * End a request from outside, if it is still that of the word, which is an OPEN
- * one's. Return  0 or -ENOENT.
+ * Ends a request from outside, if the record still has this word, which is that
+ * of an OPEN one. Returns 0 or -ENOENT.
  */
 static int end_it(struct shard *s, struct record *r, uint64_t word, int status,
 		  void *response)
 {
 	struct tkw_timeout_id timeout;
 
-	/* ACQUIREs pair with the RELEASEs of add(): who sees the timeout of a
-	 * later request sees by the second look that its own is over. */
+	/* The ACQUIREs pair with the RELEASEs of add(): a thread that sees the
+	 * timeout of a later request sees by its second look that its own is
+	 * over. */
 	if (TKW__LOAD(&r->head.word, ACQUIRE) != word)
 		return -ENOENT;
 	timeout.bits = TKW__LOAD(&r->timeout, ACQUIRE);
@@ -394,7 +403,7 @@ int tkw_requests_cancel(struct tkw_requests *rs, struct tkw_request_id id)
 
 /* --- add and wait --------------------------------------------------------- */
 
-/* What is to be known of a request, but for its timeout. */
+/* Fills in a record, except for its timeout. */
 static void fill_in(struct record *r, tkw_request_fn *fn, void *ctx)
 {
 	r->fn = fn;
@@ -406,7 +415,7 @@ static void fill_in(struct record *r, tkw_request_fn *fn, void *ctx)
 	}
 }
 
-/* The lock is held. */
+/* Adds a request. The lock is held. */
 static int add(struct shard *s, tkw_request_fn *fn, void *ctx,
 	       int64_t timeout_ns, struct tkw_request_id *id)
 {
@@ -422,7 +431,8 @@ static int add(struct shard *s, tkw_request_fn *fn, void *ctx,
 	if (err != 0)
 		return err;
 	r = record_of(head);
-	r->shard = s; /* the timeout looks at it before it takes the lock */
+	/* Set first, because the timeout reads it before it takes the lock. */
+	r->shard = s;
 	task.ctx = r;
 	err = tkw_timer_schedule(s->set->timer, &task, timeout_ns, &timeout);
 	if (err != 0) {
@@ -432,8 +442,8 @@ static int add(struct shard *s, tkw_request_fn *fn, void *ctx,
 	s->used++;
 	fill_in(r, fn, ctx);
 	*id = id_of(r);
-	/* Each RELEASE pairs with the ACQUIRE of end_it(): the first makes what
-	 * was in the word before visible, the second all of the record. */
+	/* Each RELEASE pairs with an ACQUIRE of end_it(). The first makes the
+	 * earlier words visible, the second the whole record. */
 	TKW__STORE(&r->timeout, timeout.bits, RELEASE);
 	TKW__STORE(&r->head.word, tkw__record_word(id->bits, OPEN), RELEASE);
 	return 0;
@@ -450,7 +460,7 @@ int tkw_requests_add(struct tkw_requests *rs, tkw_request_fn *fn, void *ctx,
 	if (tkw__is_child(rs->epoch))
 		return -EPERM;
 	if (TKW__LOAD(&rs->closed, RELAXED))
-		return -ESHUTDOWN; /* whether it is full or not */
+		return -ESHUTDOWN; /* even if it is full */
 	if (!reserve(rs))
 		return -EAGAIN;
 	s = &rs->shards[tkw__thread_local()->number & rs->shard_mask];
@@ -462,7 +472,7 @@ int tkw_requests_add(struct tkw_requests *rs, tkw_request_fn *fn, void *ctx,
 	return err;
 }
 
-/* Wait until a request is DONE. The lock is held before and after. */
+/* Waits until a request is DONE. The lock is held before and after. */
 static int await(struct record *r, struct tkw_request_id id)
 {
 	struct shard *s = r->shard;
@@ -526,7 +536,7 @@ uint64_t tkw_requests_count(struct tkw_requests *rs)
 
 /* --- create, shut down and destroy ---------------------------------------- */
 
-/* As the timer has them. */
+/* As many as a timer has. */
 static uint32_t count_shards(void)
 {
 	uint64_t count = tkw__round_up_pow2(2 * (uint64_t)tkw__cpus());
@@ -534,7 +544,7 @@ static uint32_t count_shards(void)
 	return (uint32_t)tkw__min_u64(count, SHARDS_MAX);
 }
 
-/* From a config that is sound. */
+/* Makes a set from a config that was checked. */
 static struct tkw_requests *make_set(const struct tkw_requests_config *cfg,
 				     uint32_t epoch)
 {
@@ -596,15 +606,15 @@ static void close_shards(struct tkw_requests *rs)
 	}
 }
 
-/* End all that is OPEN in a shard that is closed. */
+/* Ends all OPEN requests of a closed shard. */
 static void end_all(struct shard *s)
 {
 	struct record *r;
 
-	/* Nothing is added any more. */
+	/* No record is added any more, so the walk ends. */
 	for (uint32_t i = 0; (r = record_of(tkw__table_at(&s->table, i)));
 	     i++) {
-		/* end_it() looks again. */
+		/* RELAXED is enough, because end_it() looks again. */
 		uint64_t word = TKW__LOAD(&r->head.word, RELAXED);
 
 		if ((uint32_t)word == OPEN)
@@ -622,7 +632,8 @@ int tkw_requests_shutdown(struct tkw_requests *rs)
 		return -EPERM;
 	if (TKW__EXCHANGE(&rs->closed, 1, RELAXED) != 0)
 		return 0;
-	/* Were the thread cancelled in a callback, the rest would not end. */
+	/* If the thread were cancelled in a callback, the rest would not
+	 * end. */
 	was = tkw__thread_no_cancel();
 	close_shards(rs);
 	for (uint32_t i = 0; i <= rs->shard_mask; i++)
@@ -631,8 +642,8 @@ int tkw_requests_shutdown(struct tkw_requests *rs)
 	return 0;
 }
 
-/* What is under way is with threads of the timer or of the executor: each will
- * enter, if it has not, free its record, and leave. */
+/* Waits for requests that threads of the timer or of the executor are ending.
+ * Each thread enters, if it has not yet, frees its record, and leaves. */
 static void await_all(struct shard *s)
 {
 	tkw__lock_take(&s->lock);
@@ -653,8 +664,8 @@ static uint32_t count_queued(const struct shard *s)
 	return queued;
 }
 
-/* In a child jobs that the executor still has look at their records. The last
- * of them, when it is abandoned, frees the memory. */
+/* In a forked child, jobs that the executor still has look at their records.
+ * The last of them that is abandoned frees the memory. */
 static void destroy_in_child(struct tkw_requests *rs)
 {
 	for (uint32_t i = 0; i <= rs->shard_mask; i++)
@@ -675,7 +686,8 @@ int tkw_requests_destroy(struct tkw_requests *rs)
 		destroy_in_child(rs);
 		return 0;
 	}
-	was = tkw__thread_no_cancel(); /* or the rest would not be freed */
+	/* If the thread were cancelled in here, the rest would not be freed. */
+	was = tkw__thread_no_cancel();
 	tkw_requests_shutdown(rs);
 	for (uint32_t i = 0; i <= rs->shard_mask; i++)
 		await_all(&rs->shards[i]);

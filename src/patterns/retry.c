@@ -2,38 +2,40 @@
 /*
  * retry.c - a set of tasks, each tried again and again by a repeat.
  *
- * Idea:    The rounds of a repeat are the tries. That there is one chain, that
- *          it ends after a running round, and that its end is told once, is the
- *          repeat's affair. A task has one timeout, the pending round: `due_ns`
- *          says when it is to come, and the phase what for. Whoever moves
- *          due_ns from outside restarts the repeat, which then asks how long
- *          that is from now. A round that had begun before comes too early: it
- *          does nothing, and the repeat asks once more.
+ * Idea:    the rounds of a repeat are the tries. The repeat takes care that
+ *          there is one chain, that it ends after a running round, and that its
+ *          end is told once. A task has one timeout, the pending round.
+ *          `due_ns` says when it is due, and the phase says what for. A thread
+ *          that changes due_ns from outside restarts the repeat, which then
+ *          asks how long that is from now. A round that had begun before is too
+ *          early: it does nothing, and the repeat asks again.
  *
  * States of a record, under the lock of the set:
  *          0 -> LIVE       add
- *          LIVE -> ENDING  whoever wins: success, the last failure, cancel,
+ *          LIVE -> ENDING  by the winner: success, the last failure, cancel,
  *                          shutdown, or the timer's refusal. The winner shuts
- *                          the repeat down, or a round that comes before it.
+ *                          the repeat down, unless a round does so first.
  *          ENDING -> 0     the repeat has ended, after a running try, and the
- *                          last one has let go of the task
+ *                          last holder has let go of the task
  *
  * Phases of a task:
- *          WAITING -> TRYING    the round of the next try
- *          TRYING -> ANSWERED   its failure is answered before it returns
- *          TRYING -> AWAITED    it returns TKW_TRY_LATER
- *          any -> WAITING       it has failed; for AWAITED: by its answer, or
- *                               by the round of its timeout
+ *          WAITING -> TRYING   the round of the next try
+ *          TRYING -> ANSWERED  its failure is answered before it returns
+ *          TRYING -> AWAITED   it returns TKW_TRY_LATER
+ *          any -> WAITING      it has failed; if AWAITED, by its answer or
+ *                              by the round of its timeout
  *
- * Holds:   Whoever calls the repeat from outside of its callbacks holds the
- *          task meanwhile. The repeat itself is one holder, until its on_end
- *          has told the end. The last one to let go destroys the repeat.
+ * Holds:   a thread that calls the repeat from outside of its callbacks holds
+ *          the task meanwhile. The repeat itself is one holder, until its
+ *          on_end has told the end. The last holder to let go destroys the
+ *          repeat.
  *
- * Locks:   The lock of the set is held while a repeat is made and started, so
+ * Locks:   the lock of the set is held while a repeat is made and started, so
  *          that add has written the id before a try begins. It is not held
- *          while a repeat is restarted or shut down: that may call back.
+ *          while a repeat is restarted or shut down, because that may call
+ *          back.
  *
- * Memory:  The set stays until its owner and all its tasks have let it go.
+ * Memory:  the set stays until its owner and all its tasks have let it go.
  */
 #include "tickwheel/retry.h"
 
@@ -62,7 +64,7 @@ enum {
 #define DEFAULT_DELAY_NS (5 * TKW_SEC)
 #define CONFIG_OLDEST TKW__END_OF(struct tkw_retries_config, max_tasks)
 
-/* Of a record; 0 is free. */
+/* States of a record. 0 is free. */
 enum {
 	LIVE = 1,
 	ENDING = 2
@@ -78,26 +80,27 @@ enum phase {
 struct task {
 	struct tkw__record record;
 	struct tkw_retries *rs;
-	/* Written under the lock of the set, read by the repeat without. */
+	/* Written under the lock of the set. The repeat reads it without the
+	 * lock. */
 	struct tkw__a64 due_ns;
 	/* Under the lock of the set. */
-	struct tkw_repeat *repeat; /* while there is a holder */
+	struct tkw_repeat *repeat; /* set while there is a holder */
 	uint32_t holds;
 	enum phase phase;
 	int status;
 	int64_t tries;
-	int64_t delay_ns; /* after the next failure, without jitter */
+	int64_t delay_ns; /* delay after the next failure, without jitter */
 	struct tkw__dice dice;
 	struct tkw_retry retry;
 };
 
 struct tkw_retries {
-	/* Set by create, and read only. */
+	/* Set by create; only read afterwards. */
 	struct tkw_retries_config cfg;
-	uint32_t epoch; /* of the process that made it */
+	uint32_t epoch; /* the process that made the set; see fork.h */
 
 	struct tkw__a32 refs;
-	struct tkw__lock lock; /* of what follows */
+	struct tkw__lock lock; /* for the fields below */
 	struct tkw__bell bell; /* rings when a task has ended */
 	bool ended;
 	uint64_t count;
@@ -107,14 +110,15 @@ struct tkw_retries {
 
 static void drop_ref(struct tkw_retries *rs)
 {
-	/* ACQ_REL pairs with itself: who frees comes after all others. */
+	/* ACQ_REL pairs with itself, so that the thread that frees comes after
+	 * all others. */
 	if (TKW__SUB(&rs->refs, 1, ACQ_REL) == 1) {
 		tkw__table_fini(&rs->table);
 		tkw__memory_free(rs, sizeof(*rs));
 	}
 }
 
-/* NULL for NULL. */
+/* Returns NULL for NULL. */
 static struct task *task_of(struct tkw__record *record)
 {
 	return (struct task *)(void *)record;
@@ -130,7 +134,7 @@ static bool is_live(const struct task *t)
 	return tkw__record_state(&t->record) == LIVE;
 }
 
-/* Does its function run now? */
+/* Is its function running now? */
 static bool is_trying(const struct task *t)
 {
 	return t->phase == TRYING || t->phase == ANSWERED;
@@ -138,11 +142,12 @@ static bool is_trying(const struct task *t)
 
 static int64_t due_of(const struct task *t)
 {
-	/* What it is to be is ordered by the repeat's lock: see time_left(). */
+	/* RELAXED is enough, because the repeat's lock orders it: see
+	 * time_left(). */
 	return (int64_t)TKW__LOAD(&t->due_ns, RELAXED);
 }
 
-/* Under the lock: so long after a time. */
+/* Makes the task due so long after a time. The lock is held. */
 static void set_due(struct task *t, int64_t from_ns, int64_t delay_ns)
 {
 	TKW__STORE(&t->due_ns, (uint64_t)tkw__ns_add(from_ns, delay_ns),
@@ -156,7 +161,8 @@ static int64_t now_of(const struct task *t)
 
 /* --- the end of a task --------------------------------------------------- */
 
-/* Under the lock. Return true for the one who is to shut the repeat down. */
+/* Begins the end of a task. The lock is held. Returns true for the winner, who
+ * must shut the repeat down. */
 static bool begin_ending(struct task *t, int status)
 {
 	if (!is_live(t))
@@ -166,7 +172,7 @@ static bool begin_ending(struct task *t, int status)
 	return true;
 }
 
-/* Let a task go. The last one frees its place. */
+/* Lets a task go. The last holder frees its record. */
 static void release(struct task *t)
 {
 	struct tkw_retries *rs = t->rs;
@@ -178,7 +184,7 @@ static void release(struct task *t)
 		return;
 	}
 	r = t->repeat;
-	t->repeat = NULL; /* a child of a fork does not free it once more */
+	t->repeat = NULL; /* so that a forked child does not free it twice */
 	tkw__table_put(&rs->table, &t->record);
 	rs->count--;
 	tkw__bell_ring_and_drop(&rs->bell, &rs->lock);
@@ -186,14 +192,14 @@ static void release(struct task *t)
 	drop_ref(rs);
 }
 
-/* For who has won the end, and holds the task. */
+/* Called by the winner of the end, who holds the task. */
 static void shut_down(struct task *t)
 {
 	(void)tkw_repeat_shutdown(t->repeat);
 	release(t);
 }
 
-/* on_end of the repeat: no try runs any more. */
+/* The on_end of the repeat: no try runs any more. */
 static void end_task(struct tkw_repeat *r, void *ctx)
 {
 	struct task *t = ctx;
@@ -207,7 +213,7 @@ static void end_task(struct tkw_repeat *r, void *ctx)
 	added = tkw__record_state(&t->record) == ENDING;
 	end = (struct tkw_retry_end){ id_of(t), t->status, t->tries };
 	tkw__lock_drop(&rs->lock);
-	if (!added) /* its add was refused, and sees to it */
+	if (!added) /* its add was refused, and cleans up */
 		return;
 	if (t->retry.on_end) {
 		tkw__frame_enter_set(&frame, rs);
@@ -228,7 +234,7 @@ static int64_t grow(const struct tkw_retries_config *cfg, int64_t delay_ns)
 	return next_ns < cfg->max_delay_ns ? next_ns : cfg->max_delay_ns;
 }
 
-/* Under the lock: the delay after a failure. */
+/* The delay after a failure. The lock is held. */
 static int64_t next_delay(struct task *t)
 {
 	const struct tkw_retries_config *cfg = &t->rs->cfg;
@@ -239,7 +245,7 @@ static int64_t next_delay(struct task *t)
 	return delay_ns - tkw__dice_roll(&t->dice, part_ns);
 }
 
-/* Under the lock: a try has failed. Return  as begin_ending(). */
+/* Called when a try has failed. The lock is held. Returns as begin_ending(). */
 static bool fail(struct task *t)
 {
 	t->phase = WAITING;
@@ -249,8 +255,9 @@ static bool fail(struct task *t)
 	return false;
 }
 
-/* Under the lock: a try has succeeded, and no end was told yet. Who has won the
- * end before loses against the success. Return  as begin_ending(). */
+/* Called when a try has succeeded, and the end was not told yet. A success
+ * replaces the status of an earlier winner. The lock is held. Returns as
+ * begin_ending(). */
 static bool succeed(struct task *t)
 {
 	bool won = begin_ending(t, 0);
@@ -259,7 +266,7 @@ static bool succeed(struct task *t)
 	return won;
 }
 
-/* Under the lock, which is dropped meanwhile. */
+/* Makes one try. The lock is held, but not during the call. */
 static void try_once(struct task *t)
 {
 	struct tkw_retries *rs = t->rs;
@@ -285,7 +292,8 @@ static void try_once(struct task *t)
 		(void)fail(t);
 }
 
-/* A round of the repeat: a try, or the answer of one has not come in time. */
+/* A round of the repeat: makes a try, or fails one whose answer has not come in
+ * time. */
 static void come_round(struct tkw_repeat *r, void *ctx)
 {
 	struct task *t = ctx;
@@ -301,16 +309,18 @@ static void come_round(struct tkw_repeat *r, void *ctx)
 	}
 	over = !is_live(t);
 	tkw__lock_drop(&rs->lock);
-	/* Here, or by another thread that has yet to come to the repeat: were
-	 * that waited for, rounds without a delay would follow each other. */
+	/* The winner may be a thread that has yet to shut the repeat down. Do
+	 * not wait for it, because rounds without a delay would follow each
+	 * other meanwhile. */
 	if (over)
 		(void)tkw_repeat_shutdown(r);
 }
 
 /*
- * adjust of the repeat: how long it is until the next round. Without the lock,
- * which add holds when it starts the repeat. Who sets due_ns restarts the
- * repeat after that, or is in a round of it: so the last asking finds it.
+ * The adjust of the repeat: how long until the next round. It does not take the
+ * lock, because add holds it when it starts the repeat. A thread that sets
+ * due_ns restarts the repeat afterwards, or is in a round of it, so the last
+ * call sees the new value.
  */
 static int64_t time_left(struct tkw_repeat *r, int64_t interval_ns, void *ctx)
 {
@@ -324,7 +334,7 @@ static int64_t time_left(struct tkw_repeat *r, int64_t interval_ns, void *ctx)
 	return due_ns - now_of(t);
 }
 
-/* on_broken of the repeat. */
+/* The on_broken of the repeat. */
 static void break_off(struct tkw_repeat *r, int err, void *ctx)
 {
 	struct task *t = ctx;
@@ -398,7 +408,8 @@ int tkw_retries_create(struct tkw_retries **out,
 	rs->epoch = epoch;
 	TKW__STORE(&rs->refs, 1, RELAXED);
 	rs->dice = tkw__dice_make(full.seed);
-	/* More records than tasks: some may be worn out. */
+	/* More records than tasks, because some may have used up their
+	 * generations. */
 	tkw__table_init(&rs->table, sizeof(struct task), alignof(struct task),
 			TKW__RECORDS_MAX);
 	*out = rs;
@@ -407,7 +418,7 @@ int tkw_retries_create(struct tkw_retries **out,
 
 /* --- add ----------------------------------------------------------------- */
 
-/* Under the lock: a record for a task, which is not LIVE yet. */
+/* Makes a record for a task, which is not LIVE yet. The lock is held. */
 static int make_task(struct tkw_retries *rs, const struct tkw_retry *retry,
 		     int64_t first_ns, struct task **out)
 {
@@ -437,7 +448,8 @@ static int make_task(struct tkw_retries *rs, const struct tkw_retry *retry,
 	return 0;
 }
 
-/* Under the lock: its first try is pending, or nothing has changed. */
+/* Makes the first try pending. If that fails, nothing has changed. The lock is
+ * held. */
 static int start_task(struct task *t)
 {
 	const struct tkw_repeat_config cfg = { .timer = t->rs->cfg.timer,
@@ -457,17 +469,18 @@ static int start_task(struct task *t)
 		return err;
 	tkw__record_set_state(&t->record, LIVE);
 	t->rs->count++;
-	TKW__ADD(&t->rs->refs, 1, RELAXED); /* the owner has one */
+	/* Not the first reference: the owner has one. */
+	TKW__ADD(&t->rs->refs, 1, RELAXED);
 	return 0;
 }
 
-/* The record of a task that was refused. */
+/* Gives back the record of a task that was refused. */
 static void give_back(struct task *t)
 {
 	struct tkw_retries *rs = t->rs;
 	struct tkw_repeat *r = t->repeat;
 
-	t->repeat = NULL; /* a child of a fork does not free it once more */
+	t->repeat = NULL; /* so that a forked child does not free it twice */
 	(void)tkw_repeat_destroy(r);
 	tkw__lock_take(&rs->lock);
 	tkw__table_untake(&rs->table, &t->record);
@@ -498,7 +511,7 @@ int tkw_retries_add(struct tkw_retries *rs, const struct tkw_retry *task,
 
 /* --- answers and cancels ------------------------------------------------- */
 
-/* Under the lock: the task that an id names, or NULL. */
+/* The task that an id names, or NULL. The lock is held. */
 static struct task *find(const struct tkw_retries *rs, struct tkw_retry_id id)
 {
 	if (tkw__id_part(id.bits) != 0)
@@ -506,19 +519,20 @@ static struct task *find(const struct tkw_retries *rs, struct tkw_retry_id id)
 	return task_of(tkw__table_find(&rs->table, id.bits));
 }
 
-/* What an answer has made of a task. */
+/* What an answer did to a task. */
 enum effect {
 	NONE = 0,
-	MOVED = 1, /* the repeat is to be restarted */
-	ENDED = 2  /* the repeat is to be shut down */
+	MOVED = 1, /* the repeat has to be restarted */
+	ENDED = 2  /* the repeat has to be shut down */
 };
 
-/* Under the lock. Return  an effect, or -ENOENT. */
+/* Takes an answer. The lock is held. Returns an effect, or -ENOENT. */
 static int take_answer(struct task *t, int64_t number, int result)
 {
 	if (number < 1 || number > t->tries)
 		return -ENOENT;
-	/* It is given up, but the try that runs may yet succeed. */
+	/* A task that is ending takes no answer, except that a running try may
+	 * still succeed. */
 	if (!is_live(t) && (result != 0 || t->status == 0 || !is_trying(t)))
 		return -ENOENT;
 	if (result == 0)
@@ -552,14 +566,14 @@ int tkw_retries_done(struct tkw_retries *rs, struct tkw_retry_id id,
 	if (effect == ENDED) {
 		shut_down(t);
 	} else if (effect == MOVED) {
-		/* If the timer refuses, break_off() has been told. */
+		/* If the timer refuses, break_off() has handled it. */
 		(void)tkw_repeat_restart(t->repeat);
 		release(t);
 	}
 	return effect < 0 ? effect : 0;
 }
 
-/* Under the lock: the one who has won the end holds the task. */
+/* Begins the end of a task, and holds it if that wins. The lock is held. */
 static bool win_end(struct task *t, int status)
 {
 	if (!begin_ending(t, status))
@@ -636,7 +650,7 @@ static void await_ends(struct tkw_retries *rs)
 	tkw__lock_drop(&rs->lock);
 }
 
-/* In a forked child, where the tries are not any more. */
+/* For a forked child, where no try runs any more. */
 static void free_all(struct tkw_retries *rs)
 {
 	struct task *t;
