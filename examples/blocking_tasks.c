@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* blocking_tasks.c - tasks that block run on a pool, and delay no others. */
+/* blocking_tasks.c - run tasks that block on a pool; they delay no others. */
 #include <semaphore.h>
 #include <stdio.h>
 #include <tickwheel.h>
 
 static sem_t quick_done, slow_done, release;
 
-/* Waits for something; on the worker it would hold up all that is due. */
+/* Blocks. On the timer's own thread it would delay all other tasks. */
 static void slow(const struct tkw_firing *firing, void *ctx)
 {
 	(void)ctx;
 	(void)firing;
 	while (sem_wait(&release) != 0)
-		; /* a signal came in between */
+		; /* interrupted by a signal */
 	sem_post(&slow_done);
 }
 
@@ -48,7 +48,8 @@ int main(void)
 	cfg.exec = tkw_pool_exec(p);
 	if (tkw_timer_create(&t, &cfg) != 0)
 		return 1;
-	/* Two block two of the three threads; the third does the rest. */
+	/* Two slow tasks block two of the three threads. The third thread runs
+	 * the quick tasks. */
 	if (tkw_timer_schedule_batch(t, two, 2, NULL) != 0)
 		return 1;
 	for (int i = 1; i <= 100; i++) {
@@ -63,6 +64,6 @@ int main(void)
 	tkw_timer_stop(t, NULL, NULL);
 	if (tkw_timer_get_stats(t, &stats) == 0)
 		printf("fired: %d\n", (int)stats.ledger.fired);
-	/* First the timer, then what it stands on. */
+	/* Destroy the timer first, then the pool that it uses. */
 	return tkw_timer_destroy(t) != 0 || tkw_pool_destroy(p) != 0;
 }

@@ -2,9 +2,10 @@
 /*
  * delay_queue.c - a queue whose items can be taken when their delay is over.
  *
- * An item that was put is a pending timeout. When that fires the item goes to a
- * list, from which consumers take it. To withdraw an item is to cancel its
- * timeout; to close the queue is to stop the timer, which hands back the rest.
+ * Each item in the queue is a pending timeout. When the timeout fires, the item
+ * goes to a list, and consumers take it from there. Withdrawing an item cancels
+ * its timeout. Closing the queue stops the timer, which hands back the items
+ * that still wait.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -22,20 +23,20 @@
 
 struct queue {
 	struct tkw_timer *timer;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the fields below */
 	pthread_cond_t changed;
-	struct item *first; /* visible ones, as they became so */
+	struct item *first; /* visible items, in the order of their firing */
 	struct item **end;
 	bool closed;
 };
 
-/* The memory is the user's. Whoever ends an item owns it from then on. */
+/* The user allocates the item. The caller that takes an item, withdraws it or
+ * gets it back owns it from then on. */
 struct item {
 	struct queue *queue;
 	struct item *next;
 	int64_t visible_ns; /* on the timer's clock */
-	/* What this program wants to see: how it ended, and that it did once.
-	 */
+	/* Counters of this program, to check that each item ended once. */
 	atomic_int taken, withdrawn, handed_back;
 };
 
@@ -47,7 +48,7 @@ static int queue_open(struct queue *q)
 	return tkw_timer_create(&q->timer, NULL);
 }
 
-/* On the timer's thread. It holds the lock for two stores, so nobody waits. */
+/* Runs on the timer's thread. It holds the lock for two stores only. */
 static void show(const struct tkw_firing *firing, void *ctx)
 {
 	struct item *item = ctx;
@@ -61,8 +62,8 @@ static void show(const struct tkw_firing *firing, void *ctx)
 	pthread_cond_signal(&q->changed);
 }
 
-/* The name of what was put goes to the caller, not into the item: a consumer
- * may have taken that, and freed it, before the call returns. */
+/* The id goes to the caller and not into the item, because a consumer may take
+ * and free the item before this call returns. */
 static int queue_put(struct queue *q, struct item *item, int64_t delay_ns,
 		     struct tkw_timeout_id *id)
 {
@@ -74,13 +75,14 @@ static int queue_put(struct queue *q, struct item *item, int64_t delay_ns,
 	return tkw_timer_schedule_at(q->timer, &task, item->visible_ns, id);
 }
 
-/* True: nobody will ever take it. False: it is visible, or was taken. */
+/* Returns true if the item was withdrawn, and false if it is already visible or
+ * taken. */
 static bool queue_withdraw(struct queue *q, struct tkw_timeout_id id)
 {
 	return tkw_timer_cancel(q->timer, id) == 0;
 }
 
-/* Waits for an item; NULL: the queue is closed, and empty. */
+/* Waits for an item. Returns NULL if the queue is closed and empty. */
 static struct item *queue_take(struct queue *q)
 {
 	struct item *item;
@@ -97,8 +99,8 @@ static struct item *queue_take(struct queue *q)
 	return item;
 }
 
-/* After the stop nothing becomes visible any more: so first that, then say so.
- * What has not become visible is given to visit. */
+/* Stops the timer first, so that no item becomes visible after the queue is
+ * closed. Items that are not visible yet are passed to visit. */
 static int queue_close(struct queue *q, tkw_visit_fn *visit)
 {
 	int err = tkw_timer_stop(q->timer, visit, NULL);
@@ -110,7 +112,7 @@ static int queue_close(struct queue *q, tkw_visit_fn *visit)
 	return err;
 }
 
-/* --- four that put, four that take --------------------------------------- */
+/* --- four producers, four consumers -------------------------------------- */
 
 enum {
 	PRODUCERS = 4,
@@ -127,7 +129,8 @@ static struct item items[ITEMS];
 static atomic_int next_producer, refused, early;
 static sem_t taken;
 
-/* Of twenty items two are withdrawn, and one is never due while we look. */
+/* Of each twenty items, two are withdrawn, and one is still waiting when the
+ * queue is closed. */
 static bool is_withdrawn(int i)
 {
 	return i % 10 == 3;
@@ -178,7 +181,7 @@ static void hand_back(const struct tkw_timeout_info *info, void *ctx)
 	atomic_fetch_add(&item->handed_back, 1);
 }
 
-/* Each item has ended once, in the way that was meant for it. */
+/* Checks that each item has ended once, and in the expected way. */
 static bool is_sound(void)
 {
 	int sums[3] = { 0 };
@@ -206,7 +209,7 @@ int main(void)
 	pthread_t threads[PRODUCERS + CONSUMERS];
 	int err;
 
-	alarm(300); /* should an item be lost, do not wait for it for ever */
+	alarm(300); /* ends the program if an item is lost */
 	sem_init(&taken, 0, 0);
 	if (queue_open(&queue) != 0)
 		return 1;

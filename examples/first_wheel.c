@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* first_wheel.c - the example of the README: two timeouts, one is due. */
+/* first_wheel.c - two entries: one is removed, the other expires. */
 #include <stdio.h>
 #include <tickwheel.h>
 

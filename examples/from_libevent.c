@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* from_libevent.c - event_timers.c, with timeouts of a timer in that loop. */
+/* from_libevent.c - event_timers.c, with a tickwheel timer in the same base. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

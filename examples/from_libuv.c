@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* from_libuv.c - uv_timers.c, with timeouts of a timer in libuv's loop. */
+/* from_libuv.c - uv_timers.c, with a tickwheel timer in the same loop. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* from_netty.c - calls that time out: the program of docs/from-netty.md. */
+/* from_netty.c - remote calls that time out; see docs/from-netty.md. */
 #include <errno.h>
 #include <semaphore.h>
 #include <stdio.h>

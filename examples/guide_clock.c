@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guide_clock.c - a test that waits for an hour, in no time. */
+/* guide_clock.c - a test of an hour's wait that ends at once. */
 #include <stdio.h>
 #include <tickwheel.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guide_idle.c - an idle timeout that packets push back; who frees what. */
+/* guide_idle.c - packets push an idle timeout back; when to free what. */
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ int main(void)
 	if (calm == NULL)
 		return 1;
 	while (sem_wait(&calm->quiet) != 0)
-		; /* a signal came in between */
+		; /* interrupted by a signal */
 	on_packet(calm, 20 * TKW_MSEC);
 	free_conn(busy);
 	free_conn(calm);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guide_limits.c - a timer that is full, and what is refused. */
+/* guide_limits.c - a schedule that is refused, because the timer is full. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ int main(void)
 	ask(t, &id);
 	tkw_timer_cancel(t, id); /* makes room at once */
 	ask(t, &id);
-	tkw_timer_stop(t, NULL, NULL); /* the one that is left: its on_cancel */
+	tkw_timer_stop(t, NULL, NULL); /* calls on_cancel of the last one */
 	ask(t, &id);
 	return tkw_timer_destroy(t);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guide_poll.c - a timer without a thread, in a loop of one's own. */
+/* guide_poll.c - a timer without a thread, in your own poll() loop. */
 #include <poll.h>
 #include <stdio.h>
 #include <tickwheel.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guide_repeat.c - a heartbeat that ends itself. */
+/* guide_repeat.c - a heartbeat that ends itself after three beats. */
 #include <semaphore.h>
 #include <stdio.h>
 #include <tickwheel.h>
@@ -23,7 +23,7 @@ static void on_end(struct tkw_repeat *r, void *ctx)
 	struct heart *h = ctx;
 
 	(void)r;
-	sem_post(&h->still); /* no round runs any more, and none will */
+	sem_post(&h->still); /* no round runs, and none will */
 }
 
 int main(void)
@@ -42,6 +42,6 @@ int main(void)
 	    tkw_repeat_create(&r, &cfg) != 0 || tkw_repeat_start(r) != 0)
 		return 1;
 	while (sem_wait(&h.still) != 0)
-		; /* a signal came in between */
+		; /* interrupted by a signal */
 	return tkw_timer_destroy(cfg.timer);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* guide_see.c - what one can see: slow tasks, counters, lateness. */
+/* guide_see.c - observe a timer: slow tasks, counters, lateness. */
 #include <stdio.h>
 #include <tickwheel.h>
 
-static int64_t clock_ns; /* of our own, so that this page is always right */
+static int64_t clock_ns; /* our own clock, so that the output never varies */
 
 static int64_t my_now(void *ctx)
 {
@@ -13,7 +13,7 @@ static int64_t my_now(void *ctx)
 
 static void my_log(const char *line, void *ctx)
 {
-	(void)line; /* "slow task ...": syslog() and its like */
+	(void)line; /* pass it to syslog(), for example */
 	++*(int *)ctx;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guide_stop.c - the order in which things end. */
+/* guide_stop.c - the order in which to stop a service. */
 #include <errno.h>
 #include <stdio.h>
 #include <tickwheel.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heartbeat.c - a server pings idle connections and closes dead ones; clients
- * that were closed connect again.
+ * heartbeat.c - a server pings idle connections and closes dead ones. Clients
+ * whose connection was closed connect again.
  *
- * Two sets of channels, the server's and the clients', are on one timer, which
- * an epoll loop drives by hand. So all is on one thread, and actions may touch
- * what they like. The intervals are short, as this is an example.
+ * The server and the clients each have a set of channels, both on one timer. An
+ * epoll loop drives the timer with tkw_timer_turn(). So everything runs on one
+ * thread, and actions may access any data. The intervals are short because this
+ * is an example.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -18,20 +19,20 @@
 #include <tickwheel.h>
 #include <unistd.h>
 
-#define PERIOD (20 * TKW_MSEC) /* each channel is looked at so often */
+#define PERIOD (20 * TKW_MSEC) /* how often each channel is checked */
 
 enum {
 	CLIENTS = 50,
-	SILENT = 10, /* do not answer on their first connection */
+	SILENT = 10, /* clients that do not answer on their first connection */
 	PINGS = 3
 };
 
-/* One end of a connection, or the socket that listens. */
+/* One end of a connection, or the listening socket. */
 struct end {
-	struct tkw_channel channel; /* first: actions are given this */
+	struct tkw_channel channel; /* first, for the casts of actions */
 	void (*on_readable)(struct end *e);
 	int fd;
-	int pings;   /* server: not answered; client: on this connection */
+	int pings;   /* server: unanswered; client: got on this connection */
 	bool silent; /* client: does not answer */
 };
 
@@ -48,7 +49,8 @@ static int watch(struct end *e)
 	return epoll_ctl(loop, EPOLL_CTL_ADD, e->fd, &event);
 }
 
-/* True: something was read. To mark it is a store: no timeout is moved. */
+/* Returns true if something was read. The mark is one store; no timeout is
+ * moved. */
 static bool read_some(struct end *e)
 {
 	char bytes[64];
@@ -63,8 +65,8 @@ static bool read_some(struct end *e)
 
 static void drop(struct end *e)
 {
-	/* On this one thread nobody else can have removed it, and no action
-	 * can be waited for: elsewhere free it only after a 0. */
+	/* With a single thread this call always removes the channel. If several
+	 * threads may remove it, free it only if the call returns 0. */
 	tkw_channels_remove(server, &e->channel);
 	close(e->fd);
 	free(e);
@@ -100,15 +102,15 @@ static int ping(struct tkw_channel *ch, void *ctx)
 	(void)ctx;
 	e->pings++;
 	if (send(e->fd, "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
-		return -1; /* which the set counts, no more */
+		return -1; /* the set only counts the failure */
 	tkw_channel_mark_write(ch, tkw_timer_now_ns(timer));
 	return 0;
 }
 
 static const struct tkw_channel_rule idle = { ping, PERIOD, PERIOD };
 
-/* If it was this program that slept, nobody had the time to answer. So a dead
- * one must also have been asked in vain. */
+/* If this program itself was suspended, no client had time to answer. So close
+ * a connection only if it has also left several pings unanswered. */
 static int close_dead(struct tkw_channel *ch, void *ctx)
 {
 	struct end *e = (struct end *)ch;
@@ -131,7 +133,8 @@ static void on_ping(struct end *e)
 			(void)send(e->fd, "!", 1, MSG_NOSIGNAL);
 		return;
 	}
-	/* The server has closed it. reconnect() will be called. */
+	/* The server has closed the connection. The set will call reconnect().
+	 */
 	close(e->fd);
 	e->fd = -1;
 	tkw_channel_mark_connected(&e->channel, 0);
@@ -139,7 +142,8 @@ static void on_ping(struct end *e)
 	e->silent = false;
 }
 
-/* The first time, too. If it fails, it is called again a period later. */
+/* Also makes the first connection. If it fails, the set calls it again one
+ * period later. */
 static int reconnect(struct tkw_channel *ch, void *ctx)
 {
 	struct end *e = (struct end *)ch;
@@ -160,13 +164,13 @@ static int reconnect(struct tkw_channel *ch, void *ctx)
 
 static const struct tkw_channel_rule lost = { reconnect, 500 * PERIOD, PERIOD };
 
-/* Let the timer do what is due; then wait for bytes, until more is. */
+/* Runs the due tasks, then waits for bytes until the next task is due. */
 static bool go_round(void)
 {
 	struct epoll_event event;
 	int64_t next_ns, left_ns;
 	struct end *e;
-	int wait_ms = 1000; /* at most: a turn too many does no harm */
+	int wait_ms = 1000; /* the longest wait; an extra turn does no harm */
 
 	if (tkw_timer_turn(timer, 0, &next_ns) < 0)
 		return false;
@@ -186,7 +190,7 @@ static bool open_all(void)
 		.timer = timer,
 		.rules = { [TKW_CHANNEL_HEARTBEAT] = idle,
 			   [TKW_CHANNEL_CLOSE] = dead },
-		.mark_on_add = 1, /* one that never says a word is idle too */
+		.mark_on_add = 1, /* a client that never sends is idle */
 	};
 	const struct tkw_channels_config of_clients = {
 		.timer = timer,
@@ -221,7 +225,7 @@ int main(void)
 	const struct tkw_timer_config by_hand = { .drive = TKW_DRIVE_MANUAL };
 	bool ok = tkw_timer_create(&timer, &by_hand) == 0 && open_all();
 
-	alarm(300); /* it takes less than a second */
+	alarm(300); /* the program takes less than a second */
 	for (int i = 0; i < CLIENTS; i++) {
 		struct end *e = &client_ends[i];
 
@@ -237,7 +241,7 @@ int main(void)
 	printf("clients: %d\n", CLIENTS);
 	printf("silent, and closed by the server: %d\n", closed_silent);
 	printf("connected in the end, and answering: %d\n", count_answering());
-	/* The clients leave, and do not come again. The server sees it. */
+	/* The clients disconnect for good. The server notices it. */
 	tkw_channels_shutdown(clients);
 	for (int i = 0; i < CLIENTS; i++)
 		close(client_ends[i].fd);

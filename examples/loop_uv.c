@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop_uv.c - connections that are closed when nothing came for a while, in
- * a loop of libuv. Each packet pushes the idle timeout back.
+ * loop_uv.c - close idle connections, in a libuv loop.
  *
- * Three clients, the other ends of socketpairs, send some packets and fall
- * silent. They too live on the timer: it is all one thread.
+ * Each packet pushes the idle timeout of its connection back. Three clients, at
+ * the other ends of socketpairs, send some packets and then fall silent. The
+ * clients use the same timer, so everything runs on one thread.
  */
 #define _DEFAULT_SOURCE
 
@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #define IDLE (50 * TKW_MSEC)
-#define PACE (5 * TKW_MSEC) /* from packet to packet */
+#define PACE (5 * TKW_MSEC) /* time between two packets */
 
 struct conn {
 	const char *name;
-	int to_send; /* packets of its client, still */
-	int packets; /* read */
+	int to_send; /* packets that the client has yet to send */
+	int packets; /* packets read so far */
 	int near, far;
 	struct tkw_timeout_id idle;
 	uv_poll_t poll;
@@ -41,7 +41,7 @@ static struct tkw_uv_adapter adapter;
 static uv_loop_t loop;
 static int conns_open;
 
-/* A byte is a packet. */
+/* Each byte is a packet. Returns whether any was read. */
 static int read_packets(struct conn *c)
 {
 	char bytes[64];
@@ -66,7 +66,7 @@ static void on_idle(const struct tkw_firing *firing, void *ctx)
 	struct conn *c = ctx;
 
 	(void)firing;
-	if (read_packets(c)) { /* it was this program that was slow */
+	if (read_packets(c)) { /* not idle: this program was slow */
 		tkw_timer_schedule(timer, &again, IDLE, &c->idle);
 		return;
 	}
@@ -75,10 +75,10 @@ static void on_idle(const struct tkw_firing *firing, void *ctx)
 	close(c->near);
 	close(c->far);
 	if (--conns_open == 0)
-		tkw_uv_detach(&adapter); /* then the loop ends */
+		tkw_uv_detach(&adapter); /* lets the loop end */
 }
 
-/* The clients' side. */
+/* Sends one packet from each client that has one left. */
 static void send_packets(const struct tkw_firing *firing, void *ctx)
 {
 	const struct tkw_task again = { .fn = send_packets };

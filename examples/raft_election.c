@@ -2,12 +2,12 @@
 /*
  * raft_election.c - three nodes elect a leader, lose it, and elect another.
  *
- * Raft's election, without the log. Each node has two repeats: an election
- * timer, of random length and pushed back by each heartbeat, and a heartbeat
- * that goes while the node leads. The network between the nodes is a UDP socket
- * that sends to itself. Rounds, on the timer's thread, just send their node a
- * message too; main() receives them all. So it is the only thread that looks
- * into a node, and there is no lock.
+ * This is Raft's election, without the log. Each node has two repeats. The
+ * election timer has a random length, and each heartbeat pushes it back. The
+ * heartbeat runs while the node is the leader. The network between the nodes is
+ * a UDP socket that sends to itself. A round of a repeat runs on the timer's
+ * thread, and only sends a message to its own node. main() receives all
+ * messages. So only the main thread accesses nodes, and there is no lock.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -18,8 +18,8 @@
 #include <tickwheel.h>
 #include <unistd.h>
 
-/* Several heartbeats fit into the shortest election timeout. The spread decides
- * how seldom two nodes stand at the same time. */
+/* Several heartbeats fit into the shortest election timeout. The larger the
+ * spread, the less often two nodes stand for election at the same time. */
 #define HEARTBEAT_NS (20 * TKW_MSEC)
 #define ELECTION_NS (100 * TKW_MSEC)
 #define SPREAD_NS (100 * TKW_MSEC)
@@ -27,7 +27,7 @@
 enum {
 	NODES = 3,
 	MAJORITY = NODES / 2 + 1,
-	TERMS = 10000 /* more than there can be until the alarm */
+	TERMS = 10000 /* more than can happen before alarm() ends the program */
 };
 
 enum role {
@@ -38,9 +38,9 @@ enum role {
 };
 
 enum kind {
-	ELECTION_ROUND, /* from the node itself */
+	ELECTION_ROUND, /* these two: from the node itself */
 	HEARTBEAT_ROUND,
-	ASK_VOTE, /* from another one */
+	ASK_VOTE, /* these three: from another node */
 	VOTE,
 	HEARTBEAT
 };
@@ -57,23 +57,24 @@ struct node {
 	struct tkw_repeat *election;
 	struct tkw_repeat *heartbeat;
 	enum role role;
-	int term; /* and in this term: */
+	int term; /* the fields below are of this term */
 	int voted_for;
 	int votes;
-	int heard; /* heartbeats */
+	int heard; /* heartbeats received */
 };
 
 static struct node nodes[NODES];
 static int network;
 static bool failed;
 
-/* What is seen from outside. */
+/* What the program observes. */
 static bool has_leader[TERMS];
 static bool two_leaders;
-static struct node *seen_leader; /* the last whom a follower has heard */
-static int seen_term;            /* three times, and in which term */
+/* The last leader from which a follower has heard three times, and its term. */
+static struct node *seen_leader;
+static int seen_term;
 
-/* What is lost is lost: nothing here relies on a single message. */
+/* A lost message does no harm, because nothing relies on a single message. */
 static void tell(const struct node *n, int to, enum kind kind, int term)
 {
 	struct message m = { kind, term, n->id, to };
@@ -89,7 +90,7 @@ static void tell_others(const struct node *n, enum kind kind)
 	}
 }
 
-/* On the timer's thread. */
+/* Runs on the timer's thread. */
 static void on_round(struct tkw_repeat *r, void *ctx)
 {
 	const struct node *n = ctx;
@@ -127,15 +128,15 @@ static void lead(struct node *n)
 {
 	n->role = LEADER;
 	must(tkw_repeat_pause(n->election));
-	must(tkw_repeat_start_now(n->heartbeat)); /* the first one at once */
-	two_leaders |= has_leader[n->term];       /* Raft promises: never */
+	must(tkw_repeat_start_now(n->heartbeat)); /* the first beat at once */
+	two_leaders |= has_leader[n->term];       /* Raft forbids this */
 	has_leader[n->term] = true;
 }
 
 static void hear(struct node *n, const struct message *m)
 {
-	n->role = FOLLOWER; /* if it stood, it has lost */
-	/* From now on another random time, whatever was left of the last. */
+	n->role = FOLLOWER; /* a candidate has lost the election */
+	/* Start a new random election timeout from now. */
 	must(tkw_repeat_restart(n->election));
 	if (++n->heard >= 3 && m->term > seen_term) {
 		seen_leader = &nodes[m->from];
@@ -145,7 +146,7 @@ static void hear(struct node *n, const struct message *m)
 
 static void receive(struct node *n, const struct message *m)
 {
-	/* A round may have come just before its repeat was paused. */
+	/* The message of a round may arrive after its repeat was paused. */
 	if (m->kind == ELECTION_ROUND && n->role != LEADER)
 		stand(n);
 	if (m->kind == HEARTBEAT_ROUND && n->role == LEADER)
@@ -153,7 +154,7 @@ static void receive(struct node *n, const struct message *m)
 	if (m->term > n->term)
 		enter_term(n, m->term);
 	if (m->term < n->term)
-		return; /* out of date; and so are rounds, of term 0 */
+		return; /* out of date, or a round, which has term 0 */
 	if (m->kind == ASK_VOTE && n->voted_for == -1) {
 		n->voted_for = m->from;
 		tell(n, m->from, VOTE, n->term);
@@ -182,7 +183,7 @@ static int open_node(struct node *n, int id, struct tkw_timer *t)
 	       tkw_repeat_start(n->election) != 0;
 }
 
-/* A round that runs now is waited for; what it says is not heard. */
+/* Destroy waits for a running round. await_leader() ignores its message. */
 static void kill_node(struct node *n)
 {
 	n->role = DEAD;
@@ -204,7 +205,8 @@ static int open_network(void)
 	return connect(network, any, size);
 }
 
-/* Another one than before, and in a later term: see hear(). */
+/* Waits until there is another leader than before, in a later term (see
+ * hear()). */
 static bool await_leader(const struct node *before)
 {
 	struct message m;
@@ -222,7 +224,7 @@ int main(void)
 	struct tkw_timer *t;
 	struct node *first;
 
-	alarm(300); /* it takes less than a second */
+	alarm(300); /* the program takes less than a second */
 	if (open_network() != 0 || tkw_timer_create(&t, NULL) != 0)
 		return 1;
 	for (int i = 0; i < NODES; i++) {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rpc_retry.c - calls over a network that loses some, tried until they are
+ * rpc_retry.c - remote calls over a lossy network, tried until they are
  * answered.
  *
- * A try sends a request over UDP and returns; the timer's thread waits for
- * nothing. The id of the task and the number of the try go with the request,
- * and come back with the answer. A thread reads the answers and hands them to
- * tkw_retries_done(). What is not answered in time is tried again, a little
- * later each time.
+ * A try sends a request over UDP and returns, so that the timer's thread never
+ * waits. The request carries the id of the task and the number of the try, and
+ * the answer brings them back. A thread reads the answers and passes them to
+ * tkw_retries_done(). A call that is not answered in time is tried again. The
+ * delay grows with each try.
  *
- * The server loses, refuses or delays what it is told to, by the number of the
- * call, so that this program says the same each time. There are two policies:
- * the store is tried until it answers, the log, which is down, three times.
+ * The number of a call decides whether the server loses, refuses or delays it.
+ * So this program prints the same each time. There are two sets of retries:
+ * calls to the store are tried until it answers. Calls to the log, which is
+ * down, are tried three times.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -26,13 +27,14 @@
 #include <tickwheel.h>
 #include <unistd.h>
 
-/* What the server does with calls to the store, by turns. */
+/* What the server does with a call to the store: the call's number modulo
+ * FATES. */
 enum fate {
 	ANSWERED,
 	LOST_ONCE,
 	LOST_TWICE,
 	REFUSED_TWICE,
-	LATE, /* the answer to the first try comes with the second one */
+	LATE, /* the answer to the first try comes during the second */
 	FATES
 };
 
@@ -44,19 +46,19 @@ enum {
 	LOG_TRIES = 3
 };
 
-/* What goes over the wire, in both directions. */
+/* The messages, in both directions. */
 enum kind {
 	CALL,
-	LOG_IS_UP, /* answer that call to the log after all */
+	LOG_IS_UP, /* the server is to answer this call to the log after all */
 	END
 };
 
 struct frame {
-	uint64_t id;    /* of the task */
-	int64_t number; /* of the try */
+	uint64_t id;    /* the id of the task */
+	int64_t number; /* the number of the try */
 	int32_t call;
-	int32_t result; /* 0, or the negative of an errno */
-	int32_t value;  /* the answer: twice the call */
+	int32_t result; /* 0 or a negative errno */
+	int32_t value;  /* the answer: twice the number of the call */
 	int32_t kind;
 };
 
@@ -74,7 +76,7 @@ static bool read_frame(int fd, struct frame *f)
 
 /* --- the server ---------------------------------------------------------- */
 
-/* Return  whether there is an answer to this try. */
+/* Returns whether the server answers this try. */
 static bool answer(struct frame *f)
 {
 	f->value = 2 * f->call;
@@ -121,11 +123,11 @@ static struct call calls[CALLS];
 static struct tkw_retries *store, *journal;
 static sem_t ended, answered;
 
-/* What became of the calls. */
+/* How the calls have ended. */
 static atomic_int of_fate[FATES], given_up, wrong;
 static int late, refused;
 
-/* A try, on the timer's thread. Where it cannot be sent it fails at once. */
+/* A try, on the timer's thread. It fails at once if it cannot be sent. */
 static int try_call(const struct tkw_try *attempt, void *ctx)
 {
 	const struct call *call = ctx;
@@ -137,10 +139,10 @@ static int try_call(const struct tkw_try *attempt, void *ctx)
 	return send_frame(client_fd, &f) ? TKW_TRY_LATER : -EIO;
 }
 
-/* Called once for each call. */
+/* Runs once for each call. */
 static void on_end(const struct tkw_retry_end *end, void *ctx)
 {
-	/* The fewest tries that this fate allows. */
+	/* The fewest tries that each fate needs. */
 	static const int64_t least[FATES] = { 1, 2, 3, 3, 2 };
 	const struct call *call = ctx;
 	int fate = call->number % FATES;
@@ -156,7 +158,7 @@ static void on_end(const struct tkw_retry_end *end, void *ctx)
 	sem_post(&ended);
 }
 
-/* A thread: until the server has said the end. */
+/* A thread that reads answers until the server sends END. */
 static void *read_answers(void *unused)
 {
 	struct tkw_retries *rs;
@@ -165,8 +167,8 @@ static void *read_answers(void *unused)
 
 	while (read_frame(client_fd, &f) && f.kind != END) {
 		rs = f.call < STORE_CALLS ? store : journal;
-		/* -ENOENT: it has ended, or that try is over. However late, an
-		 * answer meets no other call. */
+		/* -ENOENT means that the call or this try is over. However late
+		 * an answer is, it never reaches another call. */
 		err = tkw_retries_done(rs, (struct tkw_retry_id){ f.id },
 				       f.number, f.result);
 		wrong += f.value != 2 * f.call;
@@ -191,7 +193,7 @@ static bool add_call(int32_t number)
 			       &call->id) == 0;
 }
 
-/* Now that all have ended: an answer is too late for the log. */
+/* Has the server answer a call to the log that has ended. It is too late. */
 static bool answer_late(const struct call *call)
 {
 	const struct frame f = { .id = call->id.bits,
@@ -202,7 +204,7 @@ static bool answer_late(const struct call *call)
 	if (!send_frame(client_fd, &f))
 		return false;
 	while (sem_wait(&answered) != 0)
-		; /* a signal came in between */
+		; /* interrupted by a signal */
 	return true;
 }
 
@@ -223,7 +225,7 @@ static bool run(void)
 	return send_frame(client_fd, &end);
 }
 
-/* --- both ---------------------------------------------------------------- */
+/* --- client and server --------------------------------------------------- */
 
 static int open_socket(struct sockaddr_in *addr)
 {
@@ -273,7 +275,7 @@ int main(void)
 	struct tkw_timer *t;
 	pthread_t server, reader;
 
-	alarm(300); /* should an end be lost, do not wait for it for ever */
+	alarm(300); /* ends the program if an end is lost */
 	sem_init(&ended, 0, 0);
 	sem_init(&answered, 0, 0);
 	if (!connect_both() || tkw_timer_create(&t, NULL) != 0 ||
@@ -292,7 +294,7 @@ int main(void)
 	printf("calls to the log, given up after %d tries: %d\n", LOG_TRIES,
 	       given_up);
 	printf("answers to these, refused: %d\n", refused);
-	/* First the sets, then the timer that they stand on. */
+	/* Destroy the sets first, then the timer that they use. */
 	return tkw_retries_destroy(store) != 0 ||
 	       tkw_retries_destroy(journal) != 0 || tkw_timer_destroy(t) != 0 ||
 	       close(client_fd) != 0 || close(server_fd) != 0 || wrong != 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * rpc_timeout.c - a client whose requests are answered, time out or are
- * cancelled: each of them is told so once.
+ * cancelled. The end of each request is reported once.
  *
- * The client sends the id of each request over TCP, and the server sends it
- * back with the answer, in any order, late, or never. A thread of the client
- * reads the answers and completes the requests; the timer ends the others.
+ * The client sends the id of each request over TCP. The server sends it back
+ * with the answer, in any order, late, or never. A thread of the client reads
+ * the answers and completes the requests. The timer ends the other requests.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -21,14 +21,14 @@
 #include <tickwheel.h>
 #include <unistd.h>
 
-/* What goes over the wire, in both directions. Of id 0, which no request has:
- * the server shall send the answers that are late. */
+/* A message, in both directions. No request has the id 0. A message with this
+ * id tells the server to send the late answers. */
 struct frame {
 	struct tkw_request_id id;
 	int64_t number;
 };
 
-/* MSG_NOSIGNAL: if the other side is gone, an error and no signal. */
+/* MSG_NOSIGNAL makes send() fail without a signal if the peer is gone. */
 static bool send_frame(int fd, const struct frame *f)
 {
 	return send(fd, f, sizeof(*f), MSG_NOSIGNAL) == sizeof(*f);
@@ -44,9 +44,9 @@ static bool read_frame(int fd, struct frame *f)
 enum {
 	CALLS = 1000,
 	FORGOTTEN = CALLS / 10, /* never answered */
-	LATE = CALLS / 50,      /* answered too late, and the cancelled one */
-	WAITED_FOR = 1,         /* numbers of two requests */
-	CANCELLED = 2
+	LATE = CALLS / 50,      /* answered too late, besides CANCELLED */
+	WAITED_FOR = 1,         /* the request that run() waits for */
+	CANCELLED = 2           /* the request that run() cancels */
 };
 
 static bool is_forgotten(int64_t number)
@@ -61,7 +61,7 @@ static bool is_late(int64_t number)
 
 /* --- the server ---------------------------------------------------------- */
 
-/* Answers with twice the number. */
+/* The answer is twice the number. */
 static bool answer(int fd, const struct frame *f)
 {
 	struct frame reply = { f->id, 2 * f->number };
@@ -99,12 +99,12 @@ struct call {
 static struct call calls[CALLS];
 static struct tkw_requests *requests;
 static int client_fd;
-static sem_t ended; /* a request with a callback */
+static sem_t ended; /* posted when a request with a callback ends */
 static atomic_int answered, timed_out, cancelled, wrong;
 static int refused; /* answers that came too late */
 
-/* Called where the request ended: on the thread that reads answers, the timer's
- * or that which cancels. */
+/* Runs on the thread that ended the request: the one that reads answers, the
+ * timer's, or the one that cancels. */
 static void on_end(const struct tkw_request_end *end, void *ctx)
 {
 	struct call *call = ctx;
@@ -120,11 +120,11 @@ static void on_end(const struct tkw_request_end *end, void *ctx)
 		answered++;
 	else
 		wrong++;
-	free(end->response); /* it is ours now; NULL unless answered */
+	free(end->response); /* ours now; NULL if there was no answer */
 	sem_post(&ended);
 }
 
-/* A thread: until the server closes the connection. */
+/* A thread that reads answers until the server closes the connection. */
 static void *read_answers(void *arg)
 {
 	struct frame f, *reply;
@@ -134,8 +134,9 @@ static void *read_answers(void *arg)
 		if (reply == NULL)
 			break;
 		*reply = f;
-		/* -ENOENT: nobody waits for it any more, and the reply is
-		 * still ours. However late, it meets no other request. */
+		/* -ENOENT means that the request has ended. The reply is still
+		 * ours. However late it is, it never reaches another request.
+		 */
 		if (tkw_requests_complete(requests, f.id, reply) != 0) {
 			free(reply);
 			refused++;
@@ -144,8 +145,9 @@ static void *read_answers(void *arg)
 	return arg;
 }
 
-/* What will be answered may wait for an hour, so that this program says the
- * same on the slowest machine. Yours will say three seconds, for all. */
+/* A request that will be answered may take an hour, so that this program prints
+ * the same on the slowest machine. Your program would use one limit for all
+ * requests, such as three seconds. */
 static int64_t patience_ns(int64_t number)
 {
 	bool hopeless = is_forgotten(number) || is_late(number);
@@ -155,11 +157,12 @@ static int64_t patience_ns(int64_t number)
 
 static bool send_call(struct call *call)
 {
-	/* Without a callback: somebody will wait for it. */
+	/* A request without a callback is for tkw_requests_wait(). */
 	tkw_request_fn *fn = call->number == WAITED_FOR ? NULL : on_end;
 	struct frame f = { .number = call->number };
 
-	/* First add, then send: the answer may be here at once. */
+	/* Add the request before you send it, because the answer may come at
+	 * once. */
 	if (tkw_requests_add(requests, fn, call, patience_ns(f.number),
 			     &call->id) != 0)
 		return false;
@@ -191,13 +194,13 @@ static bool run(void)
 	if (tkw_requests_cancel(requests, calls[CANCELLED].id) != 0 ||
 	    !await_call(&calls[WAITED_FOR]))
 		return false;
-	for (int ends = 1; ends < CALLS;) /* that was one */
+	for (int ends = 1; ends < CALLS;) /* await_call() was one */
 		ends += sem_wait(&ended) == 0;
-	/* All requests have ended: what is sent from now on is too late. */
+	/* All requests have ended, so all further answers are too late. */
 	return send_frame(client_fd, &send_late);
 }
 
-/* --- both ---------------------------------------------------------------- */
+/* --- client and server --------------------------------------------------- */
 
 static bool connect_both(int *server_fd)
 {
@@ -222,7 +225,7 @@ int main(void)
 	pthread_t server, reader;
 	int server_fd;
 
-	alarm(300); /* should an end be lost, do not wait for it for ever */
+	alarm(300); /* ends the program if an end is lost */
 	sem_init(&ended, 0, 0);
 	if (!connect_both(&server_fd) ||
 	    tkw_timer_create(&cfg.timer, NULL) != 0 ||
@@ -237,7 +240,7 @@ int main(void)
 	printf("timed out: %d\n", timed_out);
 	printf("cancelled: %d\n", cancelled);
 	printf("answers that came too late, and were refused: %d\n", refused);
-	/* First the set, then the timer that it stands on. */
+	/* Destroy the set first, then the timer that it uses. */
 	return tkw_requests_destroy(requests) != 0 ||
 	       tkw_timer_destroy(cfg.timer) != 0 || close(client_fd) != 0 ||
 	       wrong != 0 || refused != LATE + 1 || cancelled != 1 ||
