@@ -29,10 +29,10 @@ enum {
 
 /* One end of a connection, or the listening socket. */
 struct end {
-	struct tkw_channel channel; /* first, for the casts of actions */
+	struct tkw_channel channel; /* must be the first member */
 	void (*on_readable)(struct end *e);
 	int fd;
-	int pings;   /* server: unanswered; client: got on this connection */
+	int pings;   /* server: unanswered; client: on this connection */
 	bool silent; /* client: does not answer */
 };
 

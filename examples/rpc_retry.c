@@ -193,7 +193,7 @@ static bool add_call(int32_t number)
 			       &call->id) == 0;
 }
 
-/* Has the server answer a call to the log that has ended. It is too late. */
+/* Makes the server answer a call to the log that was given up. */
 static bool answer_late(const struct call *call)
 {
 	const struct frame f = { .id = call->id.bits,
