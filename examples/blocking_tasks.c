@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* blocking_tasks.c - run tasks that block on a pool; they delay no others. */
+/* blocking_tasks.c - run blocking tasks on a pool; they delay no others. */
 #include <semaphore.h>
 #include <stdio.h>
 #include <tickwheel.h>

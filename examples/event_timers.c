@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* event_timers.c - idle connections with libevent's timers. */
+/* event_timers.c - close idle connections with libevent's timers. */
 #include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guide_clock.c - a test of an hour's wait that ends at once. */
+/* guide_clock.c - test a timeout of one hour without waiting for it. */
 #include <stdio.h>
 #include <tickwheel.h>
 

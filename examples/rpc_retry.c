@@ -10,8 +10,8 @@
  * delay grows with each try.
  *
  * The number of a call decides whether the server loses, refuses or delays it.
- * So this program prints the same each time. There are two sets of retries:
- * calls to the store are tried until it answers. Calls to the log, which is
+ * So this program prints the same each time. There are two sets of retries.
+ * Calls to the store are tried until it answers. Calls to the log, which is
  * down, are tried three times.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -27,8 +27,8 @@
 #include <tickwheel.h>
 #include <unistd.h>
 
-/* What the server does with a call to the store: the call's number modulo
- * FATES. */
+/* What the server does with a call to the store. The call's number modulo FATES
+ * chooses it. */
 enum fate {
 	ANSWERED,
 	LOST_ONCE,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* uv_timers.c - idle connections with libuv's timers; see from_libuv.c. */
+/* uv_timers.c - close idle connections with libuv's timers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
