@@ -18,7 +18,7 @@ static struct tkw_uv_adapter adapter;
 static void close_conn(struct conn *c, const char *why)
 {
 	printf("%s: %s\n", c->name, why);
-	/* Inside of its own on_idle() there is nothing left to cancel. */
+	/* In its own on_idle() this cancels nothing, and does no harm. */
 	tkw_timer_cancel(timer, c->idle);
 	free(c);
 }
@@ -30,7 +30,7 @@ static void on_idle(const struct tkw_firing *firing, void *ctx)
 	(void)firing;
 	close_conn(c->peer, "closed by its peer");
 	close_conn(c, "idle, closed");
-	tkw_uv_detach(&adapter); /* that was the last: let the loop end */
+	tkw_uv_detach(&adapter); /* nothing is left: the loop ends */
 }
 
 static int open_conn(struct conn **out, const char *name, int64_t idle_ns)

@@ -11,7 +11,7 @@ struct client {
 	sem_t timed_out;
 };
 
-/* Freed once: by on_timeout(), or by the timer if that never runs. */
+/* Freed once: by on_timeout(), or by on_cancel if that never runs. */
 struct call {
 	struct client *client;
 	const char *method;
@@ -27,7 +27,7 @@ static void on_timeout(const struct tkw_firing *firing, void *ctx)
 	free(call);
 }
 
-/* Begin a call, and name it: the timeout's id will do. */
+/* Begins a call. The id of its timeout names it. */
 static int begin(struct client *c, const char *method, int64_t limit_ns,
 		 struct tkw_timeout_id *id)
 {
@@ -42,12 +42,12 @@ static int begin(struct client *c, const char *method, int64_t limit_ns,
 	*call = (struct call){ c, method };
 	err = tkw_timer_schedule(c->timer, &task, limit_ns, id);
 	if (err != 0)
-		free(call); /* refused: it is still ours */
+		free(call); /* refused, so it is still ours */
 	/* Here the request would be sent. */
 	return err;
 }
 
-/* An answer came in, on whatever thread. */
+/* Called when an answer comes in, on any thread. */
 static void answer(struct client *c, struct tkw_timeout_id id, const char *text)
 {
 	if (tkw_timer_cancel(c->timer, id) == 0)

@@ -39,18 +39,18 @@ static struct conn *open_conn(struct tkw_timer *t, int64_t idle_ns)
 
 static void on_packet(struct conn *c, int64_t idle_ns)
 {
-	/* Later than before: about a store, and nobody is woken. */
+	/* A later deadline costs about one store, and wakes nobody. */
 	if (tkw_timer_reschedule(c->timer, c->idle, idle_ns) == 0)
 		puts("pushed back");
 	else
-		puts("too late, on_idle() has the word");
+		puts("too late, on_idle() was first");
 }
 
-/* Anywhere but in a task of the timer. */
+/* Do not call it in a task of the timer. */
 static void free_conn(struct conn *c)
 {
-	/* 0: it never ran; 1: it was running, and is over; -ENOENT: it had run.
-	 * Whichever it is, nobody looks at c any more. */
+	/* 0: on_idle() never runs. 1: it was running and has returned.
+	 * -ENOENT: it had run. In each case nothing uses c any more. */
 	int how = tkw_timer_cancel_wait(c->timer, c->idle);
 
 	puts(how == 0 ? "freed, and on_idle() never ran"

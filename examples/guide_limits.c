@@ -19,7 +19,7 @@ static void ask(struct tkw_timer *t, struct tkw_timeout_id *id)
 	int err = tkw_timer_schedule(t, &task, 60 * TKW_SEC, id);
 
 	if (err != 0)
-		free(task.ctx); /* no callback: it is still ours */
+		free(task.ctx); /* on_cancel is not called */
 	puts(err == 0 ? "accepted" : err == -EAGAIN ? "full" : "stopped");
 }
 

@@ -17,7 +17,7 @@ static int run(struct tkw_timer *t)
 	/* A server's sockets would be in fds too. */
 	while (tkw_timer_count(t) > 0) {
 		if (poll(fds, 1, -1) < 1)
-			continue; /* a signal came in between */
+			continue; /* interrupted by a signal */
 		if (tkw_timer_turn(t, 1000, NULL) < 0)
 			return 1;
 	}

@@ -15,7 +15,7 @@ static void beat(struct tkw_repeat *r, void *ctx)
 
 	printf("beat %d\n", ++h->beats);
 	if (h->beats == 3)
-		tkw_repeat_destroy(r); /* legal here; this is the last round */
+		tkw_repeat_destroy(r); /* legal here: no round follows */
 }
 
 static void on_end(struct tkw_repeat *r, void *ctx)

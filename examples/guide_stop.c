@@ -45,7 +45,7 @@ static int start_service(struct service *s)
 
 static void stop_service(struct service *s)
 {
-	/* What stands on the timer; then the timer; then what it stands on. */
+	/* First what uses the timer, then the timer, then its pool. */
 	tkw_requests_destroy(s->requests);
 	tkw_timer_stop(s->timer, left_over, NULL);
 	tkw_timer_destroy(s->timer);

@@ -18,7 +18,7 @@ static void on_closed(uv_handle_t *handle)
 static void close_conn(struct conn *c, const char *why)
 {
 	printf("%s: %s\n", c->name, why);
-	/* It is the loop's until on_closed(). */
+	/* The loop owns the handle until on_closed(). */
 	uv_close((uv_handle_t *)&c->idle, on_closed);
 }
 
