@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "compare.h"
+#include "origin.h"
 #include "rival_process.h"
 #include "timer/timer_run.h"
 #include "wheel/wheel_run.h"
@@ -77,6 +78,8 @@ static int run_plan(const struct plan *plan, const struct bench_options *o,
 					  plan->request_count };
 	bool good = true;
 
+	if (json)
+		bench_origin_write(json);
 	name_missing(plan, o);
 	for (size_t i = 0; i < plan->row_count; i++) {
 		p.number++;

@@ -87,6 +87,8 @@ static bool set_number(double *to, const struct member *m)
 /* Members of other names are passed over. */
 static bool set_member(struct bench_record *r, const struct member *m)
 {
+	if (is(&m->key, "date"))
+		return set_text(r->date, sizeof(r->date), m);
 	if (is(&m->key, "bench"))
 		return set_text(r->bench, sizeof(r->bench), m);
 	if (is(&m->key, "impl"))
@@ -104,17 +106,20 @@ static bool set_member(struct bench_record *r, const struct member *m)
 	return true;
 }
 
-static bool is_summary(const struct bench_record *r)
+/* A summary, or the line that says where the figures are from. */
+static bool has_no_figure(const struct bench_record *r)
 {
-	return strcmp(r->entrant, "summary") == 0;
+	return r->date[0] != '\0' || strcmp(r->entrant, "summary") == 0;
 }
 
 /* Is everything there, and in order? A NAN compares false. */
 static bool is_whole(const struct bench_record *r)
 {
+	if (r->date[0] != '\0')
+		return true;
 	if (r->bench[0] == '\0' || r->entrant[0] == '\0')
 		return false;
-	if (is_summary(r))
+	if (has_no_figure(r))
 		return true;
 	return r->unit[0] != '\0' && r->min <= r->median &&
 	       r->median <= r->max && r->runs >= 1;
@@ -190,7 +195,7 @@ static const char *take_line(struct bench_records *r, char *line)
 	line[len - 1] = '\0';
 	if (!read_record(line, &record))
 		return "this is no line of the benchmark's";
-	if (!is_summary(&record) && !append(r, &record))
+	if (!has_no_figure(&record) && !append(r, &record))
 		return "out of memory";
 	return NULL;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 struct bench_record {
+	char date[32]; /* of the line that says where the figures are from */
 	char bench[64];
 	char entrant[32];
 	char unit[32];
@@ -18,8 +19,9 @@ struct bench_records {
 	size_t count;
 };
 
-/* All lines but the summaries, sorted by bench, entrant and unit. Return 0, or
- * -1 after one line on stderr that names the file and the line. */
+/* Reads the figures, sorted by bench, entrant and unit; passes over summaries
+ * and the line with the date. Returns 0, or -1 after one line on stderr that
+ * names the file and the line. */
 int bench_records_read(struct bench_records *r, const char *file);
 void bench_records_free(struct bench_records *r);
 

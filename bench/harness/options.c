@@ -47,8 +47,9 @@ void bench_options_help(void)
 		"  FILTER         rows to run: a part of the name, or a "
 		"pattern\n"
 		"  --quick        fewer entries, operations and runs\n"
-		"  --runs N       runs of each row (7; 3 or 1 where they are "
-		"long)\n"
+		"  --runs N[,M]   runs of each row (7; 3 or 1 where a run is "
+		"long);\n"
+		"                 M is for the rows where a run is long\n"
 		"  --sizes LIST   entries in a wheel, such as 1e3,1e5\n"
 		"  --impl LIST    only these, such as tickwheel,libev\n"
 		"  --seed N       for the random numbers of the wheel's rows "
@@ -96,6 +97,26 @@ static int number_option(const char *name, const char *text, uint64_t hi,
 	bench_say("%s: '%.60s' is not a whole number from 1 to %llu", name,
 		  text, (unsigned long long)hi);
 	return -1;
+}
+
+/* N, or N,M */
+static int runs_option(struct bench_options *o, const char *text)
+{
+	size_t len = strcspn(text, ",");
+	const char *rest = text[len] == ',' ? text + len + 1 : text;
+	uint64_t n;
+	uint64_t m;
+
+	if (!read_number(text, len, BENCH_RUNS_MAX, &n) ||
+	    !read_number(rest, strlen(rest), BENCH_RUNS_MAX, &m)) {
+		bench_say("--runs: '%.60s' is not a whole number from 1 to "
+			  "%d, or two of them, such as 5,3",
+			  text, BENCH_RUNS_MAX);
+		return -1;
+	}
+	o->runs = (uint32_t)n;
+	o->long_runs = (uint32_t)m;
+	return 0;
 }
 
 static int sizes_option(struct bench_options *o, const char *text)
@@ -176,12 +197,8 @@ static int value_option(struct bench_options *o, const char *name,
 {
 	uint64_t n;
 
-	if (strcmp(name, "--runs") == 0) {
-		if (number_option(name, value, BENCH_RUNS_MAX, &n) != 0)
-			return -1;
-		o->runs = (uint32_t)n;
-		return 0;
-	}
+	if (strcmp(name, "--runs") == 0)
+		return runs_option(o, value);
 	if (strcmp(name, "--seed") == 0)
 		return number_option(name, value, UINT64_MAX / 20, &o->seed);
 	if (strcmp(name, "--sizes") == 0)

@@ -18,7 +18,8 @@ struct bench_options {
 	bool list;
 	bool help;
 	bool hugepages;
-	uint32_t runs; /* 0: as each row has it */
+	uint32_t runs;      /* 0: as each row has it */
+	uint32_t long_runs; /* of rows whose runs take seconds; 0: likewise */
 	uint64_t seed;
 	uint32_t sizes[BENCH_SIZES_MAX];
 	size_t size_count;    /* 0: the usual ones */

@@ -5,7 +5,7 @@
 #   data      a folder with PANEL.NAME files of "x median"
 #   PANEL     for each panel of the picture, the entrants that have such a file
 #   early_10us, early_1ms   who is left out of lateness, because it was early
-#   cpus      how many the machine has
+#   cpus      how many the machine had; 0: that is not known
 #
 # A card of its own colour, so that it can be read on any page. The colours are
 # told apart by the colour-blind; marks and dashes say it once more. Ours is the
@@ -71,8 +71,8 @@ if (picture eq 'churn') {
 }
 
 if (picture eq 'threads') {
-	set title sprintf('Cancel one, schedule another, from T threads ' . \
-		'on one timer, on %d CPU%s', cpus, cpus == 1 ? '' : 's')
+	where = cpus == 0 ? '' : sprintf(', on %d CPU%s', cpus, cpus == 1 ? '' : 's')
+	set title 'Cancel one, schedule another, from T threads on one timer' . where
 	set xlabel 'threads'
 	set ylabel 'ns per pair (wall time)'
 	set logscale xy

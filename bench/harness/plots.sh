@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # plots.sh FILE.json DIR - draw what `tkw_bench --json FILE.json` wrote, as SVG:
 # churn.svg, threads.svg, lateness.svg and idle.svg in DIR. A picture that the
-# file has no rows for is not drawn, and named.
+# file has no rows for is not drawn, and named. The last line of a picture is the
+# checksum of the file, by which scripts/figures.sh sees what it shows.
 set -eu
 # There is more than ASCII on the axes.
 LC_ALL=C.UTF-8
@@ -35,6 +36,9 @@ trap 'exit 1' HUP INT TERM
 # BENCH NAME MEDIAN MAX, of the timer's rows.
 sed -n 's/^{"bench":"\(timer\/[^"]*\)","impl":"\([^"]*\)",.*"median":\([^,]*\),.*"max":\([^,]*\),.*/\1 \2 \3 \4/p' \
 	"$json" >"$data/all"
+
+# On how many processors it was measured.
+cpus=$(sed -n 's/^{"date":.*"cpus":\([0-9]*\).*/\1/p' "$json" | tail -n 1)
 
 # series PICTURE NAME: lines "X MEDIAN" from lines "X BENCH" on stdin, in
 # PICTURE.NAME. What was not measured is left out.
@@ -92,7 +96,7 @@ draw()
 {
 	picture=$1
 	shift
-	settings="data = '$data'; picture = '$picture'; cpus = $(nproc)"
+	settings="data = '$data'; picture = '$picture'; cpus = ${cpus:-0}"
 	settings="$settings; early_10us = '$early_10us'"
 	settings="$settings; early_1ms = '$early_1ms'"
 	for panel in "$@"; do
@@ -108,6 +112,7 @@ draw()
 	done
 	# Not half a picture, if gnuplot fails.
 	gnuplot -e "$settings; svg = '$data/svg'" "$script"
+	echo "<!-- cksum of the results: $(cksum <"$json") -->" >>"$data/svg"
 	mv "$data/svg" "$dir/$picture.svg"
 	echo "$dir/$picture.svg"
 }

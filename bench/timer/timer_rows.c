@@ -200,7 +200,7 @@ static const struct timer_case herd_cases[] = {
 };
 
 static const struct timer_case create_cases[] = {
-	{ "1", "", 100000, false, true },
+	{ "1", "", 20000, false, true },
 };
 
 /* Few enough that Netty does not complain. */
@@ -287,7 +287,7 @@ static uint32_t runs_of(const struct timer_shape *shape,
 			const struct bench_options *o)
 {
 	if (o->runs > 0)
-		return o->runs;
+		return c->slow ? o->long_runs : o->runs;
 	if (shape->together)
 		return 1;
 	if (c->slow)

@@ -184,9 +184,11 @@ static uint64_t drain_step(const struct bench_load *l)
 static uint32_t runs_of(const struct bench_load *l,
 			const struct bench_options *o)
 {
+	bool is_long = l->n >= 10000000;
+
 	if (o->runs > 0)
-		return o->runs;
-	return o->quick || l->n >= 10000000 ? 3 : 7;
+		return is_long ? o->long_runs : o->runs;
+	return o->quick || is_long ? 3 : 7;
 }
 
 static void make_row(struct bench_row *row, const struct shape *shape,

@@ -23,6 +23,12 @@ summary()
 	printf '"ratio":null,"ratio_min":null}\n'
 }
 
+origin()
+{
+	printf '{"date":"%s","commit":"1234567","cpu":"x",' "$1"
+	printf '"cpus":2,"kernel":"Linux 6.1","compiler":"gcc 12"}\n'
+}
+
 compare()
 {
 	run "$bench" --compare "$old" "$new"
@@ -54,6 +60,7 @@ malformed()
 }
 
 {
+	origin 2026-11-16
 	line b/1 tickwheel 100.000 90.000 110.000
 	line b/1 libev 100.000 90.000 110.000
 	line b/1 libuv 100.000 90.000 110.000
@@ -69,6 +76,7 @@ malformed()
 	line b/1 tickwheel 50.000 40.000 60.000
 	line c/1 tickwheel 0.000 0.000 0.000
 	line d/new go 1.000 1.000 1.000
+	origin 2026-11-17
 	summary b/1
 } >"$new"
 compare
@@ -108,6 +116,7 @@ malformed 'no end of line' "$good"
 malformed 'no number' "$(line a/2 go 1x 1 1)\\n"
 malformed 'not a number' "$(line a/2 go nan 1 1)\\n"
 malformed 'a number as text' "$(line a/2 go '"1"' 1 1)\\n"
+malformed 'an empty date' '{"date":""}\n'
 malformed 'no median' '{"bench":"a/2","impl":"go","unit":"ns/op"}\n'
 malformed 'no runs' "$(line a/2 go 1 1 1 0)\\n"
 malformed 'the median beyond the max' "$(line a/2 go 3 1 2)\\n"
@@ -125,6 +134,9 @@ check 'a row twice: named' grep -q 'a/1 of tickwheel is there twice' "$err"
 : >"$new"
 compare
 check 'an empty file: exit status 2' ended 2
+origin 2026-11-16 >"$new"
+compare
+check 'no figure: exit status 2' ended 2
 rm "$new"
 compare
 check 'no file: exit status 2' ended 2

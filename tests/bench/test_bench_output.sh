@@ -8,6 +8,7 @@ bench=$1
 # shellcheck source-path=SCRIPTDIR source=../tools/tool_checks.sh
 . "$(dirname "$0")/../tools/tool_checks.sh"
 json=$scratch/lines.json
+unset TKW_COMMIT
 
 tiny()
 {
@@ -25,6 +26,21 @@ all_valid()
 {
 	value='("[^"\\]*"|-?[0-9]+(\.[0-9]+)?|null)'
 	! grep -Evx "\{\"[a-z_]+\":$value(,\"[a-z_]+\":$value)*\}" "$json"
+}
+
+# is_origin COMMIT: the first line has a date, this commit and the machine, and
+# no other line has.
+is_origin()
+{
+	head -n 1 "$json" >"$scratch/origin"
+	[ "$(grep -c '"date"' "$json")" -eq 1 ] &&
+		grep -Eqx '\{"date":"20[0-9][0-9]-[01][0-9]-[0-3][0-9]",.*\}' \
+			"$scratch/origin" &&
+		[ "$(field commit "$scratch/origin")" = "$1" ] &&
+		[ "$(field cpus "$scratch/origin")" -eq "$(getconf _NPROCESSORS_ONLN)" ] &&
+		[ -n "$(field cpu "$scratch/origin")" ] &&
+		field kernel "$scratch/origin" | grep -q '^Linux [0-9.]*$' &&
+		field compiler "$scratch/origin" | grep -q '[0-9]$'
 }
 
 # has_keys ROW NAME KEY...
@@ -63,6 +79,7 @@ tiny --json "$json" wheel/
 check 'tiny run: exit status 0' ended 0
 check 'tiny run: JSON lines' [ -s "$json" ]
 check 'tiny run: each line is valid JSON' all_valid
+check 'tiny run: the date, the commit and the machine' is_origin unknown
 check 'tiny run: tables' grep -q '^\* tickwheel ' "$out"
 check 'tiny run: progress' grep -q 'run 1 of 1' "$err"
 
@@ -106,10 +123,18 @@ tiny --impl tickwheel,heap --json - rpc 'wheel/churn/*'
 check 'filters: exit status 0' ended 0
 check 'filters: a part and a pattern choose two rows' \
 	[ "$(grep -c '"summary"' "$out")" -eq 2 ]
-check '--impl: chooses two' [ "$(grep -vc '"summary"' "$out")" -eq 4 ]
+check '--impl: chooses two' [ "$(grep -c '"median"' "$out")" -eq 4 ]
+check '--json -: the origin, too' grep -q '^{"date"' "$out"
 check '--json -: no tables' [ -z "$(grep -v '^{' "$out")" ]
 tiny --impl heap --json - rpc
 check 'without tickwheel: no ratio' grep -q '"ratio":null' "$out"
+
+TKW_COMMIT='v0.2-5-g"12\34
+dirty' tiny --impl heap --json "$json" rpc
+check 'a commit that is none: one line of valid JSON' all_valid
+check 'a commit that is none: what can be said of it' is_origin v0.2-5-g1234
+TKW_COMMIT=v0.2-5-g1234-dirty tiny --impl heap --json "$json" rpc
+check 'the commit: as given' is_origin v0.2-5-g1234-dirty
 
 run "$bench" --help
 check '--help: exit status 0' ended 0
@@ -120,6 +145,9 @@ refused 'flag with a value' --quick=1
 refused 'no value' --runs
 refused 'zero runs' --runs 0
 refused 'too many runs' --runs=101
+refused 'too many long runs' --runs 5,101
+refused 'half a pair of runs' --runs 5,
+refused 'three numbers of runs' --runs 5,3,1
 refused 'crooked number' --seed 12x
 refused 'crooked size' --sizes 1e3,
 refused 'huge size' --sizes 1e9

@@ -59,6 +59,8 @@ check 'some rows: no other picture' \
 	[ "$(find "$scratch/svg" -type f | wc -l)" -eq 1 ]
 
 {
+	printf '{"date":"2026-11-16","commit":"1234567","cpu":"x",'
+	printf '"cpus":96,"kernel":"Linux 6.1","compiler":"gcc 12"}\n'
 	for t in 1 2 4 8; do
 		row timer/pair/${t}t 60
 	done
@@ -77,7 +79,10 @@ check 'all rows: nothing to complain about' is_empty "$err"
 for picture in churn threads lateness idle; do
 	check "all rows: $picture" drawn $picture
 done
-check 'threads: on how many CPUs' says threads "on $(nproc) CPU"
+check 'threads: on how many CPUs' says threads 'on 96 CPUs'
+check 'the last line: which results it shows' [ \
+	"$(tail -n 1 "$scratch/svg/idle.svg")" = \
+	"<!-- cksum of the results: $(cksum <"$json") -->" ]
 check 'idle: what is counted of go' says idle 'go: of the whole process'
 check 'lateness: nobody is left out' [ -z "$(says lateness early && echo x)" ]
 

@@ -100,8 +100,8 @@ check 'a good run: a table for each figure' [ \
 check 'a good run: no seed, there is none' [ -z "$(grep seed "$out")" ]
 check 'a good run: the missing are named' \
 	grep -q '^tkw_bench: netty_1ms skipped: ' "$err"
-check 'a good run: nothing but figures in JSON' \
-	[ "$(wc -l <"$json")" -eq 6 ]
+check 'a good run: nothing but the origin and figures in JSON' \
+	[ "$(wc -l <"$json")" -eq 7 ]
 
 rm "$scratch/asked"
 ask --quick --impl tickwheel timer/pair_cpu/4t
@@ -215,6 +215,13 @@ check 'idle: all at the same time' [ $(($(date +%s) - begin)) -le 5 ]
 check 'idle: one run' grep -q '"runs":1' "$json"
 ask --impl go timer/idle
 check 'idle: as often as was asked for' grep -q '"runs":3' "$json"
+ask --runs 2,1 --impl go timer/idle
+check '--runs 2,1: the second number is for long rows' \
+	grep -q '"runs":1' "$json"
+entrant stpe "$(answers 'figure ns 75\nfigure cpu_ns 34\ndone')"
+ask --runs 2,1 --impl stpe timer/pair/2t
+check '--runs 2,1: the first number is for the others' \
+	grep -q '"runs":2' "$json"
 
 # No program outlives the benchmark, not even one that hangs.
 entrant tickwheel 'echo $$ >'"$scratch/pid"'; exec sleep 60'
