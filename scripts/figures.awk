@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # figures.awk - awk -v page=PAGE -v results=FILE -v check=1|"" -f figures.awk
-# FILE PAGE: the page, with its figures made anew, on stdout. figures.sh says how
+# FILE PAGE: the page, with its figures made anew, on stdout. scripts/figures says how
 # a page is written. What is wrong is said on stderr, with the page and the line;
 # exit status 1. If the results are no good, exit status 2.
 
@@ -372,7 +372,7 @@ function check_typed(text, line,    found, n, unit) {
 				" " unit "; put it into a block of figures" \
 				(page ~ /^docs\/internals\// ? \
 				", or of what was measured once" : "") \
-				", see scripts/figures.sh")
+				", see scripts/figures")
 		}
 	}
 }
@@ -400,7 +400,7 @@ function end_block() {
 		differs = FNR
 	if (check && differs)
 		complain(differs, "this is not what " results \
-			" says; run scripts/figures.sh")
+			" says; run scripts/figures")
 	state = ""
 	print
 }

@@ -3,7 +3,7 @@
 # plots.sh FILE.json DIR - draw what `tkw_bench --json FILE.json` wrote, as SVG:
 # churn.svg, threads.svg, lateness.svg and idle.svg in DIR. A picture that the
 # file has no rows for is not drawn, and named. The last line of a picture is the
-# checksum of the file, by which scripts/figures.sh sees what it shows.
+# checksum of the file, by which scripts/figures sees what it shows.
 set -eu
 # There is more than ASCII on the axes.
 LC_ALL=C.UTF-8

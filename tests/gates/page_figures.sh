@@ -1,20 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # page_figures.sh ROOT | --self-test - every measured figure of README.md and docs/
-# is that of bench/results.json. scripts/figures.sh says how a page is written,
+# is that of bench/results.json. scripts/figures says how a page is written,
 # and does the work; the self-test is a test of it, too.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
-figures=$(dirname "$0")/../../scripts/figures.sh
+figures=$(dirname "$0")/../../scripts/figures
 
 check_pages()
 {
 	make_scratch
 	# As many complaints as lines on stderr.
-	sh "$1/scripts/figures.sh" --check "$1" >"$scratch/said" \
+	sh "$1/scripts/figures" --check "$1" >"$scratch/said" \
 		2>"$scratch/wrong" || [ -s "$scratch/wrong" ] ||
-		complain 'scripts/figures.sh failed without a word'
+		complain 'scripts/figures failed without a word'
 	while read -r line; do
 		complain "$line"
 	done <"$scratch/wrong"
@@ -143,7 +143,7 @@ typed()
 self_test_pages()
 {
 	spoil README.md 's/^93.3 /93.4 /' 'README.md:19: this is not what'
-	spoil README.md 's/^93.3 /93.4 /' 'run scripts/figures.sh'
+	spoil README.md 's/^93.3 /93.4 /' 'run scripts/figures'
 	spoil README.md '/^70 159/d' 'README.md:21: this is not what'
 	spoil README.md 's/^3.9 ×/&\nmore/' 'README.md:23: this is not what'
 	spoil README.md 's/^| ns, tick/| µs, tick/' 'README.md:27: this is not what'
@@ -250,7 +250,7 @@ self_test()
 	must_accept 'a sound tree, by the gate' sh "$self" "$tree"
 	sed -i 's/^93.3 /93.4 /' "$tree/README.md"
 	must_reject 'page_figures: README.md:19: this is' sh "$self" "$tree"
-	echo 'exit 1' >"$tree/scripts/figures.sh"
+	echo 'exit 1' >"$tree/scripts/figures"
 	must_reject 'failed without a word' sh "$self" "$tree"
 	self_verdict
 }
