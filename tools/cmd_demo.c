@@ -2,9 +2,9 @@
 /*
  * cmd_demo.c - the command `tkw demo`: its options and its help.
  *
- * There are two demos: one in real time (demo.h), and with --virtual one on a
- * virtual clock (virtual_demo.h). Both read the same table of options, so that
- * an option of the other demo gets a clear message.
+ * There are two demos: one in real time (demo.h) and, with --virtual, one on a
+ * virtual clock (virtual_demo.h). They share a table of options, so that an
+ * option of the other demo gets a clear message.
  */
 #include "cmd.h"
 
@@ -37,11 +37,11 @@ enum {
 enum {
 	OPT_JSON = TOOL_OPTION_FIRST,
 	OPT_VIRTUAL,
-	/* In real time only. */
+	/* Only without --virtual. */
 	OPT_SECONDS,
 	OPT_THREADS,
 	OPT_PENDING,
-	/* With --virtual only. */
+	/* Only with --virtual. */
 	OPT_COUNT,
 	OPT_SEED,
 	OPT_ENGINE,
@@ -62,93 +62,75 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static void usage(void)
-{
-	(void)fputs(
-		"usage: tkw demo [OPTION]...\n"
-		"       tkw demo --virtual [OPTION]...\n"
-		"\n"
-		"Acts like a busy server for a few seconds, in real time: "
-		"four threads share\n"
-		"one timer. Calls get timeouts, most of them cancelled when "
-		"the answer comes;\n"
-		"idle timeouts are pushed back by each packet; heartbeats "
-		"re-arm themselves; a\n"
-		"million far timeouts are pending all the while. Then the "
-		"timer is stopped in\n"
-		"the midst of it, and the ledger is shown: each timeout has "
-		"fired, was cancelled\n"
-		"or was handed over, just once, and none was early. The "
-		"timer's own ledger is\n"
-		"held against what the demo has counted by itself.\n"
-		"\n"
-		"options:\n"
-		"  --seconds S  so long, 1 to 3600 (3)\n"
-		"  --threads N  so many threads, 1 to 64 (4)\n"
-		"  --pending N  so many far timeouts, 0 to 100000000 "
-		"(1000000); 64 bytes each\n"
-		"  --json       one line of JSON instead of figures and text\n"
-		"  --virtual    the wheel alone, on a virtual clock, with a "
-		"picture of it: see\n"
-		"               tkw demo --virtual --help\n"
-		"  --help       this text\n"
-		"\n"
-		"A task is late by the time from its deadline to its first "
-		"instruction; the tick\n"
-		"of 1 ms alone makes half a millisecond of it. The worker is "
-		"the timer's thread.\n"
-		"\n"
-		"Only a terminal gets moving figures and colours; NO_COLOR and "
-		"TERM=dumb are\n"
-		"respected. Exit status: 0 balanced; 1 not balanced, or it "
-		"failed; 2 bad option.\n",
-		stdout);
-}
+/* A line of the text is a line of the source. */
+/* clang-format off */
+static const char usage[] =
+"usage: tkw demo [OPTION]...\n"
+"       tkw demo --virtual [OPTION]...\n"
+"\n"
+"Acts like a busy server for a few seconds, in real time. Four threads share\n"
+"one timer. Each call gets a timeout, and most are cancelled when the answer\n"
+"comes. Each packet pushes back the idle timeout of its connection. Heartbeats\n"
+"re-arm themselves. A million far timeouts are pending all the time.\n"
+"\n"
+"Then the timer is stopped under full load, and the demo prints the ledger:\n"
+"each timeout fired, was cancelled or was handed over, exactly once, and none\n"
+"was early. The demo counts all this itself too, and compares.\n"
+"\n"
+"options:\n"
+"  --seconds S  run for S seconds, 1 to 3600 (default 3)\n"
+"  --threads N  use N threads, 1 to 64 (default 4)\n"
+"  --pending N  schedule N far timeouts of 64 bytes each, 0 to 100000000\n"
+"               (default 1000000)\n"
+"  --json       print one line of JSON instead of text\n"
+"  --virtual    show the wheel alone, with pictures, on a virtual clock; see\n"
+"               tkw demo --virtual --help\n"
+"  --help       print this text\n"
+"\n"
+"The lateness of a task is the time from its deadline to its start. A tick of\n"
+"1 ms adds half a millisecond on average. The worker is the timer's thread.\n"
+"\n"
+"Ctrl-C or SIGTERM ends the demo early, with the ledger. A second one ends it\n"
+"at once. The figures move and have colours only on a terminal, and not if\n"
+"TERM is dumb. NO_COLOR turns off the colours.\n"
+"\n"
+"Exit status: 0 balanced; 1 not balanced, or it failed; 2 bad option. If a\n"
+"signal ended the demo and the ledger is balanced, 130 (Ctrl-C) or 143 (SIGTERM).\n";
 
-static void virtual_usage(void)
-{
-	(void)fputs(
-		"usage: tkw demo --virtual [OPTION]...\n"
-		"\n"
-		"Schedules a million timeouts like a server's on a timing "
-		"wheel, pushes some\n"
-		"back, cancels most, and runs a virtual clock until the last "
-		"has fired. Shows\n"
-		"how the wheel fills and empties, and ends with the ledger: "
-		"each timeout has\n"
-		"fired or was cancelled, just once, at its very tick and in "
-		"order.\n"
-		"\n"
-		"Of ten timeouts seven guard a call (50 ms to 30 s), two an "
-		"idle connection\n"
-		"(about a minute), one a session (10 minutes to 2 hours). A "
-		"tick is 1 ms.\n"
-		"\n"
-		"options:\n"
-		"  --count N   so many timeouts, 1 to 100000000 (1000000); "
-		"48 bytes each\n"
-		"  --seed N    another seed is another load (1)\n"
-		"  --engine E  hierarchical (the default) or hashed\n"
-		"  --slots N   hashed: slots of the ring, 1 to 16777216, "
-		"rounded up to a power\n"
-		"              of two (512 for each million timeouts)\n"
-		"  --json      one line of JSON instead of pictures and text\n"
-		"  --help      this text\n"
-		"\n"
-		"The hashed wheel looks at an entry once per round, and with "
-		"512 slots a session\n"
-		"waits for thousands of rounds: a million timeouts take it a "
-		"second or so more.\n"
-		"More slots make it faster: try --slots 65536.\n"
-		"\n"
-		"Only a terminal gets a moving picture and colours; NO_COLOR "
-		"and TERM=dumb are\n"
-		"respected. Exit status: 0 balanced; 1 not balanced, or it "
-		"failed; 2 bad option.\n",
-		stdout);
-}
+static const char virtual_usage[] =
+"usage: tkw demo --virtual [OPTION]...\n"
+"\n"
+"Schedules a million timeouts like a server's on a timing wheel, pushes some\n"
+"back, cancels most, and runs a virtual clock until the last one has fired. It\n"
+"shows how the wheel fills and empties, and ends with the ledger: each timeout\n"
+"fired or was cancelled, exactly once, at its own tick and in order.\n"
+"\n"
+"Of ten timeouts, seven guard a call (50 ms to 30 s), two an idle connection\n"
+"(about a minute), and one a session (10 minutes to 2 hours). A tick is 1 ms.\n"
+"\n"
+"options:\n"
+"  --count N   schedule N timeouts of 48 bytes each, 1 to 100000000\n"
+"              (default 1000000)\n"
+"  --seed N    the seed of the random load (default 1)\n"
+"  --engine E  hierarchical (the default) or hashed\n"
+"  --slots N   the number of slots of a hashed wheel, 1 to 16777216, rounded up\n"
+"              to a power of two (default 512 for each million timeouts)\n"
+"  --json      print one line of JSON instead of pictures and text\n"
+"  --help      print this text\n"
+"\n"
+"The hashed wheel looks at each entry once per round. With 512 slots a session\n"
+"waits for thousands of rounds, and a million timeouts take about a second\n"
+"longer. More slots make it faster: try --slots 65536.\n"
+"\n"
+"Ctrl-C or SIGTERM ends the demo early, with the ledger. A second one ends it\n"
+"at once. The picture moves and has colours only on a terminal, and not if\n"
+"TERM is dumb. NO_COLOR turns off the colours.\n"
+"\n"
+"Exit status: 0 balanced; 1 not balanced, or it failed; 2 bad option. If a\n"
+"signal ended the demo and the ledger is balanced, 130 (Ctrl-C) or 143 (SIGTERM).\n";
+/* clang-format on */
 
-/* Complain about an option of the other demo. Return -1. */
+/* Complain about an option of the other demo. Returns -1. */
 static int refuse(int option, const char *why)
 {
 	for (const struct option *o = options; o->name; o++) {
@@ -158,7 +140,7 @@ static int refuse(int option, const char *why)
 	return -1;
 }
 
-/* Return 0, or -1: the user has been told what is wrong. */
+/* Returns 0, or -1 after telling the user what is wrong. */
 static int read_option(int option, struct demo_config *cfg)
 {
 	switch (option) {
@@ -179,7 +161,7 @@ static int read_option(int option, struct demo_config *cfg)
 	}
 }
 
-/* Return 0, or -1: the user has been told what is wrong. */
+/* Returns 0, or -1 after telling the user what is wrong. */
 static int read_engine(const char *name, int *engine)
 {
 	if (!strcmp(name, "hierarchical")) {
@@ -195,7 +177,7 @@ static int read_engine(const char *name, int *engine)
 	return 0;
 }
 
-/* Return 0, or -1: the user has been told what is wrong. */
+/* Returns 0, or -1 after telling the user what is wrong. */
 static int read_virtual_option(int option, struct virtual_config *cfg)
 {
 	switch (option) {
@@ -220,7 +202,7 @@ static int read_virtual_option(int option, struct virtual_config *cfg)
 	}
 }
 
-/* Return 0, or -1: the user has been told what is wrong. */
+/* Returns 0, or -1 after telling the user what is wrong. */
 static int choose_slots(struct virtual_config *cfg)
 {
 	bool hashed = cfg->engine == TKW_WHEEL_HASHED;
@@ -230,15 +212,15 @@ static int choose_slots(struct virtual_config *cfg)
 			      "slots");
 		return -1;
 	}
-	/* The work of a hashed wheel is entries times rounds. With more slots
-	 * for more entries it grows no faster than the entries. */
+	/* The work of a hashed wheel is entries times rounds. If the slots grow
+	 * with the entries, the work grows only as the entries do. */
 	if (!cfg->slots && hashed)
 		cfg->slots =
 			SLOTS_PER_MILLION * (1 + (cfg->count - 1) / 1000000);
 	return 0;
 }
 
-/* --virtual may stand anywhere, and decides how the other options are read. */
+/* --virtual may come last, but decides how the other options are read. */
 static bool wants_virtual(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
@@ -257,7 +239,7 @@ static int virtual_demo(int argc, char **argv)
 	while ((option = tool_next_option(argc, argv, options,
 					  "tkw demo --virtual --help")) > 0) {
 		if (option == TOOL_OPTION_HELP) {
-			virtual_usage();
+			(void)fputs(virtual_usage, stdout);
 			return TOOL_EXIT_OK;
 		}
 		if (read_virtual_option(option, &cfg))
@@ -278,7 +260,7 @@ static int demo(int argc, char **argv)
 	while ((option = tool_next_option(argc, argv, options,
 					  "tkw demo --help")) > 0) {
 		if (option == TOOL_OPTION_HELP) {
-			usage();
+			(void)fputs(usage, stdout);
 			return TOOL_EXIT_OK;
 		}
 		if (read_option(option, &cfg))

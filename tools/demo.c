@@ -7,24 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interrupt.h"
 #include "screen.h"
 #include "tool.h"
 
 enum {
-	BYTES_EACH = 80, /* a timeout's, and a little */
+	BYTES_EACH = 80, /* of a timeout, and some more */
 	FILL_PACE_MS = 20,
-	/* So long the demo waits, beyond its time, for what has not happened
-	 * yet: a machine may be very busy. */
+	/* On a very busy machine something may not have happened when the time
+	 * is up. The demo waits for it, but not longer than this. */
 	PATIENCE_S = 60
 };
 
-/* Wait until all far timeouts are scheduled. Return as demo_view_show(). */
+/* Wait until all far timeouts are scheduled. Returns as demo_view_show(). */
 static int fill(struct demo *d)
 {
 	int r = 0;
 
 	demo_audit_take(d, &d->first);
-	while (!r && !atomic_load(&d->error) &&
+	while (!r && !interrupt_signal() && !atomic_load(&d->error) &&
 	       atomic_load(&d->filled) < d->cfg.threads) {
 		demo_sleep_until(demo_now_ns() + FILL_PACE_MS * TKW_MSEC);
 		demo_audit_take(d, &d->last);
@@ -35,19 +36,19 @@ static int fill(struct demo *d)
 	return r;
 }
 
-/* Is the show over? What is late is waited for, if not for ever. */
+/* Is it time to stop? */
 static bool is_over(const struct demo *d)
 {
 	int64_t end_ns = d->first.at_ns + (int64_t)d->cfg.seconds * TKW_SEC;
 	int64_t now_ns = d->last.at_ns;
 
-	if (atomic_load(&d->error))
+	if (atomic_load(&d->error) || interrupt_signal())
 		return true;
 	return now_ns >= end_ns && (demo_audit_seen_all(d) ||
 				    now_ns >= end_ns + PATIENCE_S * TKW_SEC);
 }
 
-/* Watch the load until the time is up. Return as demo_view_show(). */
+/* Watch the load until the time is up. Returns as demo_view_show(). */
 static int watch(struct demo *d)
 {
 	int64_t run_ns = (int64_t)d->cfg.seconds * TKW_SEC;
@@ -62,7 +63,7 @@ static int watch(struct demo *d)
 		next_ns += demo_view_pace_ms(d) * TKW_MSEC;
 		demo_sleep_until(next_ns);
 		demo_audit_take(d, &d->last);
-		/* It may have been stopped for a while, by Ctrl-Z. */
+		/* Ctrl-Z may have suspended the demo for a while. */
 		if (next_ns < d->last.at_ns - TKW_SEC)
 			next_ns = d->last.at_ns;
 		done_ns = d->last.at_ns - d->first.at_ns;
@@ -85,7 +86,7 @@ static void complain(const struct demo *d, int r)
 		tool_complain("demo: %s", strerror(-r));
 }
 
-/* Say how it ended. Return the exit status. */
+/* Print the result. Returns the exit status. */
 static int report(struct demo *d)
 {
 	if (d->view) {
@@ -97,7 +98,7 @@ static int report(struct demo *d)
 	return demo_audit_balanced(d) ? TOOL_EXIT_OK : TOOL_EXIT_FAILURE;
 }
 
-/* Return the exit status. */
+/* Returns the exit status. */
 static int play(struct demo *d)
 {
 	int r = demo_load_start(d);
@@ -107,6 +108,7 @@ static int play(struct demo *d)
 		tool_complain("demo: cannot start a thread: %s", strerror(-r));
 	else
 		broken = fill(d) || watch(d);
+	d->interrupted = interrupt_signal() != 0;
 	demo_audit_stop(d);
 	if (r || broken)
 		return TOOL_EXIT_FAILURE;
@@ -133,6 +135,7 @@ int demo_run(const struct demo_config *cfg)
 							  : -ENOMEM;
 	if (!r && !d->cfg.json)
 		r = demo_view_init(d);
+	interrupt_catch();
 	if (r)
 		complain(d, r);
 	else

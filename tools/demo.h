@@ -2,14 +2,15 @@
 /*
  * demo.h - what the parts of `tkw demo`, the demo in real time, share.
  *
- * cmd_demo.c      its options
- * demo.c          runs it, from the load to the report
+ * cmd_demo.c      the options
+ * demo.c          runs the demo, from the load to the report
  * demo_load.c     the load: threads that act like a busy server
- * demo_timeout.c  the timeouts: what is asked of the timer, and the tasks
- * demo_audit.c    stops the timer, and compares its ledger with our own counts
+ * demo_timeout.c  the timeouts: the calls of the timer, and the tasks
+ * demo_audit.c    stops the timer, and compares its ledger with the demo's own
+ *                 counts
  * demo_lateness.c how late the tasks were
- * demo_view.c     the figures while it runs
- * demo_report.c   the ledger, as text and as JSON
+ * demo_view.c     the figures while the demo runs
+ * demo_report.c   the final report, as text and as JSON
  */
 #ifndef TKW_TOOLS_DEMO_H
 #define TKW_TOOLS_DEMO_H
@@ -25,40 +26,41 @@
 struct demo_config {
 	uint64_t seconds;
 	uint64_t threads;
-	uint64_t pending; /* far timeouts */
+	uint64_t pending; /* number of far timeouts */
 	bool json;
 };
 
-/* What the demo counts itself, without asking the timer. */
+/* What the demo counts itself, independently of the timer. */
 enum demo_count {
 	DEMO_ACCEPTED,    /* schedules that returned 0 */
 	DEMO_CANCELLED,   /* cancels that returned 0 */
 	DEMO_HANDED_OVER, /* calls of the visitor */
 	DEMO_PUSHED_BACK, /* reschedules that returned 0 */
-	DEMO_TOO_LATE,    /* answers that came when the timeout had fired */
-	DEMO_CLOSED,      /* calls refused because of the stop */
-	DEMO_WRONG,       /* calls that had to be refused */
-	DEMO_REFUSED,     /* those of them that were */
-	/* What tasks count: a call unanswered, a connection idle, a heartbeat,
-	 * a far timeout. */
+	DEMO_TOO_LATE,    /* answers that came after the timeout had fired */
+	DEMO_CLOSED,      /* calls that were refused because of the stop */
+	DEMO_WRONG,       /* wrong calls, which the timer has to refuse */
+	DEMO_REFUSED,     /* wrong calls that it refused */
+	/* Tasks that ran, by kind: an unanswered call, an idle connection, a
+	 * heartbeat, a far timeout. */
 	DEMO_FIRED_CALL,
 	DEMO_FIRED_IDLE,
 	DEMO_FIRED_BEAT,
 	DEMO_FIRED_FAR,
-	/* What must not be. */
-	DEMO_FAILED, /* a right call was refused */
-	DEMO_EARLY,
-	DEMO_TWICE, /* ended again: fired, cancelled or handed over */
+	/* Faults. These must stay 0. */
+	DEMO_FAILED, /* a correct call was refused */
+	DEMO_EARLY,  /* a task ran before its deadline */
+	DEMO_TWICE,  /* a timeout ended a second time */
 	DEMO_COUNTS
 };
 
-/* Each thread has its own, the first is the worker's and then the stop's; only
- * their sums mean something. */
+/* Each thread has its own counters. The first are those of the worker, and of
+ * the main thread during the stop. Only the sums have a meaning. */
 struct demo_counters {
 	_Alignas(64) _Atomic uint64_t n[DEMO_COUNTS];
 };
 
-/* A log-linear histogram: 64 buckets to the doubling, 2 % wide at most. */
+/* A log-linear histogram: 64 buckets for each power of two, so that a bucket is
+ * at most 2 % wide. */
 enum {
 	DEMO_LATE_BITS = 6,
 	DEMO_LATE_BUCKETS = (64 - DEMO_LATE_BITS) << DEMO_LATE_BITS
@@ -78,8 +80,8 @@ enum demo_fate {
 	DEMO_ENDED /* fired, cancelled or handed over */
 };
 
-/* What the demo knows of a timeout's life. It is the first member of whatever
- * the argument of a task points to. */
+/* The demo's own note of what became of a timeout. It is the first member of
+ * the struct that a task gets as its ctx. */
 struct demo_mark {
 	_Atomic unsigned char fate; /* enum demo_fate */
 };
@@ -90,9 +92,10 @@ struct demo_server;
 struct demo_moment {
 	int64_t at_ns;
 	uint64_t n[DEMO_COUNTS];
-	uint64_t pending;  /* by the timer */
-	int64_t worker_ns; /* CPU time; 0: not known yet */
+	uint64_t pending;  /* as the timer says */
+	int64_t worker_ns; /* CPU time, or 0 if it is not known yet */
 	struct demo_late_copy late;
+	struct tkw_histogram timer_late; /* as the timer says */
 };
 
 struct demo {
@@ -102,27 +105,29 @@ struct demo {
 	struct demo_server *servers;    /* [threads] */
 	unsigned started;               /* threads that run */
 	struct demo_mark *far;          /* [cfg.pending] */
-	uint64_t beats;                 /* heartbeats, of all threads */
+	uint64_t beats;                 /* heartbeats of all threads */
 	struct demo_lateness late;
-	/* Threads whose far timeouts are all scheduled. */
+	/* How many threads have scheduled all their far timeouts. */
 	atomic_uint filled;
-	/* The stop is about to be called: calls may be refused from now on. */
+	/* Set just before the stop. From then on calls may be refused. */
 	atomic_bool stopping;
-	/* Threads shall end. */
+	/* Set when the threads have to end. */
 	atomic_bool ending;
-	/* -errno that ends the demo, from any thread. */
+	/* -errno that ends the demo. Any thread may set it. */
 	atomic_int error;
 	/* The worker's CPU clock, written by the first heartbeat. */
 	atomic_bool worker_known;
 	clockid_t worker_clock;
-	/* No far timeout is due before. */
+	/* No far timeout is due before this time. */
 	int64_t far_ns;
 
+	/* The figures are those of the time from `first` to `last`. */
 	struct demo_moment first;  /* when all far timeouts were scheduled */
-	struct demo_moment before; /* the last one shown */
-	struct demo_moment last;   /* now, or before the stop */
-	uint64_t readings;         /* of the ledger, on the way */
-	uint64_t uneven;           /* that did not balance */
+	struct demo_moment before; /* when the figures were last shown */
+	struct demo_moment last;   /* the latest, taken before the stop */
+	uint64_t readings;         /* how often the ledger was read so far */
+	uint64_t uneven;           /* how often it did not balance */
+	bool interrupted;          /* by a signal, before the time was up */
 	/* After the stop. */
 	struct tkw_ledger ledger;
 	struct tkw_stats stats;
@@ -130,49 +135,53 @@ struct demo {
 	uint64_t lost;       /* neither fired, nor cancelled, nor handed over */
 	const char *unsound; /* what tkw_timer_check() found, or NULL */
 
-	void *view; /* NULL: nobody watches */
+	void *view; /* NULL with --json */
 };
 
-/* Run the demo in real time. Return the exit status of tkw. */
+/* Runs the demo in real time. Returns the exit status of tkw. */
 int demo_run(const struct demo_config *cfg);
 
 int64_t demo_now_ns(void);
+
+/* Sleeps until a time. SIGINT or SIGTERM wakes the main thread. */
 void demo_sleep_until(int64_t ns);
 
 void demo_count(struct demo_counters *c, enum demo_count what);
 
-/* A timeout has ended, for the first time or for one time too many. */
+/* Notes that a timeout has ended, and counts it if it had ended before. */
 void demo_mark_end(struct demo_counters *c, struct demo_mark *m);
 
-/* A call that had to be refused with `want` returned r. */
+/* Counts a wrong call that returned r and had to return `want`. */
 void demo_expect(struct demo_counters *c, int r, int want);
 
 /*
- * Make the timer, and start its thread and the server's.
+ * Creates the timer; starts its thread and those of the server.
  *
- * Return  0, or -errno: what was started is running; stop it.
+ * Returns 0, or -errno. What was started before a failure is running.
  */
 int demo_load_init(struct demo *d);
 int demo_load_start(struct demo *d);
 
-/* Wait for the server's threads, which end when the timer is stopped. */
+/* Ends the server's threads and waits for them. */
 void demo_load_join(struct demo *d);
 void demo_load_fini(struct demo *d);
 
-/* How many timeouts have not ended, by their marks; how many far ones there
- * were. */
+/* Returns how many timeouts have not ended, by their marks. */
 uint64_t demo_load_waiting(const struct demo *d);
+
+/* Returns how many far timeouts were scheduled. */
 uint64_t demo_load_far(const struct demo *d);
 
-/* Take the figures of this moment, and see whether the ledger balances. */
+/* Takes the figures of this moment, and checks that the ledger balances. */
 void demo_audit_take(struct demo *d, struct demo_moment *m);
 
-/* Has each kind of thing that the demo is about happened by now? */
+/* Has everything that the demo shows happened at least once? */
 bool demo_audit_seen_all(const struct demo *d);
 
-/* Stop the timer in the midst of its load, and close the books. */
+/* Stops the timer under full load, and takes the final counts. */
 void demo_audit_stop(struct demo *d);
 
+/* Did every timeout end exactly once, and was there no fault? */
 bool demo_audit_balanced(const struct demo *d);
 
 /* Does accepted = fired + cancelled + dropped + handed over + pending? */
@@ -183,42 +192,55 @@ void demo_late_add(struct demo_lateness *h, int64_t late_ns);
 void demo_late_take(const struct demo_lateness *h, struct demo_late_copy *out);
 
 /*
- * So late at most was this part of the tasks that ran between two moments.
+ * Computes how late the tasks were that ran between two moments.
  *
- * permille
- *         500: the median; 1000: the maximum.
- * Return  ns, rounded up to the end of its bucket; 0 if none ran.
+ * permille  The quantile. 500 is the median, 1000 the maximum.
+ *
+ * Returns ns, rounded up to the end of its bucket; 0 if no task ran.
  */
 uint64_t demo_late_at(const struct demo_moment *from,
 		      const struct demo_moment *to, unsigned permille);
 
-/* Return  0; -ENOMEM. */
+/* Writes the timer's histogram of the time between two moments. Its maximum is
+ * the end of its last bucket. */
+void demo_late_by_timer(const struct demo_moment *from,
+			const struct demo_moment *to,
+			struct tkw_histogram *out);
+
+/* Prepares the screen. Returns 0, or -ENOMEM. */
 int demo_view_init(struct demo *d);
 void demo_view_fini(struct demo *d);
 
-/* Milliseconds between two moments. */
+/* Returns the milliseconds between two moments. */
 unsigned demo_view_pace_ms(const struct demo *d);
 
-/*
- * Show that far timeouts are being scheduled; show what happened between the
- * moments `before` and `last`.
- *
- * permille
- *         of the way.
- * Return  0, or -1: standard output is broken, and the user told.
- */
+/* Shows how many far timeouts are scheduled so far. Returns as
+ * demo_view_show(). */
 int demo_view_fill(struct demo *d);
+
+/*
+ * Shows what happened between the moments `before` and `last`.
+ *
+ * permille  How much of the time is over.
+ *
+ * Returns 0, or -1 if standard output is broken. The user has been told.
+ */
 int demo_view_show(struct demo *d, unsigned permille);
 
 struct screen;
 struct screen *demo_view_screen(struct demo *d);
 
-/* Draw the title; draw what happened between two moments. */
+/* Draws the title, in one line. */
 void demo_view_title(const struct demo *d, struct screen *s);
+
+/* Draws the figures between two moments, in five lines. */
 void demo_view_table(const struct demo_moment *from,
 		     const struct demo_moment *to, struct screen *s);
 
 void demo_report_json(const struct demo *d);
+
+/* Prints the report, at most 23 lines of 79 columns: all of it is seen on a
+ * terminal of 80 x 24. Returns as demo_view_show(). */
 int demo_report(const struct demo *d, struct screen *s);
 
 #endif /* TKW_TOOLS_DEMO_H */

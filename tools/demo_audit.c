@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demo_audit.c - stops the timer, and holds its ledger against our own counts.
+ * demo_audit.c - stops the timer, and compares its ledger with the demo's own
+ * counts.
  *
- * The stop comes in the midst of the load: threads go on to schedule, cancel
- * and push back until they are refused. That is when timers lose timeouts.
+ * The stop comes under full load: the threads schedule, cancel and push back
+ * timeouts until the timer refuses. A timer that loses timeouts loses them
+ * here.
  */
 #include <errno.h>
 
@@ -44,6 +46,7 @@ static int64_t worker_ns(const struct demo *d)
 
 void demo_audit_take(struct demo *d, struct demo_moment *m)
 {
+	struct tkw_stats stats;
 	struct tkw_ledger g;
 
 	m->at_ns = demo_now_ns();
@@ -51,6 +54,10 @@ void demo_audit_take(struct demo *d, struct demo_moment *m)
 	m->pending = tkw_timer_count(d->timer);
 	add_up(d, m->n);
 	demo_late_take(&d->late, &m->late);
+	if (tkw_timer_get_stats(d->timer, &stats))
+		demo_count(&d->counters[0], DEMO_FAILED);
+	else
+		m->timer_late = stats.lateness;
 	d->readings++;
 	d->uneven += tkw_timer_get_ledger(d->timer, &g) || !demo_audit_law(&g);
 }
@@ -59,7 +66,7 @@ bool demo_audit_seen_all(const struct demo *d)
 {
 	const uint64_t *n = d->last.n;
 
-	/* More heartbeats than there are: one has re-armed itself. */
+	/* If more heartbeats fired than there are, one has re-armed itself. */
 	return n[DEMO_CANCELLED] > 0 && n[DEMO_PUSHED_BACK] > 0 &&
 	       n[DEMO_FIRED_CALL] > 0 && n[DEMO_FIRED_IDLE] > 0 &&
 	       n[DEMO_FIRED_BEAT] > d->beats && n[DEMO_WRONG] > 0;
@@ -79,7 +86,7 @@ static void never(const struct tkw_firing *f, void *ctx)
 	demo_count(ctx, DEMO_TWICE);
 }
 
-/* What a stopped timer has to refuse. */
+/* Make calls that a stopped timer has to refuse. */
 static void call_in_vain(struct demo *d)
 {
 	struct demo_counters *c = &d->counters[0];
@@ -96,6 +103,8 @@ void demo_audit_stop(struct demo *d)
 {
 	struct demo_counters *c = &d->counters[0];
 
+	/* It locks the shards for a long time, so that tasks get late. This is
+	 * not in the figures, which end with the moment `last`. */
 	d->unsound = tkw_timer_check(d->timer);
 	atomic_store(&d->stopping, true);
 	if (tkw_timer_stop(d->timer, visit, d))

@@ -2,9 +2,9 @@
 /*
  * demo_lateness.c - how late the tasks were.
  *
- * A list of all values would grow with the run; a histogram does not. A bucket
- * is a fixed part of its value wide, so that microseconds and seconds are told
- * with the same care.
+ * A list of all values would grow with the run, a histogram does not. The width
+ * of a bucket is a fixed part of its value, so that microseconds and seconds
+ * are equally exact.
  */
 #include "demo.h"
 
@@ -34,7 +34,7 @@ static uint64_t bucket_end(size_t bucket)
 
 void demo_late_add(struct demo_lateness *h, int64_t late_ns)
 {
-	/* One that is early is counted as such elsewhere. */
+	/* A task that is early is counted elsewhere. */
 	uint64_t ns = late_ns > 0 ? (uint64_t)late_ns : 0;
 
 	atomic_fetch_add_explicit(&h->n[bucket_of(ns)], 1,
@@ -68,4 +68,17 @@ uint64_t demo_late_at(const struct demo_moment *from,
 			break;
 	}
 	return end;
+}
+
+void demo_late_by_timer(const struct demo_moment *from,
+			const struct demo_moment *to, struct tkw_histogram *out)
+{
+	out->count = to->timer_late.count - from->timer_late.count;
+	out->max_ns = 0;
+	for (uint32_t i = 0; i < TKW_HISTOGRAM_BUCKETS; i++) {
+		out->bucket[i] =
+			to->timer_late.bucket[i] - from->timer_late.bucket[i];
+		if (out->bucket[i] > 0)
+			out->max_ns = tkw_histogram_least_ns(i + 1) - 1;
+	}
 }

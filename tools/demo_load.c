@@ -4,35 +4,37 @@
  * busy server, all on one timer.
  *
  *   calls        go out all the time, each with a timeout of 50 to 500 ms.
- *                Most answers come soon, and cancel it. Two in a hundred never
- *                come: the timeout fires. One in a hundred comes just when the
- *                timeout is due: one of the two wins.
+ *                Most answers come soon and cancel the timeout. Two in a
+ *                hundred never come, and the timeout fires. One in a hundred
+ *                comes just when the timeout is due, and one of the two wins.
  *   connections  have an idle timeout, which each packet pushes back. Some
- *                hear nothing for too long: theirs fires, and they connect
- *                again.
+ *                connections get no packet for too long. Then the timeout
+ *                fires, and the next packet opens the connection again.
  *   heartbeats   re-arm themselves from their task.
- *   far ones     are hours away: they are held until the stop hands them over.
+ *   far ones     are due in hours. They stay pending until the stop hands them
+ *                over.
  *
- * The load is a share of a fixed total: it does not grow with the number of
- * threads beyond four, and shrinks where the machine is slow.
+ * The threads share a fixed total load. It does not grow with more than four
+ * threads, and it is less on a slow machine.
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #include "demo_timeout.h"
+#include "interrupt.h"
 
 enum {
-	SHARES = 4,           /* fewer threads do not get more each */
-	CALLS_PER_S = 400000, /* of all threads, as the following */
-	CALLS = 32768,        /* that may be out at a time */
+	SHARES = 4,           /* with fewer threads, each has a fourth */
+	CALLS_PER_S = 400000, /* of all threads, like the next four */
+	CALLS = 32768,        /* that may be unanswered at a time */
 	CONNECTIONS = 4096,
 	PACKETS_PER_S = 64000,
 	HEARTBEATS = 4096,
-	CALENDAR = 1024,  /* ms: answers come within */
-	RETRY_MS = 16,    /* then look again at a call not ended */
-	CATCH_UP = 4,     /* periods' work at most, after a delay */
-	WRONG_EVERY = 256 /* cancels one is repeated, to be refused */
+	CALENDAR = 1024,  /* ms; answers come within this time */
+	RETRY_MS = 16,    /* when to look again at a call that has not ended */
+	CATCH_UP = 4,     /* after a delay, do the work of so many periods */
+	WRONG_EVERY = 256 /* one cancel in so many is repeated: a wrong call */
 };
 
 #define CALL_MIN_NS (50 * TKW_MSEC)
@@ -41,7 +43,7 @@ enum {
 #define IDLE_NS (300 * TKW_MSEC)
 #define BEAT_MIN_NS (100 * TKW_MSEC)
 #define BEAT_MAX_NS TKW_SEC
-/* Later than the longest run. */
+/* The longest run is shorter. */
 #define FAR_MIN_NS (7200 * TKW_SEC)
 #define FAR_MORE_S (22 * 3600)
 
@@ -49,7 +51,7 @@ enum {
 
 struct call {
 	struct demo_timeout timeout;
-	uint32_t next; /* in the calendar, or of those not in use */
+	uint32_t next; /* in the calendar, or in the list of unused calls */
 	bool answered;
 };
 
@@ -58,7 +60,7 @@ struct demo_server {
 	struct demo_counters *counters;
 	pthread_t thread;
 	uint64_t random;
-	bool closed; /* the timer is stopped, or it failed */
+	bool closed; /* the timer is stopped, or there is no memory */
 	uint32_t number;
 	int64_t last_ns;
 	uint64_t call_credit; /* calls times 10^9 */
@@ -68,7 +70,7 @@ struct demo_server {
 	struct call *calls;
 	uint32_t call_count;
 	uint32_t unused;
-	/* By the millisecond: calls about which something is to be done. */
+	/* For each millisecond, the first of the calls to look at then. */
 	uint32_t calendar[CALENDAR];
 	int64_t done_ms;
 
@@ -93,7 +95,8 @@ void demo_sleep_until(int64_t ns)
 	struct timespec t = { .tv_sec = (time_t)(ns / TKW_SEC),
 			      .tv_nsec = (long)(ns % TKW_SEC) };
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) &&
+	       !interrupt_signal())
 		;
 }
 
@@ -112,7 +115,7 @@ static int64_t between(struct demo_server *s, int64_t lo_ns, int64_t hi_ns)
 
 /* --- calls --- */
 
-/* Something is to be done about a call at a millisecond to come. */
+/* Note that a call is to be looked at in a later millisecond. */
 static void put_down(struct demo_server *s, uint32_t call, int64_t ms)
 {
 	uint32_t *day;
@@ -136,7 +139,7 @@ static void call_out(struct demo_server *s, int64_t now_ns)
 	int r;
 
 	if (i == NONE)
-		return; /* too many are out: such a server sheds load */
+		return; /* too many are unanswered: shed load */
 	call = &s->calls[i];
 	r = demo_arm_call(s->counters, &call->timeout, now_ns, delay_ns);
 	s->closed = demo_is_over(r);
@@ -152,7 +155,7 @@ static void call_out(struct demo_server *s, int64_t now_ns)
 		put_down(s, i, now_ns / TKW_MSEC + 1 + below(s, ANSWER_MAX_MS));
 }
 
-/* The time has come to do something about a call. */
+/* Its answer has come, or its timeout should have fired. */
 static void look_at(struct demo_server *s, uint32_t i)
 {
 	struct call *call = &s->calls[i];
@@ -161,7 +164,7 @@ static void look_at(struct demo_server *s, uint32_t i)
 		demo_cancel(s->counters, &call->timeout,
 			    s->cancels++ % WRONG_EVERY == 0);
 	if (demo_is_waiting(&call->timeout.mark)) {
-		/* Late, or about to be handed over by the stop. */
+		/* It is late, or the stop is about to hand it over. */
 		put_down(s, i, s->done_ms + RETRY_MS);
 		return;
 	}
@@ -171,7 +174,7 @@ static void look_at(struct demo_server *s, uint32_t i)
 
 static void take_answers(struct demo_server *s, int64_t now_ms)
 {
-	/* After a long delay a second round would meet nothing new. */
+	/* After a long delay, one round of the calendar is enough. */
 	if (now_ms - s->done_ms > CALENDAR)
 		s->done_ms = now_ms - CALENDAR;
 	while (s->done_ms < now_ms) {
@@ -196,7 +199,7 @@ static void take_packet(struct demo_server *s, int64_t now_ns)
 		&s->connections[below(s, s->connection_count)];
 	int r;
 
-	/* If it was idle for too long, it is connected anew. */
+	/* If it was idle for too long, the packet opens it again. */
 	if (demo_is_waiting(&to->mark))
 		r = demo_push_back(s->counters, to, now_ns, IDLE_NS);
 	else
@@ -206,7 +209,7 @@ static void take_packet(struct demo_server *s, int64_t now_ns)
 
 /* --- a thread --- */
 
-/* A thread's share of a total. */
+/* A thread's share of the total load. */
 static uint32_t share(const struct demo *d, uint32_t total)
 {
 	uint32_t threads = (uint32_t)d->cfg.threads;
@@ -214,7 +217,7 @@ static uint32_t share(const struct demo *d, uint32_t total)
 	return total / (threads > SHARES ? threads : SHARES);
 }
 
-/* More threads wake up less often each. */
+/* With more threads, each wakes up less often. */
 static int64_t period_ns(const struct demo *d)
 {
 	int64_t periods = (int64_t)d->cfg.threads / SHARES;
@@ -222,7 +225,7 @@ static int64_t period_ns(const struct demo *d)
 	return (periods > 1 ? periods : 1) * TKW_MSEC;
 }
 
-/* How many calls or packets are due after so much time. */
+/* How many calls or packets are due after a time. */
 static uint32_t earn(uint64_t *credit, uint32_t per_s, int64_t ns)
 {
 	uint64_t n;
@@ -257,7 +260,7 @@ static void fill(struct demo_server *s)
 		int64_t delay_ns = FAR_MIN_NS + below(s, FAR_MORE_S) * TKW_SEC;
 		int r = demo_arm_far(s->counters, &s->far[i], delay_ns);
 
-		/* Another thread may have found that there is no memory. */
+		/* Another thread may have run out of memory. */
 		s->closed = demo_is_over(r) || atomic_load(&s->demo->error);
 	}
 	atomic_fetch_add(&s->demo->filled, 1);
@@ -289,10 +292,10 @@ static int64_t cpu_ns(void)
 }
 
 /*
- * Turns that were missed are left out. Threads that woke all at once, or with
- * the worker at a full tick, would stand in each other's way. And all threads
- * together take half a CPU at most, however slow the machine is: a demo that
- * takes all of it shows a busy machine, and no timer.
+ * Turns that were missed are left out. Each thread has its own phase: threads
+ * that woke up together, or with the worker at a full tick, would delay each
+ * other. All threads together use at most half a CPU, even on a slow machine.
+ * Otherwise the demo would show how busy the machine is, and not the timer.
  */
 static void sleep_until_next_turn(const struct demo_server *s, int64_t used_ns)
 {
@@ -322,7 +325,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* --- all of it --- */
+/* --- all threads --- */
 
 static int init_server(struct demo *d, uint32_t number)
 {
@@ -360,7 +363,7 @@ int demo_load_init(struct demo *d)
 	d->far_ns = demo_now_ns() + FAR_MIN_NS;
 	d->counters = aligned_alloc(64, counters);
 	d->servers = calloc((size_t)d->cfg.threads, sizeof(*d->servers));
-	/* One more: there may be none. */
+	/* At least one, because calloc(0) may return NULL. */
 	d->far = calloc((size_t)d->cfg.pending + 1, sizeof(*d->far));
 	if (!d->counters || !d->servers || !d->far)
 		return -ENOMEM;
@@ -377,7 +380,7 @@ int demo_load_init(struct demo *d)
 
 int demo_load_start(struct demo *d)
 {
-	/* These are about the thread that gets them. */
+	/* These are caused by the thread that gets them. */
 	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
 	sigset_t all;
 	sigset_t old;
@@ -385,7 +388,8 @@ int demo_load_start(struct demo *d)
 
 	demo_timeout_stage(d);
 	r = tkw_timer_start(d->timer);
-	/* Signals are for the main thread, which shows the cursor again. */
+	/* The main thread handles signals: it shows the cursor again, and they
+	 * end its sleep. */
 	sigfillset(&all);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		sigdelset(&all, own[i]);

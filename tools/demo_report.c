@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* demo_report.c - the ledger of the demo in real time, in words and JSON. */
+/* demo_report.c - the report of the demo in real time, as text and as JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -30,15 +30,18 @@ static void json_run(const struct demo *d)
 	json_number("late_max_ns", demo_late_at(from, to, 1000));
 }
 
-static void json_stats(const struct tkw_stats *st)
+static void json_stats(const struct demo *d)
 {
+	struct tkw_histogram h;
+
+	demo_late_by_timer(&d->first, &d->last, &h);
 	json_number("timer_late_p50_ns",
-		    (uint64_t)tkw_histogram_quantile_ns(&st->lateness, 0.5));
+		    (uint64_t)tkw_histogram_quantile_ns(&h, 0.5));
 	json_number("timer_late_p99_ns",
-		    (uint64_t)tkw_histogram_quantile_ns(&st->lateness, 0.99));
-	json_number("timer_late_max_ns", (uint64_t)st->lateness.max_ns);
-	json_number("turns", st->turns);
-	json_number("wake_ups", st->wake_ups);
+		    (uint64_t)tkw_histogram_quantile_ns(&h, 0.99));
+	json_number("timer_late_max_ns", (uint64_t)h.max_ns);
+	json_number("turns", d->stats.turns);
+	json_number("wake_ups", d->stats.wake_ups);
 }
 
 static void json_counts(const struct demo *d)
@@ -79,12 +82,60 @@ void demo_report_json(const struct demo *d)
 	json_number("handed_over", g->handed_over);
 	json_number("pending", g->pending);
 	json_counts(d);
-	json_stats(&d->stats);
+	json_stats(d);
+	(void)printf(",\"interrupted\":%s", d->interrupted ? "true" : "false");
 	(void)printf(",\"sound\":%s", d->unsound ? "false" : "true");
 	(void)printf(",\"balanced\":%s}\n",
 		     demo_audit_balanced(d) ? "true" : "false");
 }
 
+/* How many samples are below a time. A bucket is counted as a whole. */
+static uint64_t late_below(const struct tkw_histogram *h, int64_t ns)
+{
+	uint32_t end = tkw_histogram_bucket(ns);
+	uint64_t n = 0;
+
+	if (ns == TKW_NEVER_NS)
+		return h->count;
+	for (uint32_t i = 0; i < end; i++)
+		n += h->bucket[i];
+	return n;
+}
+
+enum {
+	ROWS = 6, /* of the ledger, and of the histogram beside it */
+	BAR = 13  /* columns */
+};
+
+/* A row of the timer's own histogram: "  < 1 ms ########       63.21 %". */
+static void put_late(struct screen *s, const struct tkw_histogram *h,
+		     size_t row)
+{
+	static const struct {
+		const char *name;
+		int64_t ns;
+	} rows[ROWS] = {
+		{ "< 10 us", 10 * TKW_USEC },   { "< 100 us", 100 * TKW_USEC },
+		{ "< 1 ms", TKW_MSEC },         { "< 10 ms", 10 * TKW_MSEC },
+		{ "< 100 ms", 100 * TKW_MSEC }, { "more", TKW_NEVER_NS }
+	};
+	uint64_t n = late_below(h, rows[row].ns);
+	double share = 0;
+	unsigned length;
+
+	if (row > 0)
+		n -= late_below(h, rows[row - 1].ns);
+	if (h->count > 0)
+		share = (double)n / (double)h->count;
+	length = (unsigned)(share * BAR + 0.5);
+	screen_putf(s, SCREEN_PLAIN, "   %8s ", rows[row].name);
+	for (unsigned i = 0; i < BAR; i++)
+		screen_put(s, SCREEN_GREEN,
+			   i < length ? s->glyphs->bar_done : " ");
+	screen_putf(s, SCREEN_PLAIN, "%7.2f %%", 100 * share);
+}
+
+/* The ledger, and beside it how late the tasks were. */
 static void put_ledger(struct screen *s, const struct demo *d)
 {
 	const struct tkw_ledger *g = &d->ledger;
@@ -93,26 +144,31 @@ static void put_ledger(struct screen *s, const struct demo *d)
 		const char *name;
 		uint64_t timer;
 		uint64_t own;
-	} rows[] = { { "  accepted", g->accepted, n[DEMO_ACCEPTED] },
-		     { "= fired", g->fired, demo_audit_fired(n) },
-		     { "+ cancelled", g->cancelled, n[DEMO_CANCELLED] },
-		     { "+ dropped", g->dropped, 0 },
-		     { "+ handed over", g->handed_over, n[DEMO_HANDED_OVER] },
-		     { "+ pending", g->pending, d->lost } };
+	} rows[ROWS] = { { "  accepted", g->accepted, n[DEMO_ACCEPTED] },
+			 { "= fired", g->fired, demo_audit_fired(n) },
+			 { "+ cancelled", g->cancelled, n[DEMO_CANCELLED] },
+			 { "+ dropped", g->dropped, 0 },
+			 { "+ handed over", g->handed_over,
+			   n[DEMO_HANDED_OVER] },
+			 { "+ pending", g->pending, d->lost } };
+	struct tkw_histogram h;
 
-	screen_put(s, SCREEN_BOLD, " ledger");
-	screen_put(s, SCREEN_DIM,
-		   "             the timer's   counted by the demo");
+	demo_late_by_timer(&d->first, &d->last, &h);
+	screen_put(s, SCREEN_BOLD, " ledger         ");
+	screen_putf(s, SCREEN_DIM, " %13s %13s", "by the timer", "by the demo");
+	screen_put(s, SCREEN_BOLD, "   late");
+	screen_put(s, SCREEN_DIM, ", by the timer's histogram");
 	screen_end_line(s);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ROWS; i++) {
 		bool same = rows[i].timer == rows[i].own;
 		char a[TOOL_WORD];
 		char b[TOOL_WORD];
 
 		screen_putf(s, same ? SCREEN_PLAIN : SCREEN_RED,
-			    "  %-14s %15s %21s", rows[i].name,
+			    "  %-14s %13s %13s", rows[i].name,
 			    tool_word_count(a, rows[i].timer),
 			    tool_word_count(b, rows[i].own));
+		put_late(s, &h, i);
 		screen_end_line(s);
 	}
 	screen_end_line(s);
@@ -123,81 +179,16 @@ static void put_kinds(struct screen *s, const struct demo *d)
 	const struct {
 		const char *name;
 		enum demo_count what;
-	} kinds[] = { { " calls timed out, ", DEMO_FIRED_CALL },
-		      { " connections idle, ", DEMO_FIRED_IDLE },
+	} kinds[] = { { " calls, ", DEMO_FIRED_CALL },
+		      { " idle connections, ", DEMO_FIRED_IDLE },
 		      { " heartbeats", DEMO_FIRED_BEAT } };
 	char a[TOOL_WORD];
-	char b[TOOL_WORD];
 
 	screen_put(s, SCREEN_BOLD, " fired    ");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		screen_putf(s, SCREEN_PLAIN, "%s%s",
 			    tool_word_count(a, d->n[kinds[i].what]),
 			    kinds[i].name);
-	screen_end_line(s);
-	screen_putf(
-		s, SCREEN_PLAIN,
-		"          %s answers came too late; %s timeouts pushed back",
-		tool_word_count(a, d->n[DEMO_TOO_LATE]),
-		tool_word_count(b, d->n[DEMO_PUSHED_BACK]));
-	screen_end_line(s);
-}
-
-/* How many of a histogram lie below a time; buckets are taken as a whole. */
-static uint64_t late_below(const struct tkw_histogram *h, int64_t ns)
-{
-	uint32_t end = tkw_histogram_bucket(ns);
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < end; i++)
-		n += h->bucket[i];
-	return n;
-}
-
-enum {
-	BAR = 40 /* columns */
-};
-
-/* "     < 1 ms  #######   63.2 %" */
-static void put_bar(struct screen *s, const char *name, double share)
-{
-	unsigned length = (unsigned)(share * BAR + 0.5);
-
-	screen_putf(s, SCREEN_PLAIN, "          %8s  ", name);
-	for (unsigned i = 0; i < BAR; i++)
-		screen_put(s, SCREEN_GREEN, i < length ? "#" : " ");
-	screen_putf(s, SCREEN_PLAIN, "%6.2f %%", 100 * share);
-	screen_end_line(s);
-}
-
-/* The timer's own histogram, by powers of ten. */
-static void put_lateness(struct screen *s, const struct demo *d)
-{
-	static const struct {
-		const char *name;
-		int64_t ns;
-	} rows[] = {
-		{ "< 1 us", TKW_USEC },         { "< 10 us", 10 * TKW_USEC },
-		{ "< 100 us", 100 * TKW_USEC }, { "< 1 ms", TKW_MSEC },
-		{ "< 10 ms", 10 * TKW_MSEC },   { "< 100 ms", 100 * TKW_MSEC },
-		{ "< 1 s", TKW_SEC },           { "more", TKW_NEVER_NS }
-	};
-	const struct tkw_histogram *h = &d->stats.lateness;
-	uint64_t before = 0;
-
-	screen_put(s, SCREEN_BOLD, " late     ");
-	screen_put(s, SCREEN_PLAIN, "by the timer's own histogram");
-	screen_end_line(s);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		uint64_t n = rows[i].ns == TKW_NEVER_NS
-				     ? h->count
-				     : late_below(h, rows[i].ns);
-
-		if (n > before)
-			put_bar(s, rows[i].name,
-				(double)(n - before) / (double)h->count);
-		before = n;
-	}
 	screen_end_line(s);
 }
 
@@ -222,27 +213,30 @@ static void put_faults(struct screen *s, const struct demo *d)
 	screen_end_line(s);
 	screen_putf(
 		s, n[DEMO_REFUSED] == n[DEMO_WRONG] ? SCREEN_PLAIN : SCREEN_RED,
-		"          %s refused, of %s calls wrong on purpose",
+		"          %s of %s calls that are wrong on purpose were "
+		"refused",
 		tool_word_count(a, n[DEMO_REFUSED]),
 		tool_word_count(b, n[DEMO_WRONG]));
 	screen_end_line(s);
-	screen_putf(s, d->uneven ? SCREEN_RED : SCREEN_PLAIN,
-		    "          the ledger was read %s times on the way, and %s",
-		    tool_word_count(a, d->readings),
-		    d->uneven ? "did NOT always balance" : "balanced");
+	screen_putf(
+		s, d->uneven ? SCREEN_RED : SCREEN_PLAIN,
+		"          the ledger was read %s times before the stop, and "
+		"%s",
+		tool_word_count(a, d->readings),
+		d->uneven ? "did NOT always balance" : "balanced");
 	screen_end_line(s);
 	if (d->unsound) {
 		screen_putf(s, SCREEN_RED, "          unsound: %s", d->unsound);
 		screen_end_line(s);
 	}
-	screen_end_line(s);
 }
 
 int demo_report(const struct demo *d, struct screen *s)
 {
 	bool balanced = demo_audit_balanced(d);
+	char refused[TOOL_WORD];
 
-	/* It takes the place of the last picture. */
+	/* The report replaces the last picture. */
 	if (s->live) {
 		demo_view_title(d, s);
 		if (screen_print(s))
@@ -251,16 +245,15 @@ int demo_report(const struct demo *d, struct screen *s)
 	screen_end_line(s);
 	screen_put(s, SCREEN_BOLD, " in all    ");
 	screen_putf(s, SCREEN_PLAIN,
-		    " %.1f s, then stopped in the midst of it: %" PRIu64
-		    " calls refused",
+		    " %.1f s%s, then stopped under full load: %s calls refused",
 		    (double)(d->last.at_ns - d->first.at_ns) / 1e9,
-		    d->n[DEMO_CLOSED]);
+		    d->interrupted ? " (interrupted)" : "",
+		    tool_word_count(refused, d->n[DEMO_CLOSED]));
 	screen_end_line(s);
 	demo_view_table(&d->first, &d->last, s);
 	screen_end_line(s);
 	put_ledger(s, d);
 	put_kinds(s, d);
-	put_lateness(s, d);
 	put_faults(s, d);
 	screen_put(s, balanced ? SCREEN_GREEN : SCREEN_RED,
 		   balanced ? " balanced" : " NOT BALANCED");

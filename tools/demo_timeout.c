@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demo_timeout.c - the timeouts of the demo in real time: what is asked of the
- * timer, what the tasks do, and what is written down about it.
+ * demo_timeout.c - the timeouts of the demo in real time: the calls of the
+ * timer, the tasks, and what the demo notes about them.
  *
- * Each timeout has a mark of ours, beside the counters: sums can agree by
- * chance, a mark that is set twice or never cannot.
+ * Besides the counters, each timeout has a mark. Sums can agree by chance, but
+ * a mark shows that a timeout ended twice or never.
  *
- * Threads: a call and a connection belong to one thread, which alone arms,
- * cancels and pushes back; the worker only ends their marks. A heartbeat is
- * the worker's once it is armed.
+ * Threads: a call and a connection belong to one thread. Only this thread arms,
+ * cancels and pushes back its timeouts; the worker only ends their marks. A
+ * heartbeat belongs to the worker once it is armed.
  */
 #include "demo_timeout.h"
 
 #include <errno.h>
 
-/* Tasks have no other way to it: the argument of a far one is a mark. */
+/* Global, because the ctx of a far timeout's task is only its mark. */
 static struct demo *stage;
 
 void demo_timeout_stage(struct demo *d)
@@ -36,8 +36,8 @@ void demo_expect(struct demo_counters *c, int r, int want)
 
 void demo_mark_end(struct demo_counters *c, struct demo_mark *m)
 {
-	/* Pairs with demo_is_waiting(): the task has read what it needs before
-	 * the owner uses the timeout again. */
+	/* Pairs with demo_is_waiting(): the owner uses the timeout again only
+	 * after the task has read it. */
 	unsigned char was = atomic_exchange_explicit(&m->fate, DEMO_ENDED,
 						     memory_order_acq_rel);
 
@@ -57,7 +57,7 @@ bool demo_is_over(int r)
 	return r == -ESHUTDOWN || r == -ENOMEM;
 }
 
-/* A schedule or reschedule said no. Is there a good reason? */
+/* Count a schedule or reschedule that was refused. */
 static void note_refusal(struct demo_counters *c, int r)
 {
 	int none = 0;
@@ -110,7 +110,7 @@ static void on_far(const struct tkw_firing *f, void *ctx)
 	has_fired(ctx, DEMO_FIRED_FAR, stage->far_ns, f);
 }
 
-/* Only the worker can say which clock measures its CPU time. */
+/* Only the worker can find out which clock measures its CPU time. */
 static void tell_worker_clock(struct demo *d)
 {
 	if (atomic_load_explicit(&d->worker_known, memory_order_relaxed))
@@ -172,8 +172,8 @@ int demo_arm_idle(struct demo_counters *c, struct demo_timeout *to,
 	return arm(c, &task, delay_ns, &to->id);
 }
 
-/* Nobody cancels it, so that nobody wants its id; and the worker might arm it
- * anew before the first one's is written. */
+/* It does not ask for the id. Nobody cancels a heartbeat, and the worker might
+ * arm it again before the first id is written. */
 int demo_arm_beat(struct demo_counters *c, struct demo_beat *b,
 		  int64_t delay_ns)
 {
@@ -197,8 +197,8 @@ int demo_push_back(struct demo_counters *c, struct demo_timeout *to,
 	int r = tkw_timer_reschedule(stage->timer, to->id, delay_ns);
 
 	if (r == 0) {
-		/* Not before the call: had the task won, the old time would
-		 * have been right. */
+		/* Not before the call: if the task runs first, the old time is
+		 * the right one. */
 		atomic_store_explicit(&to->earliest_ns, now_ns + delay_ns,
 				      memory_order_relaxed);
 		demo_count(c, DEMO_PUSHED_BACK);

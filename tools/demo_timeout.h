@@ -5,10 +5,10 @@
 
 #include "demo.h"
 
-/* A call's, or a connection's. */
+/* The timeout of a call or of a connection. */
 struct demo_timeout {
 	struct demo_mark mark;
-	/* It may not fire before, as our own clock says. */
+	/* It must not fire before this time, by the demo's own clock. */
 	_Atomic int64_t earliest_ns;
 	struct tkw_timeout_id id;
 };
@@ -19,16 +19,18 @@ struct demo_beat {
 	int64_t period_ns;
 };
 
-/* Tasks know the demo by this; before the first of them is armed. */
+/* Tells the tasks which demo they belong to. Call it before the first timeout
+ * is armed. */
 void demo_timeout_stage(struct demo *d);
 
 /*
- * Schedule one, and write down what becomes of it.
+ * Schedule a timeout, and count it.
  *
- * c       the counters of the calling thread.
- * now_ns  the time at which the caller looked last: the deadline is
+ * c       The counters of the calling thread.
+ * now_ns  When the caller last read the clock. The deadline is
  *         now_ns + delay_ns, or later.
- * Return  as tkw_timer_schedule(); a refusal has been counted.
+ *
+ * Return as tkw_timer_schedule(). A refusal has been counted.
  */
 int demo_arm_call(struct demo_counters *c, struct demo_timeout *to,
 		  int64_t now_ns, int64_t delay_ns);
@@ -40,25 +42,25 @@ int demo_arm_far(struct demo_counters *c, struct demo_mark *m,
 		 int64_t delay_ns);
 
 /*
- * Push a connection's timeout back.
+ * Pushes a connection's timeout back.
  *
- * Return  0 also if it was too late for that; else as tkw_timer_reschedule(),
- *         and it has been counted.
+ * Returns 0, also if the timeout had ended before; or an error as
+ * tkw_timer_reschedule(), which has been counted.
  */
 int demo_push_back(struct demo_counters *c, struct demo_timeout *to,
 		   int64_t now_ns, int64_t delay_ns);
 
 /*
- * Cancel a call's timeout, and if its task is running wait for its end. If the
- * mark is still waiting afterwards, the stop has the timeout.
+ * Cancels a call's timeout. If its task is running, waits until it has ended.
+ * If the mark is still waiting afterwards, the stop will hand the timeout over.
  *
- * again   cancel it a second time, which must be refused.
+ * again  Cancel it a second time, which the timer has to refuse.
  */
 void demo_cancel(struct demo_counters *c, struct demo_timeout *to, bool again);
 
 bool demo_is_waiting(const struct demo_mark *m);
 
-/* After such an answer there is no point in going on. */
+/* Does the result r of a call mean that the thread has to end? */
 bool demo_is_over(int r);
 
 #endif /* TKW_TOOLS_DEMO_TIMEOUT_H */

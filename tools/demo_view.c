@@ -2,9 +2,9 @@
 /*
  * demo_view.c - the figures of the demo in real time, while it runs.
  *
- * A terminal sees a small table that changes ten times a second, elsewhere a
- * line is printed each second. All is by the second, and of the time since the
- * figures before.
+ * A terminal shows a small table, redrawn ten times a second. Anywhere else a
+ * line is printed each second. The figures are those of the time since the last
+ * ones. No line is wider than 80 columns.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ enum {
 
 struct demo_view {
 	struct screen screen;
-	bool headed; /* the head of the lines is printed */
+	bool headed; /* the heading of the lines is printed */
 };
 
 /* The figures: four per second, three in microseconds. */
@@ -87,14 +87,14 @@ static struct figures figures(const struct demo_moment *from,
 		f.n[i] = seconds > 0 ? (uint64_t)((double)f.n[i] / seconds) : 0;
 	for (int i = P50; i <= MAX; i++)
 		f.n[i] = (demo_late_at(from, to, permille[i]) + 999) / 1000;
-	/* Before its first heartbeat the worker's clock is not known. */
+	/* The worker's clock is not known before the first heartbeat. */
 	if (to->worker_ns > 0 && seconds > 0)
 		(void)snprintf(f.worker, sizeof(f.worker), "%.1f",
 			       100 * worker / seconds);
 	return f;
 }
 
-/* In six letters, or few more for what is per second. */
+/* A figure as text. A lateness takes at most six columns. */
 static const char *word(char buf[TOOL_WORD], const struct figures *f, int i)
 {
 	uint64_t us = f->n[i];
@@ -120,7 +120,7 @@ void demo_view_title(const struct demo *d, struct screen *s)
 	screen_end_line(s);
 }
 
-/* What it is about, names, and below them figures. */
+/* A label and the names of the columns, and the figures in the next line. */
 static void put_rows(struct screen *s, const char *about,
 		     const struct figures *f, int first, int last)
 {
@@ -182,7 +182,8 @@ static int show_live(struct demo *d, unsigned permille)
 	return screen_show(s);
 }
 
-/* The widths of the columns; with the others a line has 80 letters at most. */
+/* The widths of the columns. With time, pending and CPU, a line has 80 columns.
+ */
 static const int widths[COLUMNS] = { 9, 9, 7, 7, 6, 6, 6 };
 
 static void put_head(const struct demo *d, struct screen *s)
@@ -206,14 +207,14 @@ static int show_still(struct demo *d)
 	struct demo_view *v = d->view;
 	struct screen *s = &v->screen;
 	struct figures f = figures(&d->before, &d->last);
+	double seconds = (double)(d->last.at_ns - d->first.at_ns) / 1e9;
 	char buf[TOOL_WORD];
 
 	if (!v->headed)
 		put_head(d, s);
 	v->headed = true;
-	screen_putf(s, SCREEN_PLAIN, "%5.1f %11s",
-		    (double)(d->last.at_ns - d->first.at_ns) / 1e9,
-		    tool_word_count(buf, d->last.pending));
+	screen_putf(s, SCREEN_PLAIN, "%5.*f %11s", seconds < 999 ? 1 : 0,
+		    seconds, tool_word_count(buf, d->last.pending));
 	for (int i = 0; i < COLUMNS; i++)
 		screen_putf(s, SCREEN_PLAIN, " %*s", widths[i],
 			    word(buf, &f, i));
@@ -238,7 +239,7 @@ int demo_view_fill(struct demo *d)
 	screen_measure(s);
 	demo_view_title(d, s);
 	screen_end_line(s);
-	screen_putf(s, SCREEN_PLAIN, " The far timeouts are scheduled: %s",
+	screen_putf(s, SCREEN_PLAIN, " Far timeouts scheduled so far: %s",
 		    tool_word_count(buf, d->last.pending));
 	screen_end_line(s);
 	return screen_show(s);

@@ -3,9 +3,9 @@
  * screen.c - standard output as a screen.
  *
  * A picture is made in memory and written at once, so that it does not flicker.
- * Afterwards the cursor rests below it: a program that ends at any moment
- * leaves the picture whole and the shell's prompt in a line of its own. The
- * next picture begins by going up as many lines as the last one had.
+ * Then the cursor stays on the line below it. If the program ends at that
+ * moment, the picture is complete and the shell's prompt has its own line. The
+ * next picture first moves the cursor up by the height of the last one.
  */
 #include "screen.h"
 
@@ -49,12 +49,13 @@ enum {
 	SIGNALS = sizeof(signals) / sizeof(signals[0])
 };
 
-/* The shell has written to the terminal since the last picture. */
-static volatile sig_atomic_t interrupted;
+/* The program was suspended, and the shell has written to the terminal since
+ * the last picture. */
+static volatile sig_atomic_t suspended;
 
 static void say(const char *text, size_t len)
 {
-	/* Nothing can be done about a failure here; the next flush sees it. */
+	/* A failure cannot be handled here. The next flush reports it. */
 	ssize_t done = write(STDOUT_FILENO, text, len);
 
 	(void)done;
@@ -73,17 +74,17 @@ static void set_action(int sig, void (*handler)(int))
 	(void)sigaction(sig, &act, NULL);
 }
 
-/* Show the cursor, then let the signal do what it does to any program. */
+/* Show the cursor, then let the signal do what it does by default. */
 static void on_signal(int sig)
 {
 	say(SHOW_CURSOR, sizeof(SHOW_CURSOR) - 1);
 	set_action(sig, SIG_DFL);
-	(void)kill(getpid(), sig); /* delivered before it returns */
+	(void)kill(getpid(), sig); /* delivered before kill() returns */
 	if (sig != SIGTSTP)
 		return;
-	/* Here it was stopped; now it has been continued. */
+	/* The program was suspended here, and now continues. */
 	set_action(sig, on_signal);
-	interrupted = 1;
+	suspended = 1;
 	say(HIDE_CURSOR, sizeof(HIDE_CURSOR) - 1);
 }
 
@@ -92,7 +93,7 @@ static void catch_signals(void)
 	struct sigaction old;
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		/* Whoever started us with a signal ignored wants it so. */
+		/* A signal that the parent ignores for us stays ignored. */
 		if (!sigaction(signals[i], NULL, &old) &&
 		    old.sa_handler != SIG_IGN)
 			set_action(signals[i], on_signal);
@@ -152,7 +153,7 @@ void screen_close(struct screen *s)
 
 static void append(struct screen *s, const char *text, size_t len)
 {
-	/* There is room for 40 lines of 400 columns; no picture is so big. */
+	/* There is room for 40 lines of 400 columns. No picture is larger. */
 	if (len > sizeof(s->text) - s->len)
 		return;
 	memcpy(s->text + s->len, text, len);
@@ -167,7 +168,8 @@ static void set_style(struct screen *s, enum screen_style style)
 	s->style = style;
 }
 
-/* The last column stays free: some terminals wrap as soon as it is written. */
+/* The last column stays free, because some terminals wrap when it is written.
+ */
 static bool fits(const struct screen *s)
 {
 	return !s->live || s->scrolling ||
@@ -182,7 +184,8 @@ void screen_put(struct screen *s, enum screen_style style, const char *text)
 		return;
 	set_style(s, style);
 	for (; *text && fits(s); text += len) {
-		/* A character: its first byte, and those like 10xxxxxx. */
+		/* In UTF-8 a character is one byte, followed by bytes of the
+		 * form 10xxxxxx. */
 		len = 1;
 		while (((unsigned char)text[len] & 0xC0) == 0x80)
 			len++;
@@ -205,7 +208,7 @@ void screen_putf(struct screen *s, enum screen_style style, const char *fmt,
 
 void screen_end_line(struct screen *s)
 {
-	/* A picture higher than the terminal would scroll, not stay. */
+	/* A picture that is higher than the terminal would scroll. */
 	if (s->live && !s->scrolling && s->lines >= s->rows - 1)
 		return;
 	set_style(s, SCREEN_PLAIN);
@@ -218,12 +221,13 @@ void screen_end_line(struct screen *s)
 
 int screen_show(struct screen *s)
 {
-	if (interrupted) {
-		interrupted = 0;
+	if (suspended) {
+		suspended = 0;
 		s->shown = 0;
 	}
+	/* To the first column too: the terminal has echoed what was typed. */
 	if (s->shown > 0)
-		(void)printf(ESC "%dA", s->shown);
+		(void)printf("\r" ESC "%dA", s->shown);
 	(void)fwrite(s->text, 1, s->len, stdout);
 	if (s->shown > 0)
 		(void)fputs(ESC "J", stdout);

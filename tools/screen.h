@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * screen.h - standard output as a screen: a few lines that are redrawn in place
- * on a terminal, or plain text without a control byte anywhere else.
+ * screen.h - standard output as a screen. On a terminal a few lines are redrawn
+ * in place. Anywhere else the output is plain text without control bytes.
  */
 #ifndef TKW_TOOLS_SCREEN_H
 #define TKW_TOOLS_SCREEN_H
@@ -24,7 +24,7 @@ enum {
 	SCREEN_LEVELS = 8
 };
 
-/* What is drawn with, in UTF-8 or in ASCII. */
+/* The characters of the pictures, in UTF-8 or in ASCII. */
 struct screen_glyphs {
 	const char *level[SCREEN_LEVELS + 1]; /* 0 is empty */
 	const char *hand;
@@ -35,39 +35,42 @@ struct screen_glyphs {
 
 struct screen {
 	const struct screen_glyphs *glyphs;
-	bool live;   /* a terminal on which lines can be redrawn */
-	bool colour; /* live, and the user likes colours */
+	bool live;   /* a terminal that can redraw lines */
+	bool colour; /* live, and NO_COLOR is not set */
 	int cols;
 	int rows;
-	/* The lines being made. */
+	/* The lines that are being made. */
 	int lines;
 	int col;
 	enum screen_style style;
 	size_t len;
 	char text[1 << 16];
-	bool scrolling; /* lines are for good: they may wrap and scroll */
+	bool scrolling; /* lines are not redrawn: they may wrap and scroll */
 	int shown; /* lines on the terminal that the next picture replaces */
 };
 
-/* Also hides the cursor of a live terminal, until close or a signal. */
+/* Prepares standard output. On a live terminal it hides the cursor, until
+ * screen_close() or a signal shows it again. */
 void screen_open(struct screen *s);
 void screen_close(struct screen *s);
 
-/* Has the terminal another size now? Between pictures. */
+/* Reads the size of the terminal. Call it between two pictures. */
 void screen_measure(struct screen *s);
 
-/* Text without control bytes; of a picture, what does not fit is cut off. */
+/* Adds text without control bytes. What does not fit into a picture is cut off.
+ */
 void screen_put(struct screen *s, enum screen_style style, const char *text);
 void screen_putf(struct screen *s, enum screen_style style, const char *fmt,
 		 ...) __attribute__((format(printf, 3, 4)));
 void screen_end_line(struct screen *s);
 
 /*
- * Write the lines made since the last time, in the place of the last picture:
- * show until the next ones come, print for good. All that comes after a print
- * is text.
+ * Writes the lines that were made, in the place of the last picture.
  *
- * Return  0, or -1 as tool_flush().
+ * After screen_show() the next picture replaces them. After screen_print() they
+ * stay, and what follows is text that scrolls.
+ *
+ * Returns 0, or -1 as tool_flush().
  */
 int screen_show(struct screen *s);
 int screen_print(struct screen *s);

@@ -2,8 +2,8 @@
 /*
  * tkw.c - the command line of tickwheel: finds the command and runs it.
  *
- * A new command is a file cmd_<name>.c, declared in cmd.h, and a line in the
- * table below.
+ * To add a command, write a file cmd_<name>.c, declare its function in cmd.h,
+ * and add a line to the table below.
  */
 #include <locale.h>
 #include <stddef.h>
@@ -11,18 +11,19 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "interrupt.h"
 #include "tickwheel.h"
 #include "tool.h"
 
 struct command {
 	const char *name;
-	const char *help; /* one line, 68 columns at most */
+	const char *help; /* one line of at most 68 columns */
 	int (*main)(int argc, char **argv);
 };
 
 static const struct command commands[] = {
 	{ "demo",
-	  "a busy server's timeouts in real time, or on a virtual clock",
+	  "show a busy server's timeouts, in real time or on a virtual clock",
 	  cmd_demo },
 	{ NULL, NULL, NULL },
 };
@@ -35,16 +36,17 @@ static void usage(void)
 		    stdout);
 	for (const struct command *c = commands; c->name; c++)
 		(void)printf("  %-8s  %s\n", c->name, c->help);
-	(void)fputs("  help      this text, or that of a command: "
-		    "tkw help demo\n"
-		    "\n"
-		    "options:\n"
-		    "  --help     this text\n"
-		    "  --version  which version this is\n"
-		    "\n"
-		    "exit status: 0 all is well; 1 it failed, or the result is "
-		    "bad; 2 the command\nline is wrong\n",
-		    stdout);
+	(void)fputs(
+		"  help      print this text, or the help of a command: "
+		"tkw help demo\n"
+		"\n"
+		"options:\n"
+		"  --help     print this text\n"
+		"  --version  print the version\n"
+		"\n"
+		"Exit status: 0 success; 1 it failed, or the result is bad; "
+		"2 bad command line.\n",
+		stdout);
 }
 
 static const struct command *find(const char *name)
@@ -62,7 +64,7 @@ static int refuse(const char *what, const char *word)
 	return TOOL_EXIT_USAGE;
 }
 
-/* words[0] is `help`, and the last one is NULL, as in argv. */
+/* words[0] is `help`. NULL ends the words, as in argv. */
 static int help(char **words)
 {
 	static char option[] = "--help";
@@ -88,7 +90,7 @@ static int version(char **words)
 	return TOOL_EXIT_OK;
 }
 
-/* No getopt_long() here: the first word decides, option or command. */
+/* getopt_long() is of no use here: the first word alone decides. */
 static int run(int count, char **words)
 {
 	const struct command *c;
@@ -113,10 +115,13 @@ int main(int argc, char **argv)
 {
 	int status;
 
-	/* Only for the character set: numbers stay as they are in C. */
+	/* Set only the character set. Numbers are written as in C. */
 	(void)setlocale(LC_CTYPE, "");
 	status = run(argc - 1, argv + 1);
 	if (tool_flush() && status == TOOL_EXIT_OK)
 		status = TOOL_EXIT_FAILURE;
+	/* A bad result says more than the signal. */
+	if (status == TOOL_EXIT_OK)
+		interrupt_finish();
 	return status;
 }

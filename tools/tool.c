@@ -16,8 +16,8 @@ void tool_complain(const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	/* The message may quote what the user typed. Control bytes in it must
-	 * neither break the line nor reach the terminal. */
+	/* The message may quote what the user typed. Control bytes must not
+	 * break the line or reach the terminal. */
 	for (char *p = line; *p; p++) {
 		if (*p < ' ' || *p > '~')
 			*p = '?';
@@ -40,8 +40,8 @@ int tool_flush(void)
 	return -1;
 }
 
-/* The kernel grants more memory than there is, and later kills the process that
- * uses it. */
+/* The kernel grants more memory than there is, and may later kill the process
+ * that uses it. */
 bool tool_fits_memory(uint64_t bytes)
 {
 	long pages = sysconf(_SC_PHYS_PAGES);

@@ -9,29 +9,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How tkw ends. */
+/* The exit status of tkw. */
 enum {
 	TOOL_EXIT_OK = 0,
-	TOOL_EXIT_FAILURE = 1, /* it went wrong, or the result is bad */
+	TOOL_EXIT_FAILURE = 1, /* it failed, or the result is bad */
 	TOOL_EXIT_USAGE = 2    /* the command line is wrong */
 };
 
-/* Print "tkw: " and the message as one line on standard error. Control bytes in
- * it become question marks. */
+/* Prints "tkw: " and the message as one line on standard error. Control bytes
+ * in the message become question marks. */
 void tool_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Flush standard output.
+ * Flushes standard output.
  *
- * Return  0, or -1: this or an earlier write failed; the user has been told,
- *         once.
+ * Returns 0, or -1 if this or an earlier write failed. The user has been told,
+ * once.
  */
 int tool_flush(void);
 
-/* False if the machine has less memory than this, free or in use. */
+/* Returns false if the machine has less memory than this, free or in use. */
 bool tool_fits_memory(uint64_t bytes);
 
-/* Write a number as "1,234,567". Return the text, which is in buf. */
+/* Writes a number as "1,234,567" to the end of buf. Returns the text. */
 enum {
 	TOOL_WORD = 40
 };

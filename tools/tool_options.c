@@ -2,15 +2,15 @@
 /*
  * tool_options.c - reads the options of a command.
  *
- * getopt_long() does the work. It is kept from three things that it does by
- * default:
+ * getopt_long() does the work, but three of its defaults are turned off:
  *
- *   - It sorts words that are no options to the end. The leading '-' of the
- *     option string makes it report each word where it stands instead.
- *   - It takes abbreviations. A script that uses one would break as soon as
- *     another option begins with the same letters.
+ *   - It moves words that are not options to the end. With a leading '-' in the
+ *     option string it reports each word in its place.
+ *   - It accepts abbreviations. A script that uses one would break as soon as
+ *     another option begins with the same letters. is_written_out() refuses
+ *     them.
  *   - It prints its own messages, with any control bytes that the user typed.
- *     The ':' of the option string keeps it silent, and tool_complain() speaks.
+ *     With ':' in the option string it is silent, and tool_complain() prints.
  */
 #include "tool_options.h"
 
@@ -51,8 +51,8 @@ int tool_next_option(int argc, char **argv, const struct option *options,
 	bool failed = val == '?' || val == ':';
 	const struct option *o = find(options, failed ? optopt : val);
 
-	/* getopt_long() also ends at "--", which is an unknown option here:
-	 * no words may follow it. */
+	/* getopt_long() also ends at "--". Here it is an unknown option,
+	 * because no words may follow. */
 	if (!word)
 		return TOOL_OPTION_END;
 	if (val == 1)

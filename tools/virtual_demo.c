@@ -6,9 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "interrupt.h"
 #include "screen.h"
 
-/* Play, and say how it ended. Return the exit status. */
+/* Run the load and print the result. Returns the exit status. */
 static int play(struct virtual_demo *d)
 {
 	if (virtual_load_run(d))
@@ -20,8 +21,7 @@ static int play(struct virtual_demo *d)
 		    virtual_report(d, virtual_view_screen(d)))
 			return TOOL_EXIT_FAILURE;
 	}
-	return virtual_ledger_balanced(&d->ledger) ? TOOL_EXIT_OK
-						   : TOOL_EXIT_FAILURE;
+	return virtual_ledger_balanced(d) ? TOOL_EXIT_OK : TOOL_EXIT_FAILURE;
 }
 
 int virtual_run(const struct virtual_config *cfg)
@@ -32,6 +32,7 @@ int virtual_run(const struct virtual_config *cfg)
 
 	if (!r && !d.cfg.json)
 		r = virtual_view_init(&d);
+	interrupt_catch();
 	if (r == -ENOMEM)
 		tool_complain("demo: not enough memory for %" PRIu64
 			      " timeouts",

@@ -2,11 +2,12 @@
 /*
  * virtual_demo.h - what the parts of `tkw demo --virtual` share.
  *
- * cmd_demo.c        its options
- * virtual_demo.c    runs it, from the load to the report
- * virtual_load.c    the load: a server's timeouts, and the ledger of their
- * fates virtual_view.c    shows it while it runs virtual_picture.c the picture
- * of the wheel virtual_report.c  the ledger, in words and as JSON
+ * cmd_demo.c        the options
+ * virtual_demo.c    runs the demo, from the load to the report
+ * virtual_load.c    the load: a server's timeouts, and their ledger
+ * virtual_view.c    shows the demo while it runs
+ * virtual_picture.c the picture of the wheel
+ * virtual_report.c  the final report, as text and as JSON
  */
 #ifndef TKW_TOOLS_VIRTUAL_DEMO_H
 #define TKW_TOOLS_VIRTUAL_DEMO_H
@@ -18,7 +19,7 @@
 #include "tickwheel.h"
 #include "tool.h"
 
-/* The demo has four acts, each doing one thing to the wheel. */
+/* The demo has four acts. Each does one thing to the wheel. */
 enum virtual_act {
 	VIRTUAL_SCHEDULE,
 	VIRTUAL_EXTEND,
@@ -30,7 +31,7 @@ enum virtual_act {
 struct virtual_config {
 	uint64_t count;
 	uint64_t seed;
-	uint64_t slots; /* hashed */
+	uint64_t slots; /* of the hashed wheel */
 	int engine;     /* enum tkw_wheel_engine */
 	bool json;
 };
@@ -42,7 +43,8 @@ enum virtual_fate {
 	VIRTUAL_CANCELLED
 };
 
-/* A timeout of the demo. The wheel is judged by `due`, which it never sees. */
+/* A timeout of the demo. The wheel does not know `due`, the demo checks against
+ * it. */
 struct virtual_item {
 	struct tkw_entry entry;
 	uint64_t due;
@@ -50,27 +52,27 @@ struct virtual_item {
 	bool extended;
 };
 
-/* What became of all of them. */
+/* What became of all timeouts. */
 struct virtual_ledger {
 	uint64_t accepted;
 	uint64_t fired;
 	uint64_t cancelled;
 	uint64_t pending;
 	uint64_t extended;
-	uint64_t refused;
-	uint64_t wrong; /* calls that had to be refused */
-	/* What must not be. */
+	uint64_t refused; /* calls that the wheel refused */
+	uint64_t wrong;   /* wrong calls, which it has to refuse */
+	/* Faults. These must stay 0. */
 	uint64_t early;
 	uint64_t late;
 	uint64_t twice;      /* fired again, or after it was cancelled */
 	uint64_t lost;       /* neither ended nor in the wheel */
-	uint64_t disorder;   /* fired before one that should have come first */
+	uint64_t disorder;   /* fired in the wrong order */
 	const char *unsound; /* what tkw_wheel_check() found, or NULL */
-	/* The same for the same set of (entry, tick) fired. */
+	/* A sum over all (entry, tick) that fired, in any order. */
 	uint64_t digest;
 };
 
-/* Calls made of the wheel, and the time spent in them. */
+/* How many calls of the wheel were made, and the time that they took. */
 struct virtual_work {
 	uint64_t calls;
 	uint64_t ns;
@@ -80,56 +82,56 @@ struct virtual_demo {
 	struct virtual_config cfg;
 	struct tkw_wheel *wheel;
 	struct tkw_wheel_shape shape;
-	void *memory; /* the wheel's */
+	void *memory; /* of the wheel */
 	struct virtual_item *items;
 	struct virtual_ledger ledger;
 	struct virtual_work work[VIRTUAL_ACTS];
 	enum virtual_act act;
-	unsigned permille; /* of the way */
+	unsigned permille; /* how much of the work is done */
+	bool interrupted;  /* by a signal */
 	uint64_t horizon;  /* no timeout is due later */
-	/* The last to fire. */
+	/* The timeout that fired last. */
 	uint64_t last_tick;
 	size_t last_index;
-	/* Called often, to show something; a result other than 0 ends the load.
-	 * NULL: nobody watches. */
+	/* Called often, to show the state. A result other than 0 ends the load.
+	 * NULL with --json. */
 	int (*watch)(struct virtual_demo *d, bool act_ended);
 	void *watcher;
 };
 
-/* No delay is longer, and none is pushed back by more. */
+/* The longest delay. A timeout is pushed back by at most this, too. */
 enum {
 	VIRTUAL_LONGEST_MS = 2 * 60 * 60 * 1000
 };
 
-/* Run the demo on a virtual clock. Return the exit status of tkw. */
+/* Runs the demo on a virtual clock. Returns the exit status of tkw. */
 int virtual_run(const struct virtual_config *cfg);
 
-/* Return  0, or -errno: there is no such wheel, or no memory for it. */
+/* Creates the wheel and the timeouts. Returns 0, or -errno. */
 int virtual_load_init(struct virtual_demo *d);
 void virtual_load_fini(struct virtual_demo *d);
 
 /*
- * Play the four acts and close the ledger.
+ * Runs the four acts and completes the ledger. A signal ends the acts early.
  *
- * Return  0, or what watch returned.
+ * Returns 0, or what watch returned.
  */
 int virtual_load_run(struct virtual_demo *d);
 
-/* True if every timeout ended as it should, and just once. */
-bool virtual_ledger_balanced(const struct virtual_ledger *l);
+/* Did every timeout end as it should, exactly once? After an interruption,
+ * timeouts may still be pending. */
+bool virtual_ledger_balanced(const struct virtual_demo *d);
 
-/*
- * Watch the load and draw it.
- *
- * Return  0; -ENOMEM.
+/* Prepares the screen, and draws the load while it runs. Returns 0, or -ENOMEM.
  */
 int virtual_view_init(struct virtual_demo *d);
 void virtual_view_fini(struct virtual_demo *d);
 
 /*
- * Print how the wheel was at its fullest, in the place of the last picture.
+ * Replaces the last picture by one of the wheel when it was fullest; after an
+ * interruption, by one of the wheel at that moment.
  *
- * Return  0, or -1: standard output is broken, and the user told.
+ * Returns 0, or -1 if standard output is broken. The user has been told.
  */
 int virtual_view_end(struct virtual_demo *d);
 
@@ -137,9 +139,12 @@ struct screen;
 struct screen *virtual_view_screen(struct virtual_demo *d);
 
 void virtual_report_json(const struct virtual_demo *d);
+
+/* Prints the report. With the picture before it, it fits a terminal of 80 x 24.
+ * Returns as virtual_view_end(). */
 int virtual_report(const struct virtual_demo *d, struct screen *s);
 
-/* "65.5 s", "3 h 51 m 12 s"; the text is in buf. */
+/* Write a time like "65.5 s", or like "3 h 51 m 12 s". Return buf. */
 const char *virtual_word_width(char buf[TOOL_WORD], uint64_t ms);
 const char *virtual_word_span(char buf[TOOL_WORD], uint64_t ms);
 

@@ -1,41 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * virtual_load.c - the load of the virtual demo: timeouts like a server's, and
- * the ledger of what became of them.
+ * their ledger.
  *
- * A tick is a millisecond of a clock that the demo turns itself. No delay is
- * shorter than 50 ms, so that the first three acts pass before anything is due:
+ * A tick is a millisecond of the demo's own clock. No delay is shorter than 50
+ * ms, so that the first three acts are over before anything is due:
  *
  *   ms 0 to 23    timeouts are scheduled
  *   ms 24 to 31   some are pushed back
  *   ms 32 to 47   most are cancelled
- *   then          time runs, in ever longer steps, until the wheel is empty
+ *   then          time runs, in longer and longer steps, until the wheel is
+ *                 empty
  *
- * Everything about a timeout follows from the seed and its number, so that both
- * engines get the same load, and nothing needs to be remembered for it. Entries
- * are pushed back and cancelled in scattered order: a server's answers do not
- * come in the order of its questions. Only the calls of the wheel are timed.
+ * Everything about a timeout follows from the seed and its number. Both engines
+ * get the same load, and the plan takes no memory. Entries are pushed back and
+ * cancelled in scattered order, because a server's answers do not come in the
+ * order of its questions. Only the calls of the wheel are timed.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "interrupt.h"
 #include "virtual_demo.h"
 
 enum {
 	SCHEDULE_STEPS = 24,
 	EXTEND_STEPS = 8,
 	CANCEL_STEPS = 16,
-	BATCH = 1024 /* calls at a time, and then one that must be refused */
+	BATCH = 1024 /* calls at a time, followed by one wrong call */
 };
 
-/* Bounds the time between two pictures, not the work. */
+/* This bounds the time between two pictures, not the work. */
 #define ADVANCE_STEPS (UINT64_C(1) << 20)
 
-/* What shall become of a timeout. */
+/* What is to become of a timeout. */
 struct plan {
 	uint32_t delay_ms;
-	uint32_t extend_ms; /* 0: it is not pushed back */
+	uint32_t extend_ms; /* 0 if it is not pushed back */
 	bool cancel;
 };
 
@@ -44,10 +46,10 @@ struct pick {
 	uint32_t extend_ms;
 };
 
-/* Scatters x: any bit of it moves about half of the result's. */
+/* Scatters x: each bit of x changes about half of the bits of the result. */
 static uint64_t mix(uint64_t x)
 {
-	/* 2^64 over the golden ratio: odd, and without any pattern. */
+	/* 2^64 divided by the golden ratio: odd, and without a pattern. */
 	const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
 
 	x = (x ^ x >> 32) * golden;
@@ -62,7 +64,7 @@ static uint32_t below(uint32_t n, uint64_t random)
 	return (uint32_t)((uint64_t)n * (uint32_t)random >> 32);
 }
 
-/* Somewhere between two neighbours of a row of rising bounds. */
+/* A value between two neighbours in a list of rising bounds. */
 static uint32_t between(const uint32_t *bounds, uint32_t n, uint64_t random)
 {
 	uint32_t i = below(n - 1, random);
@@ -101,7 +103,7 @@ static struct plan session(uint64_t random, uint32_t fate)
 	return p;
 }
 
-/* Of ten timeouts seven guard a call, two a connection, one a session. */
+/* Of ten timeouts, seven guard a call, two a connection, one a session. */
 static struct plan plan(const struct virtual_demo *d, uint64_t index)
 {
 	uint64_t a = mix(mix(d->cfg.seed + 1) ^ index);
@@ -122,6 +124,18 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+enum {
+	INTERRUPTED = 1 /* what look() and its callers return */
+};
+
+/* Show the state. Returns 0, INTERRUPTED, or what watch returned. */
+static int look(struct virtual_demo *d, bool act_ended)
+{
+	int r = d->watch ? d->watch(d, act_ended) : 0;
+
+	return !r && interrupt_signal() ? INTERRUPTED : r;
+}
+
 static void on_expire(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 {
 	struct virtual_demo *d = ctx;
@@ -138,7 +152,7 @@ static void on_expire(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 	if (tick != d->last_tick)
 		d->last_index = 0;
 	d->last_tick = tick;
-	/* One that was pushed back has no fixed place inside its tick. */
+	/* A timeout that was pushed back has no fixed place in its tick. */
 	if (!it->extended) {
 		d->ledger.disorder += index < d->last_index;
 		d->last_index = index;
@@ -147,7 +161,7 @@ static void on_expire(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 	it->fate = VIRTUAL_FIRED;
 }
 
-/* Expire all up to a tick. Return what watch returned. */
+/* Expire everything up to a tick. Returns as look(). */
 static int advance(struct virtual_demo *d, uint64_t to)
 {
 	for (;;) {
@@ -162,13 +176,13 @@ static int advance(struct virtual_demo *d, uint64_t to)
 			d->ledger.refused += r < 0;
 			return 0;
 		}
-		r = d->watch ? d->watch(d, false) : 0;
+		r = look(d, false);
 		if (r)
 			return r;
 	}
 }
 
-/* The acts' shares of the progress bar. */
+/* Each act has its share of the progress bar. */
 static void progress(struct virtual_demo *d, uint64_t part, uint64_t whole)
 {
 	static const unsigned start[] = { 0, 250, 350, 550, 1000 };
@@ -178,18 +192,16 @@ static void progress(struct virtual_demo *d, uint64_t part, uint64_t whole)
 		d->permille = start[d->act] + (unsigned)(share * part / whole);
 }
 
-/* A step of one of the first acts is over: a millisecond has passed. */
+/* A step of one of the first acts ends, and with it a millisecond. */
 static int end_step(struct virtual_demo *d, size_t step, size_t steps)
 {
 	int r = advance(d, tkw_wheel_now_tick(d->wheel));
 
 	progress(d, step + 1, steps);
-	if (r || !d->watch)
-		return r;
-	return d->watch(d, step + 1 == steps);
+	return r ? r : look(d, step + 1 == steps);
 }
 
-/* A call that the wheel has to refuse, and to forget. */
+/* Count a wrong call, which the wheel has to refuse. */
 static void refuse(struct virtual_demo *d, int result)
 {
 	d->ledger.wrong++;
@@ -261,7 +273,7 @@ static void cancel_batch(struct virtual_demo *d, const struct pick *picks,
 	}
 }
 
-/* Do what the act does to some entries, and once what it must not. */
+/* Push back or cancel some entries, and make a wrong call. */
 static void do_batch(struct virtual_demo *d, const struct pick *picks, size_t n)
 {
 	uint64_t start = now_ns();
@@ -280,13 +292,13 @@ static void do_batch(struct virtual_demo *d, const struct pick *picks, size_t n)
 		refuse(d, tkw_wheel_remove(d->wheel, &picks[0].item->entry));
 }
 
-/* Has the act something to do to this entry? */
+/* Does the act do something to this entry? */
 static bool wanted(const struct virtual_demo *d, const struct plan *p)
 {
 	return d->act == VIRTUAL_EXTEND ? p->extend_ms > 0 : p->cancel;
 }
 
-/* Go on with a walk through the entries, from place `at` by n steps. */
+/* Continue a walk through the entries, from the place `at`, by n steps. */
 static size_t walk(struct virtual_demo *d, size_t at, size_t stride, uint64_t n)
 {
 	struct pick picks[BATCH];
@@ -320,10 +332,10 @@ static size_t common_divisor(size_t a, size_t b)
 	return a;
 }
 
-/* A stride that shares no divisor with the count meets each entry once. */
+/* A stride that shares no divisor with the count visits each entry once. */
 static size_t scattering_stride(size_t count)
 {
-	/* Neighbours of the golden ratio: no two steps come close soon. */
+	/* Close to the golden ratio, so that steps stay far from each other. */
 	size_t stride = (size_t)((uint64_t)count * 10946 / 17711) + 1;
 
 	while (common_divisor(stride, count) != 1)
@@ -348,8 +360,8 @@ static int scattered(struct virtual_demo *d, enum virtual_act act,
 	return r;
 }
 
-/* Each step takes a sixth of the time passed so far: what is due within
- * seconds and what is due within hours gets as many pictures. */
+/* Each step takes a sixth of the time so far, so that the first seconds get as
+ * many pictures as the last hours. */
 static int expire_all(struct virtual_demo *d)
 {
 	uint64_t whole = d->ledger.accepted - d->ledger.cancelled;
@@ -360,15 +372,13 @@ static int expire_all(struct virtual_demo *d)
 		uint64_t now = tkw_wheel_now_tick(d->wheel);
 
 		if (now > d->horizon)
-			break; /* it has lost some: the audit will tell */
+			break; /* it has lost some: the audit finds out */
 		r = advance(d, now + now / 6);
 		progress(d, d->ledger.fired, whole);
-		if (!r && d->watch)
-			r = d->watch(d, false);
+		if (!r)
+			r = look(d, false);
 	}
-	if (!r && d->watch)
-		r = d->watch(d, true);
-	return r;
+	return r ? r : look(d, true);
 }
 
 static void check(struct virtual_demo *d)
@@ -377,7 +387,7 @@ static void check(struct virtual_demo *d)
 		d->ledger.unsound = tkw_wheel_check(d->wheel);
 }
 
-/* The counters say how many; only the entries themselves say which. */
+/* The counters say how many timeouts ended. The entries say which. */
 static void audit(struct virtual_demo *d)
 {
 	d->ledger.pending = tkw_wheel_count(d->wheel);
@@ -399,20 +409,24 @@ int virtual_load_run(struct virtual_demo *d)
 		r = scattered(d, VIRTUAL_EXTEND, EXTEND_STEPS);
 	if (!r)
 		r = scattered(d, VIRTUAL_CANCEL, CANCEL_STEPS);
-	if (r)
+	if (!r) {
+		check(d);
+		r = expire_all(d);
+	}
+	d->interrupted = r == INTERRUPTED;
+	if (r && !d->interrupted)
 		return r;
-	check(d);
-	r = expire_all(d);
-	if (!r)
-		audit(d);
-	return r;
+	audit(d);
+	return 0;
 }
 
-bool virtual_ledger_balanced(const struct virtual_ledger *l)
+bool virtual_ledger_balanced(const struct virtual_demo *d)
 {
+	const struct virtual_ledger *l = &d->ledger;
+
 	return l->accepted == l->fired + l->cancelled + l->pending &&
-	       l->pending == 0 && l->refused == l->wrong && l->early == 0 &&
-	       l->late == 0 && l->twice == 0 && l->lost == 0 &&
+	       (l->pending == 0 || d->interrupted) && l->refused == l->wrong &&
+	       l->early == 0 && l->late == 0 && l->twice == 0 && l->lost == 0 &&
 	       l->disorder == 0 && !l->unsound;
 }
 

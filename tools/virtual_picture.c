@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * virtual_picture.c - the picture of the wheel: who sits where.
+ * virtual_picture.c - the picture of the wheel: where its entries are.
  *
- * Each ring is drawn as a row of cells, unrolled at slot 0, the coarsest ring
- * on top. A cell stands for a few neighbouring slots and shows how many entries
- * there are in them. The hashed wheel has one ring; its entries are drawn in
- * several rows, by the rounds that they have to wait.
+ * Each ring is drawn as a row of cells that begins with slot 0, the coarsest
+ * ring on top. A cell stands for a few neighbouring slots and shows how many
+ * entries are in them. The hashed wheel has one ring. Its entries are drawn in
+ * several rows, by the number of rounds that they have to wait.
  *
- * Where an entry sits the wheel itself tells, by tkw_wheel_get_place(). The
- * entries are asked in the order of their memory: to walk the wheel would cost
- * a cache miss for each.
+ * tkw_wheel_get_place() says where an entry is. The entries are visited in the
+ * order of their memory, because a walk through the wheel would cost a cache
+ * miss for each.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "virtual_view.h"
 
-/* A row of the hashed wheel waits for so many times more rounds than the one
- * below it. */
+/* The entries in a row of the hashed wheel wait for this many times more rounds
+ * than those in the row below. */
 enum {
 	ROUNDS_PER_ROW = 256
 };
@@ -27,14 +27,14 @@ static bool is_hashed(const struct virtual_demo *d)
 	return d->shape.engine == TKW_WHEEL_HASHED;
 }
 
-/* The cell of a slot; the first one, if a slot has several. */
+/* The cell of a slot, or the first one if the slot has several. */
 static uint32_t cell_of(const struct virtual_demo *d,
 			const struct virtual_picture *p, uint64_t slot)
 {
 	return (uint32_t)(slot * p->cells / d->shape.slots);
 }
 
-/* What a row's unit is: the ticks of a slot, or the least rounds to wait. */
+/* The unit of a row: the ticks of a slot, or the least number of rounds. */
 static uint64_t unit_of(const struct virtual_demo *d, uint32_t row)
 {
 	uint64_t unit = 1;
@@ -79,7 +79,7 @@ uint32_t virtual_picture_lines(const struct virtual_demo *d, bool hands)
 	return lines;
 }
 
-/* As many cells as fit, but whole slots if there are fewer of them. */
+/* As many cells as fit. If there are fewer slots, each has as many cells. */
 static uint32_t count_cells(const struct virtual_demo *d, int cols)
 {
 	uint32_t room = cols > 12 ? (uint32_t)cols - 5 : 7;
@@ -113,7 +113,7 @@ void virtual_picture_take(const struct virtual_demo *d,
 	}
 }
 
-/* Entries per 256 slots: cells do not all stand for as many slots. */
+/* Entries per 256 slots, because cells stand for different numbers of slots. */
 static uint64_t density(const struct virtual_demo *d,
 			const struct virtual_picture *p, uint32_t row,
 			uint32_t cell)
@@ -142,7 +142,7 @@ static uint64_t fullest_cell(const struct virtual_demo *d,
 	return most;
 }
 
-/* Each level is twice the one below. */
+/* Each level stands for twice as many entries as the one below. */
 static int level_of(uint64_t density, uint64_t full)
 {
 	int level = SCREEN_LEVELS;
@@ -173,7 +173,7 @@ static void draw_ring_name(struct virtual_demo *d, uint32_t ring)
 		screen_putf(s, SCREEN_DIM, "  %s a slot: ", slot);
 	else
 		screen_putf(s, SCREEN_DIM,
-			    "  %" PRIu64 " slots of %s, once round in %s: ",
+			    "  %" PRIu64 " slots of %s, a round takes %s: ",
 			    d->shape.slots, slot, round);
 }
 
@@ -200,7 +200,7 @@ static void draw_label(struct virtual_demo *d, const struct virtual_picture *p,
 	else
 		draw_ring_name(d, row);
 	screen_putf(virtual_view_screen(d), SCREEN_PLAIN, "%s%s waiting",
-		    v->stride > 1 ? "about " : "",
+		    v->stride > 1 ? "~" : "",
 		    tool_word_count(total, p->total[row]));
 	screen_end_line(virtual_view_screen(d));
 }
@@ -244,8 +244,8 @@ void virtual_picture_draw(struct virtual_demo *d,
 	for (uint32_t row = v->rows; row-- > 0;) {
 		uint64_t most = fullest_cell(d, p, row);
 
-		/* A wheel that empties is seen to do so, but not for long: the
-		 * last few shall be seen as well. */
+		/* The scale follows slowly: one sees the wheel get empty, and
+		 * still sees the last few entries. */
 		v->full[row] -= v->full[row] / v->fading;
 		if (v->full[row] < most || !fade)
 			v->full[row] = most;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* virtual_report.c - the ledger of the virtual demo, as text and as JSON. */
+/* virtual_report.c - the report of the virtual demo, as text and as JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,8 +85,9 @@ void virtual_report_json(const struct virtual_demo *d)
 	json_number("extend_ns", d->work[VIRTUAL_EXTEND].ns);
 	json_number("cancel_ns", d->work[VIRTUAL_CANCEL].ns);
 	json_number("expire_ns", d->work[VIRTUAL_EXPIRE].ns);
+	(void)printf(",\"interrupted\":%s", d->interrupted ? "true" : "false");
 	(void)printf(",\"balanced\":%s}\n",
-		     virtual_ledger_balanced(l) ? "true" : "false");
+		     virtual_ledger_balanced(d) ? "true" : "false");
 }
 
 static void put_ledger(struct screen *s, const struct virtual_ledger *l)
@@ -94,22 +95,23 @@ static void put_ledger(struct screen *s, const struct virtual_ledger *l)
 	char a[TOOL_WORD];
 	char b[TOOL_WORD];
 	char c[TOOL_WORD];
-	char e[TOOL_WORD];
 
 	screen_put(s, SCREEN_BOLD, " ledger   ");
-	screen_putf(s, SCREEN_PLAIN,
-		    "%s scheduled = %s fired + %s cancelled + %s pending",
+	screen_putf(s, SCREEN_PLAIN, "%s scheduled, %s pushed back",
 		    tool_word_count(a, l->accepted),
-		    tool_word_count(b, l->fired),
-		    tool_word_count(c, l->cancelled),
-		    tool_word_count(e, l->pending));
+		    tool_word_count(b, l->extended));
 	screen_end_line(s);
 	screen_putf(s, SCREEN_PLAIN,
-		    "          %s pushed back; %s refused, of %s calls wrong "
-		    "on purpose",
-		    tool_word_count(a, l->extended),
-		    tool_word_count(b, l->refused),
-		    tool_word_count(c, l->wrong));
+		    "          = %s fired + %s cancelled + %s pending",
+		    tool_word_count(a, l->fired),
+		    tool_word_count(b, l->cancelled),
+		    tool_word_count(c, l->pending));
+	screen_end_line(s);
+	screen_putf(s, l->refused == l->wrong ? SCREEN_PLAIN : SCREEN_RED,
+		    "          %s of %s calls that are wrong on purpose were "
+		    "refused",
+		    tool_word_count(a, l->refused),
+		    tool_word_count(b, l->wrong));
 	screen_end_line(s);
 }
 
@@ -163,16 +165,15 @@ static void put_work(struct screen *s, const struct virtual_demo *d)
 	}
 	if (s->live) {
 		screen_put(s, SCREEN_DIM,
-			   "          Faster without pictures, which "
-			   "empty the cache: tkw demo --virtual | cat");
+			   "          It is faster without the pictures: "
+			   "tkw demo --virtual | cat");
 		screen_end_line(s);
 	}
-	screen_end_line(s);
 }
 
 int virtual_report(const struct virtual_demo *d, struct screen *s)
 {
-	bool balanced = virtual_ledger_balanced(&d->ledger);
+	bool balanced = virtual_ledger_balanced(d);
 	uint64_t ns = 0;
 	char span[TOOL_WORD];
 
@@ -181,8 +182,9 @@ int virtual_report(const struct virtual_demo *d, struct screen *s)
 	put_ledger(s, &d->ledger);
 	put_faults(s, &d->ledger);
 	put_work(s, d);
+	screen_put(s, SCREEN_BOLD, " in all   ");
 	screen_putf(s, SCREEN_PLAIN,
-		    " %s of virtual time in %.2f s of work (seed %" PRIu64 ")",
+		    "%s of virtual time in %.2f s (seed %" PRIu64 ")",
 		    virtual_word_span(span, tkw_wheel_now_tick(d->wheel)),
 		    (double)ns / 1e9, d->cfg.seed);
 	screen_end_line(s);

@@ -2,9 +2,10 @@
 /*
  * virtual_view.c - shows the virtual demo while it runs.
  *
- * A terminal sees the wheel move: the picture, what happens just now in two
- * sentences, the counters, the clock and a progress bar, as far as there is
- * room for them. Elsewhere a few still pictures are printed.
+ * A terminal shows the moving wheel: the picture, two sentences about what
+ * happens, the counters, the clock and a progress bar, as far as they fit.
+ * Anywhere else a few still pictures are printed. No line is wider than 80
+ * columns, unless the terminal is.
  */
 #include "virtual_view.h"
 
@@ -13,41 +14,38 @@
 #include <string.h>
 
 enum {
-	LOOK_AT = 1 << 20, /* entries, at most */
+	LOOK_AT = 1 << 20, /* how many entries at most */
 	FRAME_MS = 22,
-	PAUSE_MS = 300, /* after an act: there is something to read */
-	INDENT = 4      /* of what is said about the act */
+	PAUSE_MS = 300, /* after an act, to read its text */
+	INDENT = 4      /* of the text about the act */
 };
 
 static const char extend_text[] =
-	"Packets come in. Idle timeouts are pushed back: a later time is "
-	"stored, and the entry moves when its old slot comes up, not now.";
+	"Packets come in. Idle timeouts are pushed back: only the later time "
+	"is stored, and the entry moves when its old slot comes up.";
 static const char cancel_text[] =
-	"Answers come in. Most timeouts are cancelled: taken out at once, from "
-	"the middle of their slots, wherever they are.";
+	"Answers come in. Most timeouts are cancelled. Each is taken out of "
+	"its slot at once, even from the middle of the list.";
 
 static const char *const texts[2][VIRTUAL_ACTS] = {
-	[TKW_WHEEL_HIERARCHICAL] = { "Calls go out. Each gets a timeout, put "
-				     "into the slot of its "
-				     "time: no sorting. What is near goes into "
-				     "ring 0, the rest "
-				     "into coarser rings.",
-				     extend_text, cancel_text,
-				     "Time runs, ever faster. What the hand of "
-				     "ring 0 meets fires. "
-				     "Each time it comes round, the next slot "
-				     "of the ring above "
-				     "moves down." },
-	[TKW_WHEEL_HASHED] = { "Calls go out. Each gets a timeout, put into "
-			       "the slot of its "
-			       "time: no sorting. What is far has to wait "
-			       "there for its "
-			       "round.",
-			       extend_text, cancel_text,
-			       "Time runs, ever faster. The hand looks at each "
-			       "entry of each "
-			       "slot it comes to, and fires those whose round "
-			       "it is." },
+	[TKW_WHEEL_HIERARCHICAL] = {
+		"Calls go out. Each gets a timeout, which is put into the slot "
+		"of its time, without sorting. Near timeouts go into ring 0, "
+		"the others into coarser rings.",
+		extend_text, cancel_text,
+		"Time runs, faster and faster. The hand of ring 0 fires what "
+		"it comes to. After each round, the next slot of the ring "
+		"above moves down.",
+	},
+	[TKW_WHEEL_HASHED] = {
+		"Calls go out. Each gets a timeout, which is put into the slot "
+		"of its time, without sorting. Far timeouts wait there for "
+		"their round.",
+		extend_text, cancel_text,
+		"Time runs, faster and faster. The hand looks at each entry of "
+		"each slot that it comes to, and fires those whose round has "
+		"come.",
+	},
 };
 
 static struct virtual_view *view_of(struct virtual_demo *d)
@@ -74,7 +72,7 @@ static void draw_title(struct virtual_demo *d)
 	screen_end_line(s);
 }
 
-/* What the act is about, in lines of whole words. */
+/* The text about the act, in lines of whole words. */
 static void draw_act(struct virtual_demo *d)
 {
 	struct screen *s = virtual_view_screen(d);
@@ -97,8 +95,8 @@ static void draw_act(struct virtual_demo *d)
 	screen_end_line(s);
 }
 
-/* How many lines draw_act() takes, or one more: a line's last word is not
- * longer than 10 letters. */
+/* How many lines draw_act() takes, or one more. A word that moves to the next
+ * line has at most 10 letters. */
 static unsigned act_lines(struct virtual_demo *d)
 {
 	unsigned width = (unsigned)view_of(d)->screen.cols - INDENT - 12;
@@ -111,10 +109,10 @@ static void draw_legend(struct virtual_demo *d)
 	struct screen *s = virtual_view_screen(d);
 
 	screen_putf(s, SCREEN_YELLOW, " %s", s->glyphs->hand);
-	screen_put(s, SCREEN_DIM, " the hand: now    ");
+	screen_put(s, SCREEN_DIM, " the hand shows the time    ");
 	for (int i = 1; i <= SCREEN_LEVELS; i++)
 		screen_put(s, SCREEN_CYAN, s->glyphs->level[i]);
-	screen_put(s, SCREEN_DIM, " few to many entries, doubling");
+	screen_put(s, SCREEN_DIM, " few to many entries");
 	screen_end_line(s);
 	screen_end_line(s);
 }
@@ -126,17 +124,21 @@ static void draw_counts(struct virtual_demo *d)
 	const struct {
 		const char *name;
 		uint64_t n;
-	} counts[] = { { "waiting", tkw_wheel_count(d->wheel) },
-		       { "fired", l->fired },
-		       { "cancelled", l->cancelled },
-		       { "pushed back", l->extended } };
+	} counts[] = { { " waiting ", tkw_wheel_count(d->wheel) },
+		       { "  fired ", l->fired },
+		       { "  cancelled ", l->cancelled },
+		       { "  pushed ", l->extended } };
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		char n[TOOL_WORD];
+		char buf[TOOL_WORD];
+		const char *n = tool_word_count(buf, counts[i].n);
 
-		screen_putf(s, SCREEN_DIM, "%s%s ", i ? "   " : " ",
-			    counts[i].name);
-		screen_put(s, SCREEN_PLAIN, tool_word_count(n, counts[i].n));
+		/* A number that is cut off would be a wrong number. */
+		if (s->col + (int)(strlen(counts[i].name) + strlen(n)) >=
+		    s->cols)
+			break;
+		screen_put(s, SCREEN_DIM, counts[i].name);
+		screen_put(s, SCREEN_PLAIN, n);
 	}
 	screen_end_line(s);
 }
@@ -150,7 +152,7 @@ static void draw_clock(struct virtual_demo *d)
 		    (unsigned)(ms / 1000 % 60), (unsigned)(ms % 1000));
 }
 
-/* The clock and the bar take a line of the width of the picture. */
+/* The clock and the bar, as wide as the picture. */
 static void draw_bar(struct virtual_demo *d)
 {
 	struct screen *s = virtual_view_screen(d);
@@ -171,7 +173,7 @@ static void draw_bar(struct virtual_demo *d)
 	screen_end_line(s);
 }
 
-/* Sleep until the next picture is due, so that each can be seen. */
+/* Sleep until the next picture is due, so that one can see each. */
 static void pace(struct virtual_view *v, long ms)
 {
 	struct timespec now;
@@ -194,7 +196,7 @@ static int show_moving(struct virtual_demo *d, bool act_ended)
 	bool words;
 
 	screen_measure(s);
-	/* What fits beside the title, the counters and the bar? */
+	/* What fits besides the title, the counters and the bar? */
 	room = s->rows > 4 ? (unsigned)s->rows - 4 : 0;
 	hands = room >= virtual_picture_lines(d, true);
 	words = hands && s->cols >= 40 &&
@@ -227,13 +229,12 @@ static int show_still(struct virtual_demo *d, bool act_ended)
 	if (d->act == VIRTUAL_SCHEDULE)
 		draw_title(d);
 	draw_act(d);
-	/* Pushing back changes nothing that could be seen. */
+	/* Pushing back does not change the picture. */
 	if (d->act != VIRTUAL_EXTEND)
 		virtual_picture_draw(d, &v->now, true, true);
 	if (d->act == VIRTUAL_SCHEDULE)
 		draw_legend(d);
 	draw_clock(d);
-	screen_put(&v->screen, SCREEN_PLAIN, "  ");
 	draw_counts(d);
 	return screen_print(&v->screen);
 }
@@ -281,10 +282,16 @@ int virtual_view_end(struct virtual_demo *d)
 	if (v->screen.live) {
 		draw_title(d);
 		screen_put(&v->screen, SCREEN_PLAIN,
-			   " The wheel at its fullest, with all of them "
-			   "scheduled:");
+			   d->interrupted
+				   ? " The wheel when it was interrupted:"
+				   : " The wheel when all timeouts were "
+				     "scheduled:");
 		screen_end_line(&v->screen);
-		virtual_picture_draw(d, &v->fullest, false, false);
+		virtual_picture_draw(d, d->interrupted ? &v->now : &v->fullest,
+				     false, false);
+	} else if (d->interrupted) {
+		screen_put(&v->screen, SCREEN_PLAIN, " Interrupted.");
+		screen_end_line(&v->screen);
 	}
 	screen_end_line(&v->screen);
 	return screen_print(&v->screen);

@@ -13,10 +13,10 @@ enum {
 	VIRTUAL_CELLS_MAX = 256
 };
 
-/* The wheel at one moment: rows of cells, each standing for a few slots. */
+/* The wheel at one moment: rows of cells. A cell stands for a few slots. */
 struct virtual_picture {
 	uint64_t now;
-	uint32_t cells; /* of a row */
+	uint32_t cells; /* in a row */
 	uint64_t total[VIRTUAL_ROWS_MAX];
 	uint64_t cell[VIRTUAL_ROWS_MAX][VIRTUAL_CELLS_MAX];
 };
@@ -24,27 +24,27 @@ struct virtual_picture {
 struct virtual_view {
 	struct screen screen;
 	uint32_t rows;
-	uint64_t stride; /* every so many-th entry is looked at */
+	uint64_t stride; /* 1: look at all entries; 2: at every second; ... */
 	struct virtual_picture now;
 	struct virtual_picture fullest;
-	/* What counts as full, per row. */
+	/* For each row, the density at the top of the scale. */
 	uint64_t full[VIRTUAL_ROWS_MAX];
-	uint64_t fading; /* by one part in so many, from picture to picture */
+	uint64_t fading; /* the scale shrinks by 1/fading per picture */
 	bool half_shown;
 	struct timespec next; /* when the next picture is due */
 };
 
-/* How many rows show all that can be in the wheel. */
+/* Returns how many rows the wheel needs. */
 uint32_t virtual_picture_rows(const struct virtual_demo *d);
 
-/* How many lines there are to draw, without and with the hands. */
+/* Returns how many lines the picture has, with or without the hands. */
 uint32_t virtual_picture_lines(const struct virtual_demo *d, bool hands);
 
 void virtual_picture_take(const struct virtual_demo *d,
 			  struct virtual_picture *p);
 
-/* The fullest cell of a row is at the top of the scale, or, if the scale fades,
- * the fullest for a while. */
+/* Draws the picture. The top of a row's scale is its fullest cell. With fade,
+ * the scale shrinks slowly when the wheel gets empty. */
 void virtual_picture_draw(struct virtual_demo *d,
 			  const struct virtual_picture *p, bool hands,
 			  bool fade);

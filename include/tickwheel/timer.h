@@ -587,10 +587,10 @@ struct tkw_ledger {
 int tkw_timer_get_ledger(struct tkw_timer *t, struct tkw_ledger *out);
 
 /*
- * Checks all invariants of a timer. It changes nothing. Use it in tests.
+ * Verifies the invariants of a timer. It changes nothing. Use it in tests.
  *
- * The call locks each shard in turn for a walk over all timeouts of that shard,
- * which takes 47 ms with 1 million timeouts and 0.47 s with 10 million.
+ * It locks one shard after the other, each for about 0.1 us per timeout in it.
+ * Meanwhile other threads wait for that shard, and nothing in it fires.
  *
  * Returns NULL if the timer is sound, else a static string that says what is
  * broken. If t is NULL or belongs to the parent of a fork, it returns a string

@@ -103,6 +103,12 @@ int64_t tkw_timer_tick_ns(struct tkw_timer *t)
 	return t ? (int64_t)t->tick_ns : 0;
 }
 
+/*
+ * A whole shard under one lock. Smaller pieces would not be sound: the counts
+ * of wheel, slab and ledger agree only at one moment, a slot can hold all
+ * timeouts, and a walk that lets go of the lock in the middle of a list would
+ * have to leave something in it to find its place again.
+ */
 const char *tkw_timer_check(struct tkw_timer *t)
 {
 	const char *broken = NULL;

@@ -180,43 +180,43 @@ static uint64_t list_length(const struct tkw_link *head)
 	return n;
 }
 
-/* How many timeouts of the slab are in this state. */
-static uint64_t count_state(const struct tkw__slab *slab, uint32_t state)
+/* Counts the timeouts of the slab by their state, in one walk, because the lock
+ * is held. */
+static void count_states(const struct tkw__slab *slab,
+			 uint64_t n[TKW__STATE_MASK + 1])
 {
-	uint64_t n = 0;
-
 	for (uint32_t b = 0; b < slab->count; b++) {
 		const struct tkw__timeout *to;
 
 		for (uint32_t i = 1; (to = tkw__slab_at(slab, b, i)); i++)
-			n += tkw__state(to) == state;
+			n[tkw__state(to)]++;
 	}
-	return n;
 }
 
 const char *tkw__shard_check(const struct tkw__shard *s)
 {
 	const struct tkw_ledger *l = &s->ledger;
-	uint64_t queued = count_state(&s->slab, TKW__QUEUED);
-	uint64_t pending = count_state(&s->slab, TKW__PENDING) +
-			   count_state(&s->slab, TKW__OWN) + queued;
+	uint64_t in[TKW__STATE_MASK + 1] = { 0 };
+	uint64_t pending;
 	const char *broken = s->wheel ? tkw_wheel_check(s->wheel) : NULL;
 
 	if (broken == NULL)
 		broken = tkw__slab_check(&s->slab);
 	if (broken)
 		return broken;
+	count_states(&s->slab, in);
+	pending = in[TKW__PENDING] + in[TKW__OWN] + in[TKW__QUEUED];
 	if (l->accepted !=
 	    l->fired + l->cancelled + l->dropped + l->handed_over + l->pending)
 		return "T1: the ledger does not balance";
-	if (pending != l->pending || queued != list_length(&s->queued) ||
-	    pending != queued + tkw_wheel_count(s->wheel) +
+	if (pending != l->pending ||
+	    in[TKW__QUEUED] != list_length(&s->queued) ||
+	    pending != in[TKW__QUEUED] + tkw_wheel_count(s->wheel) +
 			       list_length(&s->due) + list_length(&s->late) +
 			       list_length(&s->refused))
 		return "T2: a pending timeout is nowhere, or twice";
 	if (tkw__slab_live(&s->slab) !=
-	    pending + count_state(&s->slab, TKW__RUNNING) +
-		    count_state(&s->slab, TKW__ENDING))
+	    pending + in[TKW__RUNNING] + in[TKW__ENDING])
 		return "T3: a timeout in use is in no state";
 	return NULL;
 }

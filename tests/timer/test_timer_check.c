@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_timer_check.c - tkw_timer_check() and the ledger: each invariant is
- * broken from the inside, must be found, and is mended again. By hand, for with
- * a worker around that would take its locks.
+ * test_timer_check.c - tkw_timer_check() and the ledger. Each test breaks an
+ * invariant from the inside, expects the checker to find it, and repairs it.
+ * The timer has no worker, so that no locks are needed for that.
  */
 #include "timer_bed.h"
 
@@ -11,7 +11,7 @@
 
 #include "timer/object.h"
 
-/* The first letters of what the checker says, which name the invariant. */
+/* The first letters of what the checker says name the invariant. */
 static void expect_broken(struct timer_bed *b, const char *invariant)
 {
 	const char *broken = tkw_timer_check(b->t);
@@ -20,8 +20,8 @@ static void expect_broken(struct timer_bed *b, const char *invariant)
 	assert_memory_equal(broken, invariant, strlen(invariant));
 }
 
-/* It is there. (Not by an assert alone: the analyzer does not know that one
- * ends the test.) */
+/* Fails if there is no timeout. (An assert alone is not enough: the analyzer
+ * does not know that it ends the test.) */
 static struct tkw__timeout *must(struct tkw__timeout *to)
 {
 	if (to == NULL) {
@@ -31,7 +31,7 @@ static struct tkw__timeout *must(struct tkw__timeout *to)
 	return to;
 }
 
-/* The shard in which the bed's one timeout is. */
+/* The shard that holds the timeout. */
 static struct tkw__shard *shard_of(struct timer_bed *b,
 				   struct tkw_timeout_id id)
 {
@@ -67,7 +67,7 @@ test_timer_check_finds_a_timeout_that_is_nowhere(struct timer_bed *b)
 	expect_broken(b, "T2");
 	tkw__shard_place(s, to, to->entry.tick);
 	assert_null(tkw_timer_check(b->t));
-	/* One more is said to be pending than there is. */
+	/* The ledger has one more pending timeout than there is. */
 	s->ledger.accepted++;
 	s->ledger.pending++;
 	expect_broken(b, "T2");
@@ -105,7 +105,7 @@ static void test_timer_check_finds_a_wrong_list_of_blocks(struct timer_bed *b)
 	block->fresh = TKW__BLOCK_PLACES;
 	expect_broken(b, "S2");
 	*block = was;
-	/* An empty one, of which only the spare may be left. */
+	/* An empty block. Only the spare block may be empty. */
 	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
 	assert_null(tkw_timer_check(b->t));
 	slab->spare = TKW__NO_BLOCK;

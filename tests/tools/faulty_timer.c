@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faulty_timer.c - a timer that errs when told to.
+ * faulty_timer.c - a timer that makes mistakes on purpose.
  *
- * tkw_faulty_timer is tkw with some calls of the timer led through here (by
- * the linker's --wrap). TKW_FAULT names what goes wrong, at each hundredth call
- * if nothing else is said:
+ * tkw_faulty_timer is tkw, but some calls of the timer go through here (by the
+ * linker's --wrap). TKW_FAULT names the mistake. It is made at every hundredth
+ * call, unless the list says otherwise:
  *
- *   none      nothing
- *   early     each timeout is scheduled for half of its delay
- *   forget    a timeout is not scheduled, though the timer says so
- *   refuse    ... not scheduled, and the timer says that it has too many
+ *   none      no mistake
+ *   early     every timeout is scheduled with half of its delay
+ *   forget    a timeout is not scheduled, but the timer returns 0
+ *   refuse    a timeout is not scheduled, and the timer returns -EAGAIN
  *   twice     a task is called twice
- *   keep      a timeout is not cancelled, though the timer says so
- *   deny      ... is cancelled, and the timer says that it had ended
- *   agree     the timer says that it has cancelled what had ended, each time
- *   hold      no timeout is moved when it is rescheduled
- *   skip      the visitor of a stop is not told of a timeout
- *   swap      ... but twice of the one before
- *   cook      the ledger has one more accepted and fired than there were
- *   uneven    ... one more accepted, until the timer is stopped
- *   unsound   the checker finds something
- *   idle      there is no thread to be had
+ *   keep      a timeout is not cancelled, but the timer returns 0
+ *   deny      a timeout is cancelled, but the timer returns -ENOENT
+ *   agree     every cancel of a timeout that has ended returns 0
+ *   hold      a reschedule never moves the timeout, but returns 0
+ *   skip      the stop does not tell its visitor about a timeout
+ *   swap      the stop tells its visitor about the last timeout again instead
+ *   cook      the ledger always has one accepted and one fired too many
+ *   uneven    the ledger has one accepted too many, until the stop
+ *   unsound   the checker always finds something
+ *   stall     the checker keeps the worker from firing for a second
+ *   idle      the timer cannot start its thread
  *   restart   a stopped timer says that it is started
  */
 #include <errno.h>
@@ -28,6 +29,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tickwheel.h"
 
@@ -58,7 +60,7 @@ const char *__wrap_tkw_timer_check(struct tkw_timer *t);
 
 static const char *fault = "none";
 
-/* Before there are threads. */
+/* Runs before there are threads. */
 __attribute__((constructor)) static void read_fault(void)
 {
 	const char *name = getenv("TKW_FAULT");
@@ -79,7 +81,7 @@ static bool errs(const char *name)
 	return fault_is(name) && atomic_fetch_add(&calls, 1) % EVERY == 0;
 }
 
-/* A task that is to be called twice. */
+/* A task that is called twice. */
 struct doubled {
 	struct tkw_task task;
 };
@@ -204,8 +206,48 @@ int __wrap_tkw_timer_get_ledger(struct tkw_timer *t, struct tkw_ledger *out)
 	return r;
 }
 
+static void sleep_ms(int64_t ms)
+{
+	const struct timespec t = { .tv_sec = (time_t)(ms / 1000),
+				    .tv_nsec = (long)(ms % 1000 * TKW_MSEC) };
+
+	(void)nanosleep(&t, NULL);
+}
+
+static void sleep_long(const struct tkw_firing *firing, void *ctx)
+{
+	(void)firing;
+	(void)ctx;
+	sleep_ms(1000);
+}
+
+static void set_flag(const struct tkw_firing *firing, void *ctx)
+{
+	atomic_bool *flag = ctx;
+
+	(void)firing;
+	atomic_store(flag, true);
+}
+
+/* Returns after a task ran that was a second late. */
+static void stall(struct tkw_timer *t)
+{
+	static atomic_bool over;
+	const struct tkw_task first = { .fn = sleep_long };
+	const struct tkw_task second = { .fn = set_flag, .ctx = &over };
+
+	/* After the stop these are refused. */
+	if (__real_tkw_timer_schedule(t, &first, 0, NULL) ||
+	    __real_tkw_timer_schedule(t, &second, 0, NULL))
+		return;
+	while (!atomic_load(&over))
+		sleep_ms(1);
+}
+
 const char *__wrap_tkw_timer_check(struct tkw_timer *t)
 {
+	if (fault_is("stall"))
+		stall(t);
 	return fault_is("unsound") ? "a fault on purpose"
 				   : __real_tkw_timer_check(t);
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faulty_wheel.c - a wheel that errs when told to.
+ * faulty_wheel.c - a wheel that makes mistakes on purpose.
  *
- * tkw_faulty is tkw with some calls of the wheel led through here (by the
- * linker's --wrap). TKW_FAULT names what goes wrong, at each hundredth call:
+ * tkw_faulty is tkw, but some calls of the wheel go through here (by the
+ * linker's --wrap). TKW_FAULT names the mistake. It is made at every hundredth
+ * call:
  *
- *   none       nothing
- *   early      an entry is added for the tick before its own
- *   late       ... for the tick after it
- *   never      ... for the tick that never comes
- *   forget     ... not at all, though the wheel says so
- *   refuse     ... not at all, and the wheel says that
- *   jump       an entry goes behind one of its tick that was added later
- *   keep       an entry stays in the wheel when it is removed
- *   agree      the wheel says that a wrong add was right
- *   twice      an entry is expired twice
+ *   none       no mistake
+ *   early      an entry is added one tick too early
+ *   late       an entry is added one tick too late
+ *   never      an entry is added for TKW_TICK_NEVER
+ *   forget     an entry is not added, but the wheel returns 0
+ *   refuse     an entry is not added, and the wheel returns -ENOMEM
+ *   jump       an entry is moved behind a later one of the same tick
+ *   keep       an entry is not removed, but the wheel returns 0
+ *   agree      every wrong add returns 0
+ *   twice      an entry expires twice
  *   unsound    the checker finds something
  */
 #include <errno.h>
@@ -58,7 +59,7 @@ static bool errs(const char *name)
 	return fault_is(name) && calls++ % EVERY == 0;
 }
 
-/* Let the first entry of this tick go behind the one just added. */
+/* Move the first entry of this tick behind the one that was just added. */
 static int jump(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
 {
 	static struct tkw_entry *first[TICKS];

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_tkw_demo_ledger.sh TKW_FAULTY_TIMER - the ledger of `tkw demo` sees what
-# a timer does wrong. See faulty_timer.c for the faults.
+# test_tkw_demo_ledger.sh TKW_FAULTY_TIMER - the ledger of `tkw demo` finds the
+# faults of a timer. See faulty_timer.c for the faults.
 set -u
 tkw=$1
 # shellcheck source-path=SCRIPTDIR source=tool_checks.sh
@@ -12,8 +12,8 @@ demo()
 	TKW_FAULT=$1 run "$tkw" demo --seconds 1 --pending 1000 --json
 }
 
-# sees FAULT FIELD RELATION VALUE: not balanced, and why. A value that is no
-# number names a field.
+# sees FAULT FIELD RELATION VALUE: the demo is not balanced, and says why. A
+# value that is not a number is the name of a field.
 sees()
 {
 	demo "$1"
@@ -77,6 +77,13 @@ check 'in words: the word alone is nowhere' \
 	[ "$(grep -c '^ *balanced$' "$out")" -eq 0 ]
 TKW_FAULT=unsound run "$tkw" demo --seconds 1 --pending 1000
 check 'in words: what the checker found' grep -q 'a fault on purpose' "$out"
+check 'in words: the report has one line more' \
+	[ "$(sed -n '/^ in all /,$p' "$out" | wc -l)" -le 21 ]
+
+# The checker comes after the figures: the table and the histogram agree.
+demo stall
+check "stall: a late task is in both figures, or in none" \
+	[ "$(field timer_late_max_ns)" -lt $(($(field late_max_ns) + 500000000)) ]
 
 demo idle
 check 'no thread: exit status 1' ended 1

@@ -88,13 +88,24 @@ for engine in hierarchical hashed; do
 	check "$engine, piped: ASCII, no control bytes" printable
 	check "$engine, piped: the hand is in the picture" grep -q '^ *^$' "$out"
 	check "$engine, piped: so is a full cell" grep -q '^ |.*@.*|$' "$out"
+	check "$engine, piped: 80 columns" fits 80
 	check "$engine, piped: the ledger" \
-		grep -q '20,000 scheduled = .* fired + .* cancelled + 0 pending' "$out"
+		grep -q '^ ledger   20,000 scheduled' "$out"
+	check "$engine, piped: the law" \
+		grep -q '^  *= .* fired + .* cancelled + 0 pending$' "$out"
 	check "$engine, piped: the virtual time" grep -q 'of virtual time' "$out"
 	check "$engine, piped: the seed" grep -q 'seed 1)' "$out"
 	check "$engine, piped: the last word" \
 		[ "$(tail -n 1 "$out")" = ' balanced' ]
 done
+for engine in hierarchical hashed; do
+	run "$TKW" demo --virtual --count 1100000 --engine $engine
+	check "$engine, 1100000, piped: exit status 0" ended 0
+	check "$engine, 1100000, piped: 80 columns" fits 80
+done
+run "$TKW" demo --virtual --count 20 --engine hashed --slots 16777216 \
+	--seed 18446744073709551615
+check 'many slots, piped: 80 columns' fits 80
 if [ "$(LC_ALL=C.UTF-8 locale charmap 2>/dev/null)" = UTF-8 ]; then
 	LC_ALL=C.UTF-8 run "$TKW" demo --virtual --count 20000
 	check 'UTF-8, piped: no control bytes' no_control_bytes
@@ -197,8 +208,8 @@ terminal_checks()
 		[ "$(grep -c "$esc\\[[0-9]*A" "$out")" -gt 50 ]
 	check 'terminal: colours' grep -q "$esc\\[0;32m" "$out"
 	check 'terminal: the progress bar gets to the end' grep -q '100 %' "$out"
-	check 'terminal: no picture is wider than 79 columns' \
-		[ "$(picture_lines | grep -c '.\{80\}')" -eq 0 ]
+	check 'terminal: nothing is wider than 79 columns' fits 79
+	check 'terminal: the report fits 24 rows' report_fits 23
 	check 'terminal: the ledger balances' is_balanced
 	check 'terminal: it ends with the cursor shown' shows_cursor_last
 
@@ -223,15 +234,31 @@ terminal_checks()
 
 interrupt_checks()
 {
-	# In a ring of one slot each tick looks at all entries: that takes
-	# hours, and the first picture comes at once.
+	# In a ring of one slot, each tick looks at all entries. That takes
+	# hours, but the first picture comes at once.
 	# shellcheck disable=SC2016 # the inner shell expands it
 	interrupt 'echo $$ >"$pid_file"; exec "$TKW" demo --virtual \
 		--count 1000000 --engine hashed --slots 1'
 	check 'Ctrl-C: ended by the signal' ended 130
-	check 'Ctrl-C: there is no ledger' sh -c "! grep -q balanced '$out'"
-	check 'Ctrl-C: the cursor is shown again' \
-		[ "$(grep -o "$esc\\[?25[hl]" "$out" | tail -n 1)" = "${esc}[?25h" ]
+	check 'Ctrl-C: the report says so' \
+		grep -q 'The wheel when it was interrupted' "$out"
+	check 'Ctrl-C: the ledger balances' is_balanced
+	check 'Ctrl-C: the report fits 24 rows' report_fits 23
+	check 'Ctrl-C: it ends with the cursor shown' shows_cursor_last
+}
+
+signal_checks()
+{
+	args='demo --virtual --count 1000000 --engine hashed --slots 1'
+	signalled INT says_or_is_gone '^ 1/4 '
+	check 'SIGINT: ended by the signal' ended 130
+	check 'SIGINT: the report says so' grep -q '^ Interrupted\.$' "$out"
+	check 'SIGINT: timeouts are pending' \
+		grep -q 'cancelled + [1-9][0-9,]* pending$' "$out"
+	check 'SIGINT: the last word' [ "$(tail -n 1 "$out")" = ' balanced' ]
+	signalled TERM says_or_is_gone '^ 1/4 '
+	check 'SIGTERM: ended by the signal' ended 143
+	check 'SIGTERM: the last word' [ "$(tail -n 1 "$out")" = ' balanced' ]
 }
 
 if command -v script >/dev/null; then
@@ -239,5 +266,10 @@ if command -v script >/dev/null; then
 	interrupt_checks
 else
 	unchecked 'a terminal (no script command)'
+fi
+if env --default-signal=INT true 2>/dev/null; then
+	signal_checks
+else
+	unchecked 'signals (no env --default-signal)'
 fi
 finish

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # test_tkw_virtual_ledger.sh TKW_FAULTY - the ledger of `tkw demo --virtual`
-# sees what a wheel does wrong. See faulty_wheel.c for the faults.
+# finds the faults of a wheel. See faulty_wheel.c for the faults.
 set -u
 tkw=$1
 # shellcheck source-path=SCRIPTDIR source=tool_checks.sh

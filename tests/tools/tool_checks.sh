@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# tool_checks.sh - what the tests of the command line share; they read it.
+# tool_checks.sh - what the tests of the command line share. They source it.
 # shellcheck shell=sh
 
 passed=0
@@ -63,7 +63,7 @@ one_line()
 	[ "$(wc -l <"$1")" -eq 1 ] && [ "$(tail -c 1 "$1" | wc -l)" -eq 1 ]
 }
 
-# unchecked WHAT: this machine cannot show it. CI's must.
+# unchecked WHAT: this machine cannot check it. In CI that is a failure.
 unchecked()
 {
 	if [ "${CI:-}" = true ]; then
@@ -74,7 +74,7 @@ unchecked()
 	fi
 }
 
-# Flat: each value is a number, a word or a string.
+# A flat object: each value is a number, a word or a string.
 is_json()
 {
 	pair='"[a-z0-9_]+":("[^"]*"|[0-9]+|true|false)'
@@ -91,9 +91,9 @@ no_control_bytes()
 	[ -z "$(tr -d '\n\040-\176\200-\377' <"$out" | od -An -c)" ]
 }
 
-# --- a program that is called wrongly; TKW is the program ---
+# --- wrong calls of the program $TKW ---
 
-# refuses ARG...: one clear line, exit status 2, nothing done.
+# refuses ARG...: it prints one clear line and exits with status 2.
 refuses()
 {
 	run "$TKW" "$@"
@@ -118,7 +118,7 @@ fails_without_stdout()
 	check "tkw $*, stdout closed: one line on stderr" one_line "$err"
 }
 
-# A sanitizer's own memory is more than any limit that would do here.
+# A sanitizer needs more memory than any limit that is useful here.
 sanitized()
 {
 	grep -q -e __asan_init -e __tsan_init -e __msan_init "$TKW"
@@ -155,19 +155,50 @@ picture_lines()
 	text | sed '/^ ledger/,$d'
 }
 
+# fits COLUMNS: no line of the text is wider.
+fits()
+{
+	[ "$(text | grep -c ".\\{$(($1 + 1))\\}")" -eq 0 ]
+}
+
+# report_fits LINES: there is a report, with the title of the last picture, and
+# it has no more lines. In 24 rows there must be one left for the prompt.
+report_fits()
+{
+	lines=$(text | awk '/ tickwheel demo/ { first = NR }
+		/^ (NOT )?balanced$/ { last = NR }
+		END { print (last > first && first ? last - first + 1 : 999) }')
+	[ "$lines" -le "$1" ]
+}
+
+# --- signals ---
+
+pid_file=$scratch/pid
+export pid_file
+args= # of signalled(), set by the tests
+
 # The shell writes its process id and becomes the demo.
 demo_is_gone()
 {
 	[ -s "$pid_file" ] && ! kill -0 "$(cat "$pid_file")" 2>/dev/null
 }
 
-demo_draws_or_is_gone()
+# says_or_is_gone PATTERN: the demo has printed it, or has ended.
+says_or_is_gone()
 {
-	grep -q "$esc\\[?25l" "$out" || demo_is_gone
+	grep -q "$1" "$out" || demo_is_gone
 }
 
-# until_true COMMAND...: or until minutes have passed, so that a demo that went
-# wrong ends this test with a failure, and not never.
+# The demo has more threads than a program that has just started.
+has_threads_or_is_gone()
+{
+	[ -s "$pid_file" ] || return 1
+	set -- "/proc/$(cat "$pid_file")/task"/*
+	[ $# -gt 3 ] || demo_is_gone
+}
+
+# until_true COMMAND...: wait until it is true, but not longer than minutes, so
+# that a demo that hangs is a failure.
 until_true()
 {
 	polls=0
@@ -178,19 +209,40 @@ until_true()
 	done
 }
 
-# Type Ctrl-C as soon as there is a picture; type no end of file after it.
+# interrupt COMMAND: in a terminal, type Ctrl-C as soon as there is a picture,
+# and no end of file after it.
 interrupt()
 {
-	pid_file=$scratch/pid
-	export pid_file
+	rm -f "$pid_file"
 	: >"$out"
 	# shellcheck disable=SC2094 # it waits for what is written there
 	{
-		until_true demo_draws_or_is_gone
+		until_true says_or_is_gone "$esc\\[?25l"
 		printf '\003'
 		until_true demo_is_gone || kill -9 "$(cat "$pid_file")"
 	} | script -qec "$1" /dev/null >"$out" 2>"$err"
 	status=$?
+}
+
+# signalled SIGNAL COMMAND...: run the program $TKW with $args, and send it a
+# signal as soon as the command is true. The program is in the foreground: a
+# shell makes background commands ignore SIGINT.
+signalled()
+{
+	signal=$1
+	shift
+	rm -f "$pid_file"
+	: >"$out"
+	{
+		until_true "$@"
+		kill -s "$signal" "$(cat "$pid_file")"
+	} &
+	status=0
+	# shellcheck disable=SC2016,SC2086 # the inner shell expands it; words
+	sh -c 'echo $$ >"$pid_file"
+		exec env --default-signal=INT,TERM "$TKW" "$@"' sh $args \
+		>"$out" 2>"$err" </dev/null || status=$?
+	wait
 }
 
 finish()

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* interrupt.h - Ctrl-C (SIGINT) and SIGTERM end a demo early, with its report.
+ */
+#ifndef TKW_TOOLS_INTERRUPT_H
+#define TKW_TOOLS_INTERRUPT_H
+
+/*
+ * Catches SIGINT and SIGTERM from now on. Call it after screen_open().
+ *
+ * The first signal is only noted, and the demo asks for it. A second one does
+ * what it did before this call, and so ends the program at once. A signal that
+ * is ignored stays ignored.
+ */
+void interrupt_catch(void);
+
+/* Returns the signal that was noted, or 0. Any thread may call it. */
+int interrupt_signal(void);
+
+/* Ends the program by the signal that was noted, so that a shell sees what
+ * ended it. Returns if there was none. Call it after the last output. */
+void interrupt_finish(void);
+
+#endif /* TKW_TOOLS_INTERRUPT_H */
