@@ -50,7 +50,7 @@ check_licence()
 			complain "no licence on the first line: $f (add the SPDX line)"
 	done
 	# A script's first line is its #!.
-	for f in $(files '\.(sh|cmake)$|(^|/)CMakeLists\.txt$|^dev$|^(\.ci|scripts)/'); do
+	for f in $(files '\.(sh|awk|cmake)$|(^|/)CMakeLists\.txt$|^dev$|^(\.ci|scripts)/'); do
 		head -n 2 "$f" | grep -qxF '# SPDX-License-Identifier: MIT' ||
 			complain "no licence on the first lines: $f (add the SPDX line)"
 	done
