@@ -400,7 +400,7 @@ function end_block() {
 		differs = FNR
 	if (check && differs)
 		complain(differs, "this is not what " results \
-			" says; run scripts/figures")
+			" says; run ./dev figures")
 	state = ""
 	print
 }

@@ -167,7 +167,7 @@ self_test()
 	rejected 'TKW_C' include/tickwheel/one.h 's/TKW_B }/TKW_B, TKW_C }/'
 	plant
 	rm "$tree"/packaging/abi/*
-	must_reject 'make one by' sh "$self" "$tree" "$tree/one.so"
+	must_reject 'run ./dev abi' sh "$self" "$tree" "$tree/one.so"
 	plant
 	sed -i "s,='src/,='/home/src/," "$tree"/packaging/abi/*
 	must_reject 'names a folder' sh "$self" "$tree" "$tree/one.so"
