@@ -264,7 +264,7 @@ static void count_in(struct tkw_timer *t, int64_t warn_timers)
 	if (warn_timers < 0 || live <= (uint64_t)warn_timers ||
 	    t->hooks.log == NULL || TKW__EXCHANGE(&warned, 1, RELAXED))
 		return;
-	tkw__log(t, "tickwheel: many timers live in this process; one can "
+	tkw__log(t, "tickwheel: this process has many timers; one timer can "
 		    "serve all threads");
 }
 
@@ -274,8 +274,8 @@ static int equip(struct tkw_timer *t, const struct tkw_exec *exec)
 	int err = 0;
 
 	if (!fits_memory(t)) {
-		tkw__log(t, "tickwheel: a wheel of so many slots does not fit "
-			    "into memory");
+		tkw__log(t, "tickwheel: the wheels do not fit into memory; use "
+			    "fewer slots");
 		return -ENOMEM;
 	}
 	if (tkw__has_alarm(t))

@@ -114,7 +114,7 @@ const char *tkw_timer_check(struct tkw_timer *t)
 	const char *broken = NULL;
 
 	if (t == NULL || tkw__is_child(t->epoch))
-		return "no timer of this process";
+		return "NULL, or a timer of another process";
 	for (uint32_t i = 0; i <= t->shard_mask && !broken; i++) {
 		tkw__lock_take(&t->shards[i].lock);
 		broken = tkw__shard_check(&t->shards[i]);

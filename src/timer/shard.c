@@ -214,9 +214,9 @@ const char *tkw__shard_check(const struct tkw__shard *s)
 	    pending != in[TKW__QUEUED] + tkw_wheel_count(s->wheel) +
 			       list_length(&s->due) + list_length(&s->late) +
 			       list_length(&s->refused))
-		return "T2: a pending timeout is nowhere, or twice";
+		return "T2: a pending timeout is in no list, or in two";
 	if (tkw__slab_live(&s->slab) !=
 	    pending + in[TKW__RUNNING] + in[TKW__ENDING])
-		return "T3: a timeout in use is in no state";
+		return "T3: a timeout in use has no valid state";
 	return NULL;
 }

@@ -125,11 +125,12 @@ static void say_ledger(struct text *x, const struct tkw_ledger *l,
 static void say_refusals(struct text *x, const struct tkw_stats *st)
 {
 	say(x,
-	    "refused: %llu full, %llu no memory, %llu stopped, %llu by the "
-	    "executor\n",
+	    "refused: %llu full, %llu no memory, %llu stopped, %llu no "
+	    "descriptor, %llu by the executor\n",
 	    (unsigned long long)st->refused_full,
 	    (unsigned long long)st->refused_memory,
 	    (unsigned long long)st->refused_stopped,
+	    (unsigned long long)st->refused_lost,
 	    (unsigned long long)st->refused_by_exec);
 	say(x,
 	    "worker: %llu turns, %llu wake-ups, %llu slow tasks; %llu moves "
@@ -176,7 +177,7 @@ static void say_lateness(struct text *x, const struct tkw_histogram *h)
 	};
 	char time[TKW__TIME_BYTES];
 
-	say(x, "lateness of %llu:", (unsigned long long)h->count);
+	say(x, "lateness of %llu firings:", (unsigned long long)h->count);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int64_t ns = tkw_histogram_quantile_ns(h, rows[i].share);
 
@@ -228,7 +229,7 @@ static void say_timer(struct text *x, struct tkw_timer *t,
 
 	tkw__print_time(tick, sizeof(tick), (int64_t)t->tick_ns);
 	tkw__print_time(age, sizeof(age), age_ns);
-	say(x, "timer \"%s\": ticks of %s, for %s now\n", t->name, tick, age);
+	say(x, "timer \"%s\": tick %s, age %s\n", t->name, tick, age);
 	say_ledger(x, &st->ledger, (double)age_ns / (double)TKW_SEC);
 	say_refusals(x, st);
 	for (uint32_t i = 0; i <= t->shard_mask; i++)

@@ -25,8 +25,9 @@ static const char *check_hier(const struct tkw_wheel *w,
 	if (start < w->now)
 		return "H1: a slot in use starts before now";
 	if (e->flags & TKW__EXTENDED)
-		return start <= e->tick ? NULL
-					: "I3: extended to before its slot";
+		return start <= e->tick
+			       ? NULL
+			       : "I3: an entry is extended to before its slot";
 	if (e->slot != tkw__hier_slot(base, e->tick))
 		return "I3: an entry is in the wrong slot";
 	return NULL;
@@ -42,7 +43,7 @@ static const char *check_hashed(const struct tkw_wheel *w,
 	if (e->flags & TKW__EXTENDED)
 		return w->now + away <= e->tick
 			       ? NULL
-			       : "I3: extended to before its slot";
+			       : "I3: an entry is extended to before its slot";
 	if (e->slot != ((uint32_t)e->tick & w->mask))
 		return "I3: an entry is in the wrong slot";
 	return NULL;
@@ -52,7 +53,7 @@ static const char *check_entry(const struct tkw_wheel *w,
 			       const struct tkw_entry *e, uint32_t slot)
 {
 	if (!(e->flags & TKW__LINKED))
-		return "I2: a linked entry is not flagged so";
+		return "I2: a linked entry lacks its flag";
 	if (e->slot != slot)
 		return "I2: an entry does not know its slot";
 	if (e->tick < w->now)
@@ -109,7 +110,7 @@ static const char *check_state(const struct tkw_wheel *w)
 	uint64_t now = w->now;
 
 	if (!w->in_pass && (w->floor != now || w->floor_due != now))
-		return "I5: a tick before now is not due at now";
+		return "I5: an entry for a past tick is not due";
 	if (w->hashed)
 		return w->cursor ? check_cursor(w) : NULL;
 	if (w->base > now)

@@ -361,6 +361,16 @@ static void get_facts(struct facts *f, struct tkw_timeout_id id)
 	(void)fault_ledger(robbed.t);
 }
 
+/* If not, the failure says where the worker is. */
+static void expect_badf(int err, size_t delay)
+{
+	if (err != -EBADF)
+		fprintf(stderr, "%d for delay %zu; the worker is at %d%s\n",
+			err, delay, atomic_load(&worker_is),
+			bed_is_asleep(worker_tid) ? ", asleep" : "");
+	must(err == -EBADF);
+}
+
 /* Whatever needs the worker earlier than it comes by itself. */
 static void expect_refused(struct tkw_timeout_id far)
 {
@@ -380,15 +390,15 @@ static void expect_refused(struct tkw_timeout_id far)
 	for (i = 0; i < i_max; i++) {
 		const int64_t ns = delays_ns[i];
 
-		must(tkw_timer_schedule(t, &task, ns, ids) == -EBADF);
-		must(tkw_timer_schedule_at(t, &task, now_ns + ns, ids) ==
-		     -EBADF);
+		expect_badf(tkw_timer_schedule(t, &task, ns, ids), i);
+		expect_badf(tkw_timer_schedule_at(t, &task, now_ns + ns, ids),
+			    i);
 		items[1].when_ns = ns;
-		must(tkw_timer_schedule_batch(t, items, 3, ids) == -EBADF);
+		expect_badf(tkw_timer_schedule_batch(t, items, 3, ids), i);
 		items[1].when_ns = now_ns + ns;
-		must(tkw_timer_schedule_batch_at(t, items, 3, ids) == -EBADF);
-		must(tkw_timer_reschedule(t, far, ns) == -EBADF);
-		must(tkw_timer_reschedule_at(t, far, now_ns + ns) == -EBADF);
+		expect_badf(tkw_timer_schedule_batch_at(t, items, 3, ids), i);
+		expect_badf(tkw_timer_reschedule(t, far, ns), i);
+		expect_badf(tkw_timer_reschedule_at(t, far, now_ns + ns), i);
 	}
 	for (i = 0; i < 3; i++)
 		must(ids[i].bits == 7);

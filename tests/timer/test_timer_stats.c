@@ -1052,12 +1052,13 @@ static void test_timer_dump_says_what_there_is(void **state)
 	assert_says(text, "", 3, " full");
 	assert_says(text, "", 0, " no memory");
 	assert_says(text, "", 0, " stopped");
+	assert_says(text, "", 0, " no descriptor");
 	assert_says(text, "", 0, " by the executor");
 	assert_says(text, "", st->turns, " turns");
 	assert_says(text, "", 0, " slow");
 	assert_says(text, "", 1, " reschedules");
 	assert_says(text, "shard 0: ", 8, " pending, 8 of them");
-	assert_says(text, "lateness of ", 6, ":");
+	assert_says(text, "lateness of ", 6, " firings:");
 	assert_non_null(strstr(text, "hourglass"));
 	assert_int_equal(text[length - 1], '\n');
 }

@@ -185,7 +185,7 @@ static void test_1_11_finds_an_entry_not_flagged(void **state)
 	fill(b);
 	was = b->e[1].flags;
 	b->e[1].flags &= ~(uint32_t)TKW__LINKED;
-	expect_broken(b, "I2: a linked entry is not flagged so");
+	expect_broken(b, "I2: a linked entry lacks its flag");
 	b->e[1].flags = was;
 	expect_sound(b);
 }
@@ -235,7 +235,7 @@ static void test_1_11_finds_an_extension_to_before_the_slot(void **state)
 	bed_extend(b, 1, 100);
 	b->w->lap_end = b->w->now + 1; /* or else it breaks C1 as well */
 	b->e[1].tick = 8;
-	expect_broken(b, "I3: extended to before its slot");
+	expect_broken(b, "I3: an entry is extended to before its slot");
 	b->e[1].tick = 9;
 	expect_sound(b);
 }
@@ -345,10 +345,10 @@ static void test_1_11_finds_a_floor_that_is_not_now(void **state)
 
 	fill(b);
 	b->w->floor++;
-	expect_broken(b, "I5: a tick before now is not due at now");
+	expect_broken(b, "I5: an entry for a past tick is not due");
 	b->w->floor--;
 	b->w->floor_due++;
-	expect_broken(b, "I5: a tick before now is not due at now");
+	expect_broken(b, "I5: an entry for a past tick is not due");
 	b->w->floor_due--;
 	expect_sound(b);
 }
