@@ -17,16 +17,15 @@
  *            thread of the loop. Tasks run on that thread, inside
  *            tkw_epoll_ready(). Any thread may schedule and cancel timeouts.
  *   Life     You own the memory of the adapter. Do not free or move it between
- *            attach and detach, nor while an array of events still holds its
+ *            attach and detach, or while an array of events still holds its
  *            address. After that you may free it or attach it again.
- *   End      Detach the adapter before tkw_timer_destroy(). A timer that is
- *            stopped but not destroyed is detached like any other. You may also
- *            close the epoll descriptor instead of detaching. Do not detach
- *            after that, because the descriptor number may belong to another
- *            file by then.
- *   Fork     A child process shares the epoll instance of its parent, so do not
- *            poll it there. In the child tkw_epoll_detach() leaves the epoll
- *            instance as it is, and tkw_epoll_ready() returns -EPERM.
+ *   End      Detach the adapter before tkw_timer_destroy(). You may detach it
+ *            before or after tkw_timer_stop(). Instead of detaching, you may
+ *            close the epoll descriptor. Do not detach after that, because the
+ *            number of the descriptor may then belong to another file.
+ *   Fork     A child process shares the epoll instance of its parent, so the
+ *            child must not poll it. In the child, tkw_epoll_detach() leaves
+ *            the epoll instance as it is, and tkw_epoll_ready() returns -EPERM.
  */
 #ifndef TICKWHEEL_EPOLL_H
 #define TICKWHEEL_EPOLL_H
@@ -42,7 +41,8 @@
 extern "C" {
 #endif
 
-/* How many timeouts may fire before the loop checks its other files again. */
+/* The largest number of timeouts that fire before the loop checks its other
+ * files. */
 #ifndef TKW_ADAPTER_MAX_TASKS
 #define TKW_ADAPTER_MAX_TASKS 1024
 #endif
@@ -50,8 +50,9 @@ extern "C" {
 struct tkw_epoll_adapter {
 	struct tkw_timer *timer; /* NULL if not attached */
 	int epfd;
-	/* At most this many timeouts fire before the loop goes on. Attach sets
-	 * it to TKW_ADAPTER_MAX_TASKS; you may change it after that. */
+	/* The largest number of timeouts that fire before the loop goes on.
+	 * Attach sets it to TKW_ADAPTER_MAX_TASKS. You may change it after
+	 * that. */
 	int max_tasks;
 };
 
@@ -67,7 +68,7 @@ struct tkw_epoll_adapter {
  * Returns 0, or
  *   -EINVAL  a or timer is NULL, the timer has another drive, or epfd is not an
  *            epoll descriptor
- *   -EPERM   the timer was created by the parent of a fork
+ *   -EPERM   the timer belongs to the parent of a fork
  *   -EEXIST  the timer is already in this epoll instance
  *   -EBADF, -ENOMEM, -ENOSPC
  *            as in epoll_ctl(2)

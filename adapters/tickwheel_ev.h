@@ -2,7 +2,7 @@
 /*
  * tickwheel_ev.h - run a timer in a libev loop
  *
- * This needs libev 4, built with EV_MULTIPLICITY, as it usually is.
+ * This needs libev 4 with EV_MULTIPLICITY, which is its default.
  *
  *     struct tkw_ev_adapter adapter;
  *
@@ -15,15 +15,15 @@
  *            timeouts.
  *   Life     You own the memory of the adapter. Do not free or move it between
  *            attach and detach. After that you may free it or attach it again.
- *   End      Detach the adapter before tkw_timer_destroy(). A timer that is
- *            stopped but not destroyed is detached like any other. You may also
- *            destroy the loop instead of detaching. Do not detach after that.
+ *   End      Detach the adapter before tkw_timer_destroy(). You may detach it
+ *            before or after tkw_timer_stop(). Instead of detaching, you may
+ *            destroy the loop. Do not detach after that.
  *   Alive    The watcher keeps ev_run() running, even if no timeout is pending.
  *            If you do not want this, call ev_unref() after attach and ev_ref()
  *            before detach.
  *   Fork     In a child process the timer belongs to the parent. If the child
  *            calls ev_loop_fork(), the adapter detaches itself from the child's
- *            loop when its watcher is next called.
+ *            loop when its callback is next called.
  */
 #ifndef TICKWHEEL_EV_H
 #define TICKWHEEL_EV_H
@@ -38,7 +38,8 @@
 extern "C" {
 #endif
 
-/* How many timeouts may fire before the loop checks its other watchers. */
+/* The largest number of timeouts that fire before the loop checks its other
+ * watchers. */
 #ifndef TKW_ADAPTER_MAX_TASKS
 #define TKW_ADAPTER_MAX_TASKS 1024
 #endif
@@ -47,8 +48,9 @@ struct tkw_ev_adapter {
 	ev_io io;
 	struct ev_loop *loop;
 	struct tkw_timer *timer; /* NULL if not attached */
-	/* At most this many timeouts fire before the loop goes on. Attach sets
-	 * it to TKW_ADAPTER_MAX_TASKS; you may change it after that. */
+	/* The largest number of timeouts that fire before the loop goes on.
+	 * Attach sets it to TKW_ADAPTER_MAX_TASKS. You may change it after
+	 * that. */
 	int max_tasks;
 };
 
@@ -64,7 +66,8 @@ static inline void tkw_ev_detach(struct tkw_ev_adapter *a)
 	ev_io_stop(a->loop, &a->io);
 }
 
-/* Does not touch the adapter after the turn: a task may have freed it. */
+/* Does not touch the adapter after the turn, because a task may have freed
+ * it. */
 static inline void tkw__ev_on_read(struct ev_loop *loop, ev_io *io, int revents)
 {
 	struct tkw_ev_adapter *a = (struct tkw_ev_adapter *)io->data;
@@ -88,7 +91,7 @@ static inline void tkw__ev_on_read(struct ev_loop *loop, ev_io *io, int revents)
  *
  * Returns 0, or
  *   -EINVAL  an argument is NULL, or the timer has another drive
- *   -EPERM   the timer was created by the parent of a fork
+ *   -EPERM   the timer belongs to the parent of a fork
  */
 static inline int tkw_ev_attach(struct tkw_ev_adapter *a, struct ev_loop *loop,
 				struct tkw_timer *timer)

@@ -15,14 +15,14 @@
  *            timeouts.
  *   Life     You own the memory of the adapter. Do not free or move it between
  *            attach and detach. After that you may free it or attach it again.
- *   End      Detach the adapter before tkw_timer_destroy(). A timer that is
- *            stopped but not destroyed is detached like any other. You may also
- *            free the base instead of detaching. Do not detach after that.
+ *   End      Detach the adapter before tkw_timer_destroy(). You may detach it
+ *            before or after tkw_timer_stop(). Instead of detaching, you may
+ *            free the base. Do not detach after that.
  *   Alive    The event keeps event_base_dispatch() running, even if no timeout
  *            is pending.
  *   Fork     In a child process the timer belongs to the parent. If the child
  *            calls event_reinit(), the adapter detaches itself from the child's
- *            base when its event is next called.
+ *            base when its callback is next called.
  */
 #ifndef TICKWHEEL_EVENT_H
 #define TICKWHEEL_EVENT_H
@@ -38,7 +38,8 @@
 extern "C" {
 #endif
 
-/* How many timeouts may fire before the base checks its other events. */
+/* The largest number of timeouts that fire before the base checks its other
+ * events. */
 #ifndef TKW_ADAPTER_MAX_TASKS
 #define TKW_ADAPTER_MAX_TASKS 1024
 #endif
@@ -46,8 +47,9 @@ extern "C" {
 struct tkw_event_adapter {
 	struct event event;
 	struct tkw_timer *timer; /* NULL if not attached */
-	/* At most this many timeouts fire before the base goes on. Attach sets
-	 * it to TKW_ADAPTER_MAX_TASKS; you may change it after that. */
+	/* The largest number of timeouts that fire before the base goes on.
+	 * Attach sets it to TKW_ADAPTER_MAX_TASKS. You may change it after
+	 * that. */
 	int max_tasks;
 };
 
@@ -63,7 +65,8 @@ static inline void tkw_event_detach(struct tkw_event_adapter *a)
 	(void)event_del(&a->event);
 }
 
-/* Does not touch the adapter after the turn: a task may have freed it. */
+/* Does not touch the adapter after the turn, because a task may have freed
+ * it. */
 static inline void tkw__event_on_read(evutil_socket_t fd, short what, void *arg)
 {
 	struct tkw_event_adapter *a = (struct tkw_event_adapter *)arg;
@@ -87,7 +90,7 @@ static inline void tkw__event_on_read(evutil_socket_t fd, short what, void *arg)
  *
  * Returns 0, or
  *   -EINVAL  an argument is NULL, or the timer has another drive
- *   -EPERM   the timer was created by the parent of a fork
+ *   -EPERM   the timer belongs to the parent of a fork
  *   -ENOMEM  the base refused the event; libevent does not say why
  */
 static inline int tkw_event_attach(struct tkw_event_adapter *a,

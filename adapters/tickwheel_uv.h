@@ -18,17 +18,17 @@
  *            next iteration of the loop and then calls on_closed. Set on_closed
  *            after attach if you need it.
  *   End      Detach the adapter before tkw_timer_destroy(). The timer may be
- *            destroyed right after that, before the handle is closed. A timer
- *            that is stopped but not destroyed is detached like any other. You
- *            may also close the handle yourself instead of detaching, for
- *            example with uv_walk() and uv_close(). In that case on_closed is
- *            not called, and tkw_uv_detach() does nothing.
+ *            destroyed right after that, before the handle is closed. You may
+ *            detach it before or after tkw_timer_stop(). Instead of detaching,
+ *            you may close the handle yourself, for example with uv_walk() and
+ *            uv_close(). In that case on_closed is not called, and
+ *            tkw_uv_detach() does nothing.
  *   Alive    The handle keeps uv_run() running, even if no timeout is pending.
  *            If you do not want this, call
  *            uv_unref((uv_handle_t *)&adapter.poll) after attach.
  *   Fork     In a child process the timer belongs to the parent. If the child
  *            calls uv_loop_fork(), the adapter detaches itself from the child's
- *            loop when its handle is next called.
+ *            loop when its callback is next called.
  */
 #ifndef TICKWHEEL_UV_H
 #define TICKWHEEL_UV_H
@@ -43,7 +43,8 @@
 extern "C" {
 #endif
 
-/* How many timeouts may fire before the loop checks its other handles. */
+/* The largest number of timeouts that fire before the loop checks its other
+ * handles. */
 #ifndef TKW_ADAPTER_MAX_TASKS
 #define TKW_ADAPTER_MAX_TASKS 1024
 #endif
@@ -51,10 +52,11 @@ extern "C" {
 struct tkw_uv_adapter {
 	uv_poll_t poll;
 	struct tkw_timer *timer; /* NULL if not attached */
-	/* At most this many timeouts fire before the loop goes on. Attach sets
-	 * it to TKW_ADAPTER_MAX_TASKS; you may change it after that. */
+	/* The largest number of timeouts that fire before the loop goes on.
+	 * Attach sets it to TKW_ADAPTER_MAX_TASKS. You may change it after
+	 * that. */
 	int max_tasks;
-	/* Called when libuv does not use the memory any more. tkw_uv_attach()
+	/* Called when libuv does not use the adapter any more. tkw_uv_attach()
 	 * sets it to NULL. */
 	void (*on_closed)(struct tkw_uv_adapter *a);
 };
@@ -83,7 +85,8 @@ static inline void tkw_uv_detach(struct tkw_uv_adapter *a)
 		uv_close(handle, tkw__uv_on_close);
 }
 
-/* Does not touch the adapter after the turn: a task may have detached it. */
+/* Does not touch the adapter after the turn, because a task may have detached
+ * it. */
 static inline void tkw__uv_on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct tkw_uv_adapter *a = (struct tkw_uv_adapter *)poll->data;
@@ -108,7 +111,7 @@ static inline void tkw__uv_on_poll(uv_poll_t *poll, int status, int events)
  *
  * Returns 0, any error of uv_poll_init(), or
  *   -EINVAL  an argument is NULL, or the timer has another drive
- *   -EPERM   the timer was created by the parent of a fork
+ *   -EPERM   the timer belongs to the parent of a fork
  *   -EEXIST  the timer is already in this loop
  */
 static inline int tkw_uv_attach(struct tkw_uv_adapter *a, uv_loop_t *loop,

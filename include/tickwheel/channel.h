@@ -4,9 +4,9 @@
  *
  * A set watches hundreds of thousands of connections with one timer. A channel
  * stands for one connection. Your code marks each read and each write on the
- * channel, which costs one store and re-arms nothing. The set looks at every
- * channel once in a period, a few channels at a time, and calls the actions
- * that are due:
+ * channel, which costs one store and does not touch the timer. The set looks at
+ * every channel once in a period, a few channels at a time, and calls the
+ * actions that are due:
  *
  *   heartbeat  if the last read or the last write is older than the interval
  *   reconnect  if the channel is not connected, or the last read is older than
@@ -14,10 +14,14 @@
  *   close      if the last read or the last write is older than the interval
  *
  * A channel that was never marked is never too old. If mark_on_add is set, the
- * age of a channel counts from the moment when it was added. Sessions can be
- * expired in this way: mark a read whenever a session is used, and let the
- * close action end the others.
+ * age of a channel counts from the moment when it was added. You can expire
+ * sessions in this way: mark a read whenever a session is used, and let the
+ * close action end sessions that were not used.
  *
+ *   Steps    There are three kinds of actions. For each kind, the set makes one
+ *            pass over all channels in a period. A pass is divided into steps,
+ *            which are spread over the period. A step is a task of the timer
+ *            and looks at 256 channels at most.
  *   Promise  No action is called early. The set finds a channel that is too old
  *            within one period, plus the time that the timer is late and the
  *            time that earlier actions of the same kind take. It looks at a new
@@ -25,47 +29,44 @@
  *            the other kinds skip that channel until their next pass. An action
  *            that fails or removes its channel does not keep the set from
  *            looking at the other channels.
- *   Steps    Each kind makes one pass over all channels in a period. A pass is
- *            divided into steps, which are spread over the period. A step is a
- *            task of the timer and looks at 256 channels at most.
  *   Refusal  Each kind has one timeout on the timer, for its next step. If the
- *            timer refuses the next step, because it is at its limit or has no
- *            memory, that kind rests. The set asks the timer again at the end
- *            of the step, after each step of another kind, in
- *            tkw_channels_add() and in tkw_channels_remove(). If the timer's
- *            executor drops a step, that step comes again when the next step
- *            would have come.
- *   Time     Nanoseconds on the timer's clock. Changes of the wall clock have
- *            no effect on it.
- *   Threads  Any thread may make any call, also inside a callback, but not in a
+ *            timer refuses this timeout, because it is at its limit or has no
+ *            memory, the kind rests: it makes no more steps. The set asks the
+ *            timer again at the end of the current step, after each step of
+ *            another kind, in tkw_channels_add() and in tkw_channels_remove().
+ *            If the timer drops a step (see TKW_REFUSED_DROP in timer.h), the
+ *            step comes again when the next step would have come.
+ *   Time     Times are nanoseconds on the timer's clock. Changes of the wall
+ *            clock have no effect.
+ *   Threads  Any thread may make any call, even inside a callback, but not in a
  *            signal handler. No lock is held while a callback runs. Actions run
  *            on the timer's worker or executor. Actions of one kind run one at
  *            a time, and so do actions for one channel. A step never waits for
  *            an action of another kind.
- *   Life     Destroy the set before the timer. Stopping the timer has the same
- *            effect on the set as tkw_channels_shutdown().
- *   Memory   A channel is part of a struct of yours, and you own its memory. It
- *            may be freed after tkw_channels_remove() has returned 0, or after
- *            the set is destroyed. See tkw_channels_remove() for the case that
- *            several threads use the channel.
- *   Fork     In a child process after fork(), a set of the parent is unusable:
- *            calls return -EPERM. In the child, tkw_channels_destroy() frees
- *            the memory and calls no callback. It does not touch the channels.
+ *   Life     Destroy the set before the timer. If the timer is stopped, the set
+ *            is shut down too.
+ *   Memory   A channel is part of your own struct, and you own its memory. You
+ *            may free it after tkw_channels_remove() has returned 0, or after
+ *            the set is destroyed. If several threads use the channel, see
+ *            tkw_channels_remove().
+ *   Fork     In a child of fork(), a set of the parent does nothing, and calls
+ *            return -EPERM. There, tkw_channels_destroy() frees the memory and
+ *            calls no callback. It does not touch the channels.
  *
- * A call that returns an error has changed nothing and has written no result,
- * unless its description says otherwise.
+ * A call that fails changes nothing and writes no result, unless its
+ * description says otherwise.
  *
  * Errors, the same in every call of this header:
  *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
- *   -ENOMEM     there is no memory, or a thread could not be started
- *   -EAGAIN     the timer has as many timeouts as it may have
+ *   -ENOMEM     there is not enough memory, or no thread can be created
+ *   -EAGAIN     the timer has max_pending timeouts
  *   -ESHUTDOWN  the set is shut down, or the timer is stopped
  *   -EEXIST     the channel is already in a set
  *   -ENOENT     the channel is not in this set
- *   -EDEADLK    the call was made inside a callback, where waiting could
- *               deadlock
- *   -EPERM      the set or its timer was created by the parent of a fork
- *   -EBADF      the timer's file descriptor was closed, see Fds in timer.h
+ *   -EDEADLK    the call might wait for ever, because it is made inside a
+ *               callback
+ *   -EPERM      the set or its timer belongs to the parent of a fork
+ *   -EBADF      the timer's file descriptor was closed; see Fds in timer.h
  */
 #ifndef TICKWHEEL_CHANNEL_H
 #define TICKWHEEL_CHANNEL_H
@@ -103,11 +104,11 @@ enum tkw_channel_kind {
 #define TKW_CHANNEL_KINDS 3
 
 /*
- * An action. It is called again after a period if the channel is still in the
- * set and still due. The rules of tkw_task_fn in timer.h apply.
+ * An action. After a period, it is called again if the channel is still in the
+ * set and the action is still due. The rules of tkw_task_fn in timer.h apply.
  *
- * An action may always remove its own channel. This does not wait. For other
- * channels see tkw_channels_remove().
+ * An action may remove its own channel at any time, and the call does not wait.
+ * To remove other channels inside an action, see tkw_channels_remove().
  *
  * ch   The channel.
  * ctx  The ctx of the config.
@@ -128,7 +129,8 @@ struct tkw_channel_rule {
 	int64_t period_ns;
 };
 
-/* Configuration of a set. timer and at least one rule are required. */
+/* The settings of a set. timer and at least one rule are required. In all other
+ * fields, zero means the default. */
 struct tkw_channels_config {
 	/* sizeof(struct tkw_channels_config). 0 means the size of the struct in
 	 * version 0.2. */
@@ -139,21 +141,23 @@ struct tkw_channels_config {
 	/* If this is not 0, adding a channel marks it as read and written. A
 	 * channel that is never marked again then becomes too old as well. */
 	int mark_on_add;
-	/* Passed to each action as its last argument. */
+	/* Passed to each action as the last argument. */
 	void *ctx;
 };
 
 /*
- * Creates a set without channels. A set without channels has no timeout on the
- * timer.
+ * Creates a set without channels.
  *
- * out  Receives the set. Pass it to tkw_channels_destroy() in the end.
- * cfg  The configuration. It is copied.
+ * A set without channels has no timeout on the timer.
+ *
+ * out  Receives the set. Destroy it with tkw_channels_destroy().
+ * cfg  The settings. They are copied.
  *
  * Returns 0, or
- *   -EINVAL  an argument or timer is NULL, size is unknown, all rules are zero,
- *            or a rule that is not all zero has no fn, an interval that is not
- *            positive, or a negative period
+ *   -EINVAL  an argument or timer is NULL, cfg has a size or fields that this
+ *            library does not know, all rules are zero, or a rule that is not
+ *            all zero has no fn, an interval that is not positive, or a
+ *            negative period
  *   -ENOMEM, -EPERM
  *            as listed at the top
  */
@@ -161,10 +165,11 @@ int tkw_channels_create(struct tkw_channels **out,
 			const struct tkw_channels_config *cfg);
 
 /*
- * Adds a channel. It counts as connected until it is marked otherwise. Its last
- * read and its last write count as never, or as now if mark_on_add is set. On
- * success every kind has its next step on the timer, also a kind that was
- * resting.
+ * Adds a channel to a set.
+ *
+ * The channel counts as connected until it is marked otherwise. It counts as
+ * never read and never written or, if mark_on_add is set, as read and written
+ * now. The call also schedules the next step of each kind that was resting.
  *
  * ch  The channel. Do not add it to two sets at the same time.
  *
@@ -179,8 +184,10 @@ int tkw_channels_create(struct tkw_channels **out,
 int tkw_channels_add(struct tkw_channels *set, struct tkw_channel *ch);
 
 /*
- * Removes a channel. If an action runs for it on another thread, the call waits
- * until that action has returned. Do not hold a lock that an action takes.
+ * Removes a channel from a set.
+ *
+ * If an action runs for the channel on another thread, the call waits until
+ * that action has returned. Do not hold a lock that an action takes.
  *
  * After 0 the set does not use the channel any more. You may free it, or add it
  * again, as soon as no other thread uses it. A thread uses a channel while it
@@ -192,45 +199,46 @@ int tkw_channels_add(struct tkw_channels *set, struct tkw_channel *ch);
  * An action that removes its own channel does not wait. After 0 it may free the
  * channel at once, if no other thread uses it.
  *
- * Inside other callbacks the call does not wait either, because two callbacks
- * could wait for each other. If an action runs for the channel, the call
- * returns -EDEADLK inside every other callback of a set or repeat of this
- * library, and inside every other task, on-cancel callback and visitor of the
- * set's timer. This includes a callback that runs nested inside the action.
+ * Inside any other callback the call does not wait either, because two
+ * callbacks could wait for each other. If an action runs for the channel, the
+ * call returns -EDEADLK instead. This holds inside all other callbacks of the
+ * sets and repeats of this library, and inside all other tasks, on-cancel
+ * callbacks and visitors of the set's timer, even if they run nested inside the
+ * action.
  *
  * Returns 0, or
  *   -EINVAL   set or ch is NULL
  *   -ENOENT   the channel is not in this set
- *   -EDEADLK  an action runs for the channel, and the call was made inside
- *             another callback; nothing has changed
+ *   -EDEADLK  an action runs for the channel, and the call is made inside
+ *             another callback
  *   -EPERM    as listed at the top
  */
 int tkw_channels_remove(struct tkw_channels *set, struct tkw_channel *ch);
 
 /*
- * Stores the time of the last read, or of the last write. Any thread may call
- * this. It costs one relaxed atomic store. A mark on a channel that is in no
- * set is lost when the channel is added.
+ * Marks a read or a write: stores its time in the channel.
+ *
+ * A mark costs one relaxed atomic store. A mark on a channel that is in no set
+ * is lost when the channel is added.
  *
  * ch      The channel. If it is NULL, the call does nothing.
  * now_ns  The time on the timer's clock. Use the time that your event loop has
- *         at hand, or tkw_timer_now_ns(). A time before the last mark is stored
- *         too. A time that is 0 or negative means never.
+ *         at hand, or tkw_timer_now_ns(). A time before that of the last mark
+ *         is stored too. 0 or less means never.
  */
 void tkw_channel_mark_read(struct tkw_channel *ch, int64_t now_ns);
 void tkw_channel_mark_write(struct tkw_channel *ch, int64_t now_ns);
 
 /*
- * Stores whether the channel is connected. The rules of
+ * Marks a channel as connected or not connected. The rules of
  * tkw_channel_mark_read() apply.
  *
  * ch         The channel. If it is NULL, the call does nothing.
- * connected  0 if the channel is not connected. Any other value means that it
- *            is.
+ * connected  0 means not connected. Any other value means connected.
  */
 void tkw_channel_mark_connected(struct tkw_channel *ch, int connected);
 
-/* Counters of a set. The arrays are indexed by enum tkw_channel_kind. */
+/* The statistics of a set. The arrays are indexed by enum tkw_channel_kind. */
 struct tkw_channel_stats {
 	/* Channels in the set. */
 	uint64_t channels;
@@ -249,9 +257,9 @@ struct tkw_channel_stats {
 };
 
 /*
- * Copies the counters of a set.
+ * Gets the statistics of a set.
  *
- * out  Receives the counters.
+ * out  Receives the statistics.
  *
  * Returns 0, or
  *   -EINVAL  set or out is NULL
@@ -260,32 +268,34 @@ struct tkw_channel_stats {
 int tkw_channels_get_stats(struct tkw_channels *set,
 			   struct tkw_channel_stats *out);
 
-/* Returns the number of channels in the set; 0 if set is NULL, and in a forked
+/* Returns the number of channels in the set; 0 if set is NULL or in a forked
  * child. */
 uint64_t tkw_channels_count(struct tkw_channels *set);
 
 /*
- * Refuses new channels and looks at no channel any more. The call never waits.
- * An action that is running ends in its own time. The channels stay in the set,
- * and you can still remove them.
+ * Shuts a set down: it refuses new channels, and looks at no channel any more.
  *
- * Returns 0, also if the set was shut down before, or
+ * The call never waits. An action that is running goes on until it returns. The
+ * channels stay in the set, and you can still remove them.
+ *
+ * Returns 0, even if the set was shut down before, or
  *   -EINVAL  set is NULL
  *   -EPERM   as listed at the top
  */
 int tkw_channels_shutdown(struct tkw_channels *set);
 
 /*
- * Shuts the set down if that has not been done, waits until no action runs,
- * removes all channels, and frees the memory of the set. No other thread may be
- * using the set. Do not hold a lock that a callback of the set takes. After 0
- * the channels may be freed.
+ * Shuts a set down, unless that is done already, and frees it.
+ *
+ * The call waits until no action runs, and removes all channels. No other
+ * thread may use the set any more. Do not hold a lock that a callback of the
+ * set takes. After 0 you may free the channels.
  *
  * set  The set. If it is NULL, the call does nothing.
  *
  * Returns 0, or
  *   -EDEADLK  called inside an action of the set, or inside a task, an
- *             on-cancel callback or a visitor of the timer; nothing has changed
+ *             on-cancel callback or a visitor of the timer
  */
 int tkw_channels_destroy(struct tkw_channels *set);
 

@@ -5,19 +5,22 @@
  * Without an executor the worker of a timer runs the tasks, one after the
  * other. With an executor the worker only hands each task on as a job, so that
  * a task that blocks does not delay the others. This header has a thread pool.
- * You can write an executor of your own: it is one function that takes a job.
+ * You can also write your own executor. It needs one function, which takes a
+ * job.
  *
- *   Promise  Every executor must keep this promise. For each job that it took,
- *            it calls either run or abandon, exactly once. For a job that it
- *            refused, it calls neither.
- *   Threads  Every call may be made on any thread, also inside jobs, but not in
- *            a signal handler. A thread cannot be cancelled inside a call.
- *   Fork     In the child of a fork, a pool of the parent has no threads, and
- *            calls return -EPERM. tkw_pool_destroy() still works there: it
- *            abandons the queued jobs and frees the memory. A child that was
- *            forked inside a job may only call exec or _exit().
+ *   Promise  Every executor must keep this promise: for each job that it has
+ *            accepted, it calls either run or abandon, exactly once. For a job
+ *            that it has refused, it calls neither.
+ *   Threads  Any thread may make any call, even inside a job, but not in a
+ *            signal handler. pthread_cancel() does not end a thread inside a
+ *            call.
+ *   Fork     In a child of fork(), a pool of the parent has no threads, and
+ *            calls return -EPERM. There, tkw_pool_destroy() abandons the queued
+ *            jobs and frees the memory. A child that was forked inside a job
+ *            may only call exec or _exit().
  *
- * A call that fails changes nothing and writes no result.
+ * A call that fails changes nothing and writes no result, unless its
+ * description says otherwise.
  *
  * Errors, the same in every call of this header:
  *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
@@ -56,31 +59,32 @@ struct tkw_job {
 /* An executor. This struct and struct tkw_job will not grow. */
 struct tkw_exec {
 	/*
-	 * Takes a job, without waiting until it has run. The executor may run
-	 * the job before submit returns. The caller holds no lock of the
-	 * library.
+	 * Accepts or refuses a job. It does not wait until the job has run. The
+	 * executor may run the job before submit returns. The caller holds no
+	 * lock of the library.
 	 *
-	 * Returns 0 if it took the job, or a negative errno if it refused the
-	 * job. After -ESHUTDOWN the executor must refuse all later jobs.
+	 * Returns 0 if it has accepted the job, or a negative errno if it has
+	 * refused the job. After -ESHUTDOWN the executor must refuse all later
+	 * jobs.
 	 */
 	int (*submit)(const struct tkw_job *job, void *ctx);
 	/* Passed to submit. */
 	void *ctx;
 };
 
-/* Returns the executor that runs each job inside submit. It refuses only a job
- * without run or abandon, with -EINVAL. */
+/* Returns the executor that runs each job inside submit. If a job has no run or
+ * no abandon, submit returns -EINVAL. */
 const struct tkw_exec *tkw_exec_inline(void);
 
 /* --- the thread pool ---------------------------------------------------- */
 
 struct tkw_pool;
 
-/* The settings of a pool. threads must be set. Zero means the default for all
- * other fields. */
+/* The settings of a pool. threads is required. In all other fields, zero means
+ * the default. */
 struct tkw_pool_config {
-	/* sizeof(struct tkw_pool_config). 0 means that the struct has the
-	 * fields of version 0.2. */
+	/* sizeof(struct tkw_pool_config). 0 means the size of the struct in
+	 * version 0.2. */
 	size_t size;
 	/* The number of threads, from 1 to 4096. */
 	int threads;
@@ -101,15 +105,15 @@ struct tkw_pool_config {
  * cfg  The settings. They are copied.
  *
  * Returns 0, or
- *   -EINVAL  out or cfg is NULL, this library does not know the size of cfg,
- *            or threads or max_queued is out of range
+ *   -EINVAL  out or cfg is NULL, cfg has a size or fields that this library
+ *            does not know, or threads or max_queued is out of range
  *   -ENOMEM  there is not enough memory, or a thread cannot be created
  */
 int tkw_pool_create(struct tkw_pool **out, const struct tkw_pool_config *cfg);
 
 /*
- * Returns the pool as an executor, which is valid as long as the pool; NULL if
- * p is NULL.
+ * Returns the pool as an executor, which is valid until the pool is destroyed;
+ * NULL if p is NULL.
  *
  * The submit function of this executor returns -EAGAIN if the queue is full,
  * -ESHUTDOWN if the pool is stopped, -EINVAL if the job has no run or no
@@ -117,7 +121,7 @@ int tkw_pool_create(struct tkw_pool **out, const struct tkw_pool_config *cfg);
  */
 const struct tkw_exec *tkw_pool_exec(struct tkw_pool *p);
 
-/* Returns how many jobs wait for a thread; 0 if p is NULL, and 0 in a forked
+/* Returns how many jobs wait for a thread; 0 if p is NULL or in a forked
  * child. */
 uint64_t tkw_pool_count(struct tkw_pool *p);
 
@@ -129,7 +133,7 @@ uint64_t tkw_pool_count(struct tkw_pool *p);
  * timeout_ns  How long to wait at most. With 0 or less the call does not wait.
  *             With INT64_MAX it waits without a limit.
  *
- * Returns 0 if nothing is queued or running, or
+ * Returns 0 if no job is queued or running, or
  *   -ETIMEDOUT  the time is over
  *   -EDEADLK    called inside a job of this pool
  *   -EINVAL     p is NULL
@@ -140,13 +144,12 @@ int tkw_pool_wait_idle(struct tkw_pool *p, int64_t timeout_ns);
 /*
  * Stops a pool for good.
  *
- * From now on the pool refuses new jobs. The call abandons all queued jobs, on
+ * The pool refuses new jobs from now on. The call abandons all queued jobs, on
  * the calling thread. Then it waits until the running jobs have returned and
  * the threads have ended. If you want the queued jobs to run, call
  * tkw_pool_wait_idle() first.
  *
- * If another call has stopped the pool or is stopping it, this call does not
- * wait, and returns 1.
+ * If the call returns 1, it has not waited.
  *
  * Returns 0 if this call stopped the pool, 1 if another call has stopped it or
  * is stopping it, or
@@ -157,13 +160,13 @@ int tkw_pool_wait_idle(struct tkw_pool *p, int64_t timeout_ns);
 int tkw_pool_stop(struct tkw_pool *p);
 
 /*
- * Stops a pool and frees it.
+ * Stops a pool, unless it is stopped already, and frees it.
  *
  * If another call is stopping the pool, this call waits for it. No other thread
  * may use the pool any more. A timer uses its pool until the timer is stopped,
  * so stop the timer first.
  *
- * p  The pool. If it is NULL the call does nothing.
+ * p  The pool. If it is NULL, the call does nothing.
  *
  * Returns 0, or
  *   -EDEADLK  called inside run or abandon of a job of this pool

@@ -3,35 +3,34 @@
  * repeat.h - call a function again and again, on a timer
  *
  * A repeat calls a function once in every interval, for example to send a
- * heartbeat, to run an election timeout or to flush a buffer. Each call is a
- * round. Between two rounds the repeat has exactly one timeout on the timer.
+ * heartbeat, to start an election or to flush a buffer. Each call is a round.
+ * Between two rounds the repeat has exactly one timeout on the timer.
  *
- *   Promise  There is never more than one chain of rounds. At any moment at
- *            most one round is pending or running, no matter which threads make
- *            which calls.
- *   Threads  Any thread may make any call, also inside a callback, but not in a
- *            signal handler. The one exception is adjust, which must make no
- *            call on its repeat. No lock is held while a callback runs. A
- *            thread cannot be cancelled while it runs a callback.
+ *   Promise  At any moment at most one round is pending or running, no matter
+ *            which threads make which calls.
+ *   Threads  Any thread may make any call, even inside a callback, but not in a
+ *            signal handler. The exception is adjust, which must make no call
+ *            on its repeat. No lock is held while a callback runs.
+ *            pthread_cancel() does not end a thread while it runs a callback.
  *   Life     Destroy the repeat before the timer. If the timer is stopped while
  *            the repeat is started, the repeat is paused and on_broken is
  *            called with -ESHUTDOWN.
- *   Fork     In a child process after fork(), a repeat of the parent is
- *            unusable: calls return -EPERM. In the child, tkw_repeat_destroy()
- *            frees the memory and calls no callback.
+ *   Fork     In a child of fork(), a repeat of the parent does nothing, and
+ *            calls return -EPERM. There, tkw_repeat_destroy() frees the memory
+ *            and calls no callback.
  *
- * A call that returns an error has changed nothing and has written no result,
- * unless its description says otherwise.
+ * A call that fails changes nothing and writes no result, unless its
+ * description says otherwise.
  *
  * Errors, the same in every call of this header:
  *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
- *   -ENOMEM     there is no memory, or a thread could not be started
- *   -EAGAIN     the timer has as many timeouts as it may have
+ *   -ENOMEM     there is not enough memory, or no thread can be created
+ *   -EAGAIN     the timer has max_pending timeouts
  *   -ESHUTDOWN  the repeat is shut down, or the timer is stopped
  *   -EBUSY      a round is running or about to begin
  *   -ENOENT     no round is pending
- *   -EPERM      the repeat or its timer was created by the parent of a fork
- *   -EBADF      the timer's file descriptor was closed, see Fds in timer.h
+ *   -EPERM      the repeat or its timer belongs to the parent of a fork
+ *   -EBADF      the timer's file descriptor was closed; see Fds in timer.h
  */
 #ifndef TICKWHEEL_REPEAT_H
 #define TICKWHEEL_REPEAT_H
@@ -57,15 +56,15 @@ struct tkw_repeat;
 typedef void tkw_repeat_fn(struct tkw_repeat *r, void *ctx);
 
 /*
- * The point from which the next interval counts. The three RATE modes keep a
- * fixed rate: each interval counts from the deadline of the last round. They
- * differ in what happens to rounds that were missed because a round took long
- * or the machine slept.
+ * The mode says from when the next interval counts. In the three RATE modes it
+ * counts from the deadline of the last round, so that the rounds keep a fixed
+ * rate. The three differ in what happens to rounds that were missed because a
+ * round took too long or the machine slept.
  */
 enum tkw_repeat_mode {
 	/* The interval counts from the end of the last round. */
 	TKW_REPEAT_FIXED_DELAY = 0,
-	/* Missed rounds are made up for, one right after the other. */
+	/* Missed rounds are made up for at once, one after the other. */
 	TKW_REPEAT_RATE_BURST = 1,
 	/* Missed rounds are skipped. Later rounds keep the old rhythm. */
 	TKW_REPEAT_RATE_SKIP = 2,
@@ -74,7 +73,8 @@ enum tkw_repeat_mode {
 	TKW_REPEAT_RATE_DELAY = 3
 };
 
-/* Configuration of a repeat. timer, interval_ns and fn are required. */
+/* The settings of a repeat. timer, interval_ns and fn are required. In all
+ * other fields, zero means the default. */
 struct tkw_repeat_config {
 	/* sizeof(struct tkw_repeat_config). 0 means the size of the struct in
 	 * version 0.2. */
@@ -82,15 +82,15 @@ struct tkw_repeat_config {
 	struct tkw_timer *timer;
 	/* The time between rounds. Must be positive. */
 	int64_t interval_ns;
-	/* One of enum tkw_repeat_mode. */
+	/* An enum tkw_repeat_mode. */
 	int mode;
-	/* The function that runs a round. */
+	/* The function. Each call of it is a round. */
 	tkw_repeat_fn *fn;
 	/*
-	 * If this is not 0, each delay is random and evenly spread over
-	 * [interval_ns, interval_ns + spread_ns). Raft nodes choose their
-	 * election timeouts in this way. Must not be negative. Must be 0 if
-	 * adjust is set.
+	 * If this is not 0, each delay is random, from interval_ns to less than
+	 * interval_ns + spread_ns. All delays in this range are equally likely.
+	 * Raft nodes choose their election timeouts in this way. Must not be
+	 * negative. Must be 0 if adjust is set.
 	 */
 	int64_t spread_ns;
 	/* Seed for the spread. 0 picks a random seed. */
@@ -98,26 +98,28 @@ struct tkw_repeat_config {
 	/*
 	 * Returns the delay before the next round. A negative delay counts as
 	 * 0. If another thread changes the repeat while adjust runs, adjust is
-	 * called again. adjust must make no call on the repeat. If adjust is
-	 * NULL, the delay is interval_ns, plus the spread if there is one.
+	 * called again. adjust must make no call on the repeat. If it is NULL,
+	 * the delay is interval_ns, plus the spread if there is one.
 	 */
 	int64_t (*adjust)(struct tkw_repeat *r, int64_t interval_ns, void *ctx);
 	/*
-	 * Called when the chain of rounds breaks off. The repeat is paused by
-	 * then, and tkw_repeat_start() starts it again. May be NULL.
+	 * Called when the rounds break off because the next round cannot come.
+	 * By then the repeat is paused. tkw_repeat_start() starts it again. May
+	 * be NULL.
 	 *
 	 * err  The reason:
 	 *        -ESHUTDOWN  the timer is stopped
-	 *        -ECANCELED  the timer's executor dropped the round
+	 *        -ECANCELED  the timer dropped the round, see TKW_REFUSED_DROP
+	 *                    in timer.h
 	 *        -EAGAIN, -ENOMEM, -EBADF
 	 *                    the timer refused the next round
 	 */
 	void (*on_broken)(struct tkw_repeat *r, int err, void *ctx);
 	/* Called once, when the repeat is shut down and no round runs any more.
-	 * No other function of this config is called after it, so what ctx
-	 * points to may be freed. May be NULL. */
+	 * No function of this config is called after it, so it may free what
+	 * ctx points to. May be NULL. */
 	void (*on_end)(struct tkw_repeat *r, void *ctx);
-	/* Passed to each function of this config as its last argument. */
+	/* Passed to each function of this config as the last argument. */
 	void *ctx;
 	/* The name that tkw_repeat_print() writes. It is copied and cut to 31
 	 * bytes. NULL means "repeat". */
@@ -125,15 +127,16 @@ struct tkw_repeat_config {
 };
 
 /*
- * Creates a repeat. It is paused.
+ * Creates a repeat, which is paused at first.
  *
- * out  Receives the repeat. Pass it to tkw_repeat_destroy() in the end.
- * cfg  The configuration. It is copied.
+ * out  Receives the repeat. Destroy it with tkw_repeat_destroy().
+ * cfg  The settings. They are copied.
  *
  * Returns 0, or
- *   -EINVAL  an argument, timer or fn is NULL, size is unknown, interval_ns is
- *            not positive, mode is unknown, spread_ns is negative, or both
- *            spread_ns and adjust are set
+ *   -EINVAL  an argument, timer or fn is NULL, cfg has a size or fields that
+ *            this library does not know, interval_ns is not positive, mode is
+ *            unknown, spread_ns is negative, or both spread_ns and adjust are
+ *            set
  *   -ENOMEM, -EPERM
  *            as listed at the top
  */
@@ -141,8 +144,10 @@ int tkw_repeat_create(struct tkw_repeat **out,
 		      const struct tkw_repeat_config *cfg);
 
 /*
- * Starts the rounds. The first round comes after one interval. If the last
- * round before a pause is still running, the chain continues after it. If the
+ * Starts the rounds.
+ *
+ * The first round comes after one interval. If the repeat was paused during a
+ * round and that round is still running, the rounds continue after it. If the
  * repeat is already started, the call does nothing.
  *
  * If the call fails, the repeat stays paused.
@@ -155,13 +160,15 @@ int tkw_repeat_create(struct tkw_repeat **out,
 int tkw_repeat_start(struct tkw_repeat *r);
 
 /*
- * Starts the rounds, with the first round on the next turn of the timer. A new
- * leader can send its first heartbeat in this way. The round runs on the
+ * Starts the rounds, with the first round in the next turn of the timer.
+ *
+ * A new leader can send its first heartbeat in this way. The round runs on the
  * timer's worker or executor, not inside this call. If the repeat is already
  * started, its pending round moves to the next turn. If a round is running, the
  * next round follows it at once.
  *
- * If the timer refuses the round, the same happens as in tkw_repeat_restart().
+ * If the timer refuses the round, the repeat is paused, as in
+ * tkw_repeat_restart().
  *
  * Returns 0, or
  *   -EINVAL  r is NULL
@@ -171,9 +178,10 @@ int tkw_repeat_start(struct tkw_repeat *r);
 int tkw_repeat_start_now(struct tkw_repeat *r);
 
 /*
- * Pauses the rounds until the repeat is started again. If a round is running,
- * it is the last one; the call does not wait for it. If the repeat is already
- * paused, the call does nothing.
+ * Pauses the rounds until the repeat is started again.
+ *
+ * If a round is running, it is the last one, and the call does not wait for it.
+ * If the repeat is already paused, the call does nothing.
  *
  * Returns 0 if the repeat is paused, or
  *   -EINVAL     r is NULL
@@ -183,14 +191,16 @@ int tkw_repeat_start_now(struct tkw_repeat *r);
 int tkw_repeat_pause(struct tkw_repeat *r);
 
 /*
- * Starts the interval again: the next round comes a full interval from now. If
- * a round is running, the interval counts from the end of that round. A paused
- * repeat is started by this call.
+ * Starts the interval again: the next round comes a full interval from now.
  *
- * If the timer refuses the next round, the repeat is paused. on_broken is
- * called if the repeat was started before. A refusal is rare when a round is
- * pending: that round is moved, which needs no memory and no further place in
- * the timer. Only a round that becomes due during the call must be replaced.
+ * If a round is running, the interval counts from the end of that round. If the
+ * repeat is paused, the call starts it.
+ *
+ * If the timer refuses the next round, the repeat is paused, and on_broken is
+ * called if the repeat was started before. A refusal is rare if a round is
+ * pending, because the call moves that round, which needs no memory and does
+ * not count towards max_pending again. The call needs a new timeout only if
+ * that round becomes due during the call.
  *
  * Returns 0, or
  *   -EINVAL  r is NULL
@@ -200,8 +210,10 @@ int tkw_repeat_pause(struct tkw_repeat *r);
 int tkw_repeat_restart(struct tkw_repeat *r);
 
 /*
- * Sets the interval. If the repeat is started, the next round comes after a
- * full new interval, counted from now or from the end of a running round.
+ * Sets the interval.
+ *
+ * If the repeat is started, the next round comes after a full new interval,
+ * counted from now or, if a round is running, from the end of that round.
  *
  * If the timer refuses the next round, the interval is set all the same, and
  * the repeat is paused as in tkw_repeat_restart().
@@ -216,42 +228,47 @@ int tkw_repeat_restart(struct tkw_repeat *r);
 int tkw_repeat_reset(struct tkw_repeat *r, int64_t interval_ns);
 
 /*
- * Runs the pending round now, on the calling thread. The next interval counts
- * from the end of this round.
+ * Runs the pending round now, on the calling thread.
+ *
+ * The next interval counts from the end of this round.
  *
  * Returns 0 if the round was run, or
  *   -EINVAL     r is NULL
  *   -ENOENT     no round is pending: the repeat is paused, or the timer has
- *               just ended the round because of a stop or a drop
- *   -EBUSY      a round is running or about to begin; a round that calls this
- *               function always gets this error
+ *               just ended the round, because it is stopped or has dropped the
+ *               round
+ *   -EBUSY      a round is running or about to begin; inside a round, the call
+ *               always returns this error
  *   -ESHUTDOWN  the repeat is shut down
  *   -EPERM      as listed at the top
  */
 int tkw_repeat_run_now(struct tkw_repeat *r);
 
 /*
- * Ends the rounds for good. The call never waits. on_end is called inside this
- * call, unless a callback of the repeat is running. In that case the thread of
- * the callback calls on_end after the callback has returned.
+ * Shuts a repeat down: there are no more rounds.
  *
- * Returns 0, also if the repeat was shut down before, or
+ * The call never waits. on_end is called inside this call, unless a callback of
+ * the repeat is running. In that case the thread of the callback calls on_end
+ * after the callback has returned.
+ *
+ * Returns 0, even if the repeat was shut down before, or
  *   -EINVAL  r is NULL
  *   -EPERM   as listed at the top
  */
 int tkw_repeat_shutdown(struct tkw_repeat *r);
 
 /*
- * Shuts the repeat down if that has not been done, waits until none of its
- * callbacks runs, and frees its memory. Do not hold a lock that a callback of
- * the repeat takes.
+ * Shuts a repeat down, unless that is done already, and frees it.
  *
- * The call does not wait inside a callback of the timer, or of any repeat or
- * set of this library. In that case the memory is freed when the last callback
- * of the repeat has returned.
+ * The call waits until no callback of the repeat runs. Do not hold a lock that
+ * a callback of the repeat takes.
  *
- * Make no other call on the repeat after this one. No other call may be in
- * progress on any thread, with two exceptions: a tkw_repeat_shutdown() whose
+ * Inside a callback of the timer, or of any repeat or set of this library, the
+ * call does not wait. There, the memory is freed when the last callback of the
+ * repeat has returned.
+ *
+ * Make no other call on the repeat after this one. During this call, no other
+ * call on the repeat may be running, except a tkw_repeat_shutdown() whose
  * on_end destroys the repeat, and a tkw_repeat_run_now() whose round is
  * running.
  *
@@ -262,16 +279,17 @@ int tkw_repeat_shutdown(struct tkw_repeat *r);
 int tkw_repeat_destroy(struct tkw_repeat *r);
 
 /*
- * Writes a description of the repeat into a buffer, for example "heartbeat,
- * every 50 ms, running, invoking". The text says "paused" or "running". It says
+ * Prints a repeat as text, for example "heartbeat, every 50 ms, running,
+ * invoking".
+ *
+ * The text says "running" if the repeat is started, else "paused". It also says
  * "ended" if the repeat is shut down, and "invoking" if a round is running.
  *
- * buf   Receives the text. May be NULL if size is 0.
- * size  The size of buf in bytes. As with snprintf(), a longer text is cut, and
- *       the text always ends with a zero byte. If size is 0, nothing is
- *       written.
+ * buf   Receives the text. As with snprintf(), it is cut to size bytes and ends
+ *       with a zero byte. May be NULL if size is 0.
+ * size  The size of buf. With 0 nothing is written.
  *
- * Returns the length of the whole text, or
+ * Returns the length of the whole text, even if it was cut, or
  *   -EINVAL  r is NULL, or buf is NULL and size is not 0
  *   -EPERM   as listed at the top
  */

@@ -5,42 +5,42 @@
  * A set holds tasks. Each task is tried again and again, with a delay between
  * two tries, until it succeeds, has been tried max_tries times, or is
  * cancelled. A try answers when it returns, or later with tkw_retries_done().
- * So an RPC with back-off can be one task. The defaults are those of Dubbo's
+ * So one task can be an RPC with back-off. The defaults are those of Dubbo's
  * failback: a delay of five seconds, and 100 tasks.
  *
  *   Promise  Each accepted task ends exactly once, and its on_end says how.
  *            The next try of a task begins only after the last one has
  *            answered or timed out.
- *   Ids      A struct tkw_retry_id names a task. It is plain data and may be
- *            copied. After the task has ended, its id is stale: calls with it
- *            return -ENOENT.
- *   Threads  Any thread may make any call, also inside a callback, but not in a
+ *   Ids      A struct tkw_retry_id names a task. It is plain data, and you may
+ *            keep it for ever. When the task has ended, its id is stale: calls
+ *            with a stale id return -ENOENT and never touch another task.
+ *   Threads  Any thread may make any call, even inside a callback, but not in a
  *            signal handler. No lock is held while a callback runs. Tries run
  *            on the timer's worker or executor.
  *   Life     Destroy the set before the timer. If the timer is stopped, all
  *            tasks end with -ESHUTDOWN.
- *   Drops    If the timer was created with TKW_REFUSED_DROP, its executor can
- *            drop a try. That try is not made, and the task ends with
- *            -ECANCELED. The same happens if the executor drops the timeout of
- *            a try that answers later.
- *   Fork     In a child process after fork(), a set of the parent is unusable:
- *            calls return -EPERM. In the child, tkw_retries_destroy() frees the
- *            memory and calls no callback.
+ *   Drops    If the timer drops a try (see TKW_REFUSED_DROP in timer.h), that
+ *            try is not made, and the task ends with -ECANCELED. The task also
+ *            ends with -ECANCELED if the timer drops the timeout of a try that
+ *            answers later.
+ *   Fork     In a child of fork(), a set of the parent does nothing, and calls
+ *            return -EPERM. There, tkw_retries_destroy() frees the memory and
+ *            calls no callback.
  *
- * A call that returns an error has changed nothing and has written no result,
- * unless its description says otherwise.
+ * A call that fails changes nothing and writes no result, unless its
+ * description says otherwise.
  *
  * Errors, the same in every call of this header:
  *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
- *   -ENOMEM     there is no memory, or a thread could not be started
- *   -EAGAIN     the set has max_tasks tasks, or the timer has as many timeouts
- *               as it may have
+ *   -ENOMEM     there is not enough memory, or no thread can be created
+ *   -EAGAIN     the set has max_tasks tasks, or the timer has max_pending
+ *               timeouts
  *   -ESHUTDOWN  the set is shut down, or the timer is stopped
  *   -ENOENT     the task has ended, or no task ever had this id
- *   -EDEADLK    the call was made inside a callback, where waiting could
- *               deadlock
- *   -EPERM      the set or its timer was created by the parent of a fork
- *   -EBADF      the timer's file descriptor was closed, see Fds in timer.h
+ *   -EDEADLK    the call might wait for ever, because it is made inside a
+ *               callback
+ *   -EPERM      the set or its timer belongs to the parent of a fork
+ *   -EBADF      the timer's file descriptor was closed; see Fds in timer.h
  */
 #ifndef TICKWHEEL_RETRY_H
 #define TICKWHEEL_RETRY_H
@@ -56,20 +56,21 @@ extern "C" {
 
 struct tkw_retries;
 
-/* Names a task. It works like struct tkw_timeout_id, but is a type of its own,
- * so that the compiler does not let you mix up the two. */
+/* The id of a task. It works like struct tkw_timeout_id, but is a type of its
+ * own, so that the compiler does not let you mix up the two. */
 struct tkw_retry_id {
 	uint64_t bits;
 };
 
-/* Configuration of a set. timer is required. */
+/* The settings of a set. timer is required. In all other fields, zero means the
+ * default. */
 struct tkw_retries_config {
 	/* sizeof(struct tkw_retries_config). 0 means the size of the struct in
 	 * version 0.2. */
 	size_t size;
 	struct tkw_timer *timer;
-	/* The delay from the end of the first try to the second one. 0 means
-	 * 5 s. */
+	/* The delay from the end of the first try to the second try. 0 means
+	 * five seconds. */
 	int64_t delay_ns;
 	/* Each further delay is this percentage of the delay before it, from
 	 * 100 to 1000. 100 keeps the delay the same, 200 doubles it. 0 means
@@ -85,9 +86,10 @@ struct tkw_retries_config {
 	/* Seed for the jitter. 0 picks a random seed. */
 	uint64_t seed;
 	/* How long a try that answers later may take, counted from its start.
-	 * After that time the try has failed. 0 means no limit. */
+	 * If no answer comes in this time, the try has failed. 0 means no
+	 * limit. */
 	int64_t try_timeout_ns;
-	/* How often a task is tried at most. 0 or less means no limit. */
+	/* The largest number of tries of a task. 0 or less means no limit. */
 	int64_t max_tries;
 	/* How many tasks the set may hold, at most 2^20. 0 means 100. */
 	int64_t max_tasks;
@@ -111,8 +113,8 @@ struct tkw_retry_end {
 	 * The result:
 	 *   0           the task succeeded
 	 *   -ETIMEDOUT  the task was tried max_tries times
-	 *   -ECANCELED  tkw_retries_cancel() ended the task, or the timer's
-	 *               executor dropped a try
+	 *   -ECANCELED  tkw_retries_cancel() ended the task, or the timer
+	 *               dropped a try; see Drops at the top
 	 *   -ESHUTDOWN  the set was shut down, or the timer was stopped
 	 *   -EAGAIN, -ENOMEM, -EBADF
 	 *               the timer refused the next try
@@ -124,7 +126,8 @@ struct tkw_retry_end {
 /* A task. It is copied. */
 struct tkw_retry {
 	/*
-	 * Tries once. The rules of tkw_task_fn in timer.h apply. Required.
+	 * Makes one try. The rules of tkw_task_fn in timer.h apply. Must not be
+	 * NULL.
 	 *
 	 * Returns 0 if the try succeeded, or TKW_TRY_LATER if
 	 * tkw_retries_done() will give the answer. With any other value the try
@@ -132,9 +135,9 @@ struct tkw_retry {
 	 */
 	int (*fn)(const struct tkw_try *attempt, void *ctx);
 	/*
-	 * Called once, when the task has ended. What ctx points to may be freed
-	 * here. The task counts under max_tasks until on_end has returned. May
-	 * be NULL.
+	 * Called once, when the task has ended. It may free what ctx points to.
+	 * The task counts towards max_tasks until on_end has returned. May be
+	 * NULL.
 	 *
 	 * If a thread is working on the task when it ends, on_end runs on that
 	 * thread. This can be the timer's worker or executor, or a thread in
@@ -142,20 +145,23 @@ struct tkw_retry {
 	 * the task.
 	 */
 	void (*on_end)(const struct tkw_retry_end *end, void *ctx);
-	/* Passed to both functions as their last argument. */
+	/* Passed to both functions as the last argument. */
 	void *ctx;
 };
 
 /*
- * Creates a set. This starts no thread.
+ * Creates a set without tasks.
  *
- * out  Receives the set. Pass it to tkw_retries_destroy() in the end.
- * cfg  The configuration. It is copied.
+ * The call starts no thread.
+ *
+ * out  Receives the set. Destroy it with tkw_retries_destroy().
+ * cfg  The settings. They are copied.
  *
  * Returns 0, or
- *   -EINVAL  an argument or timer is NULL, size is unknown, a time is negative,
- *            max_delay_ns is less than delay_ns, or backoff_percent,
- *            jitter_percent or max_tasks is out of range
+ *   -EINVAL  an argument or timer is NULL, cfg has a size or fields that this
+ *            library does not know, a time is negative, max_delay_ns is less
+ *            than delay_ns, or backoff_percent, jitter_percent or max_tasks is
+ *            out of range
  *   -ENOMEM, -EPERM
  *            as listed at the top
  */
@@ -163,13 +169,13 @@ int tkw_retries_create(struct tkw_retries **out,
 		       const struct tkw_retries_config *cfg);
 
 /*
- * Adds a task.
+ * Adds a task to a set.
  *
  * task      The task. It is copied.
- * first_ns  The delay before the first try. If it is 0 or less, the first try
- *           comes on the next turn of the timer, never inside this call. If you
- *           have already tried once yourself and failed, pass the delay_ns of
- *           the set.
+ * first_ns  The delay before the first try. With 0 or less, the first try comes
+ *           in the next turn of the timer, never inside this call. If you have
+ *           already tried once yourself and failed, pass the delay_ns of the
+ *           set.
  * id        Receives the id. It is written before the first try can begin. May
  *           be NULL.
  *
@@ -182,10 +188,11 @@ int tkw_retries_add(struct tkw_retries *rs, const struct tkw_retry *task,
 		    int64_t first_ns, struct tkw_retry_id *id);
 
 /*
- * Gives the answer of a try that returns TKW_TRY_LATER. The answer may come
- * before the try has returned. A success ends the task, even if it answers an
- * earlier try. A failure counts only for the latest try, and only until that
- * try has answered or timed out.
+ * Gives the answer of a try that returns TKW_TRY_LATER.
+ *
+ * The answer may come before the try has returned. A success ends the task,
+ * even if it is the answer of an earlier try. A failure counts only if it is
+ * the first answer of the latest try, and if that try has not timed out.
  *
  * number  The number of the try, from struct tkw_try.
  * result  0 if the try succeeded. Any other value means that it failed.
@@ -211,36 +218,40 @@ int tkw_retries_done(struct tkw_retries *rs, struct tkw_retry_id id,
  *
  * Returns 0 if no try is running, 1 if a try is running, or
  *   -EINVAL  rs is NULL
- *   -ENOENT  the task has ended or is ending: on_end was called or will be
+ *   -ENOENT  the task has ended or is ending, so on_end was called or will be
+ *            called
  *   -EPERM   as listed at the top
  */
 int tkw_retries_cancel(struct tkw_retries *rs, struct tkw_retry_id id);
 
-/* Returns the number of tasks that have not ended; 0 if rs is NULL, and in a
+/* Returns the number of tasks that have not ended; 0 if rs is NULL or in a
  * forked child. */
 uint64_t tkw_retries_count(struct tkw_retries *rs);
 
 /*
- * Refuses new tasks and ends all tasks with -ESHUTDOWN. The call never waits. A
- * task whose try is running ends when that try returns, with 0 if the try
- * succeeded.
+ * Shuts a set down: it refuses new tasks, and all its tasks end with
+ * -ESHUTDOWN.
  *
- * Returns 0, also if the set was shut down before, or
+ * The call never waits. A task whose try is running ends when that try returns,
+ * with 0 if the try succeeded.
+ *
+ * Returns 0, even if the set was shut down before, or
  *   -EINVAL  rs is NULL
  *   -EPERM   as listed at the top
  */
 int tkw_retries_shutdown(struct tkw_retries *rs);
 
 /*
- * Shuts the set down if that has not been done, waits until all its tasks have
- * ended, and frees its memory. No other thread may be using the set. Do not
- * hold a lock that a callback of the set takes.
+ * Shuts a set down, unless that is done already, and frees it.
+ *
+ * The call waits until all tasks of the set have ended. No other thread may use
+ * the set any more. Do not hold a lock that a callback of the set takes.
  *
  * rs  The set. If it is NULL, the call does nothing.
  *
  * Returns 0, or
  *   -EDEADLK  called inside a try or an on_end of the set, or inside a task, an
- *             on-cancel callback or a visitor of the timer; nothing has changed
+ *             on-cancel callback or a visitor of the timer
  */
 int tkw_retries_destroy(struct tkw_retries *rs);
 

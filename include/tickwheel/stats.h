@@ -2,8 +2,9 @@
 /*
  * stats.h - counters of a timer, and how late its tasks were
  *
- * Every timer counts all of this all the time. Each shard counts under its own
- * lock. The calls below add up the counts of all shards.
+ * Every timer keeps these counters all the time. Each shard of the timer has
+ * its own counters, which it changes under its own lock. The calls below add
+ * them up.
  */
 #ifndef TICKWHEEL_STATS_H
 #define TICKWHEEL_STATS_H
@@ -44,8 +45,8 @@ int64_t tkw_histogram_least_ns(uint32_t bucket);
  *
  * The result is the middle of a bucket, but never more than max_ns.
  *
- * share  From 0 to 1: 0.99 gives the 99th percentile. Less than 0 counts as
- *        0, more than 1 counts as 1.
+ * share  The share, from 0 to 1. For example, 0.99 gives the 99th percentile. A
+ *        share below 0 counts as 0, and one above 1 counts as 1.
  *
  * Returns nanoseconds; 0 if there are no samples or h is NULL.
  */
@@ -60,25 +61,26 @@ struct tkw_stats {
 	uint64_t refused_memory;  /* -ENOMEM */
 	uint64_t refused_stopped; /* -ESHUTDOWN */
 	uint64_t refused_lost;    /* -EBADF */
-	/* How often the executor refused or abandoned a job, whatever happened
-	 * to the timeout then. */
+	/* How often the executor refused or abandoned a job, no matter what
+	 * then happened to the timeout. */
 	uint64_t refused_by_exec;
 	/* How often a timeout was rescheduled. */
 	uint64_t rescheduled;
 	/* How often a timeout was moved to another place in the wheel. With the
-	 * hashed engine, also how often one was looked at before its round. */
+	 * hashed engine, this also counts how often the wheel looked at a
+	 * timeout that was due in a later round. */
 	uint64_t moved;
 	/* How many turns the worker has finished. */
 	uint64_t turns;
 	/* How often the worker has woken up, as of the end of its last turn. In
-	 * an event loop this is the number of calls of tkw_timer_turn(); one
-	 * turn may take several calls. */
+	 * an event loop this is the number of calls of tkw_timer_turn(). A turn
+	 * may take several calls. */
 	uint64_t wake_ups;
 	/* How many tasks took longer than slow_task_ns. */
 	uint64_t slow;
 	/* The times from the deadline to the start of the task. If a task waits
-	 * for other tasks of its turn, the sample may be too small by up to one
-	 * tick of the kernel, which is a few milliseconds. */
+	 * for other tasks of its turn, its sample may be too small by up to a
+	 * few milliseconds, which is one tick of the kernel. */
 	struct tkw_histogram lateness;
 };
 

@@ -24,33 +24,35 @@
  *            may keep it for ever. When the timeout has ended, its id is stale:
  *            calls with a stale id return -ENOENT and never touch another
  *            timeout.
- *   Threads  Every call may be made on any thread, also inside tasks and
- *            on-cancel callbacks, but not in a signal handler. The timer holds
- *            no lock while a task, an on-cancel callback or a visitor runs. The
+ *   Threads  Any thread may make any call, even inside a task or an on-cancel
+ *            callback, but not in a signal handler. The timer holds no lock
+ *            while a task, an on-cancel callback or a visitor runs. The
  *            functions of struct tkw_timer_hooks have other rules, which are
- *            given there. Calls may change errno.
- *   Results  A call that fails changes nothing and writes no result.
+ *            given there. A call may change errno.
  *   Fds      A timer with a thread or in an event loop owns one file
  *            descriptor, a timerfd. A program that closes all descriptors, as
  *            daemons do with close_range(), must do so before it creates a
  *            timer. If the descriptor is closed all the same, the timer tells
- *            the log hook once. A call then returns -EBADF if its timeout is
- *            due before the worker wakes up next. A timer with a thread
- *            recovers when the worker next wakes up. From then on it works
- *            without the descriptor, but its sleeps do not count the time in
+ *            the log hook once. From then on, a call returns -EBADF if its
+ *            timeout is due before the next wake-up of the worker. A timer with
+ *            a thread recovers at that wake-up. After that it works without the
+ *            descriptor, but while it sleeps it does not count the time in
  *            which the machine is suspended. A timer in an event loop does not
  *            recover. tkw_timer_destroy() works in any case.
  *   Fork     In a child of fork(), of _Fork(), or of clone() without CLONE_VM,
  *            a timer of the parent does nothing, and calls return -EPERM.
- *            tkw_timer_destroy() frees its memory there. Call it only where
- *            free() is legal, which is not the case in a child of _Fork() if
- *            the parent had several threads. A child that was forked inside a
+ *            There, tkw_timer_destroy() frees the memory. Call it only where
+ *            free() is legal. In a child of _Fork(), free() is not legal if the
+ *            parent had several threads. A child that was forked inside a
  *            callback may only call exec or _exit().
+ *
+ * A call that fails changes nothing and writes no result, unless its
+ * description says otherwise.
  *
  * Errors, the same in every call of this header:
  *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
  *   -ENOMEM     there is not enough memory, or no thread can be created
- *   -EAGAIN     as many timeouts are pending as max_pending allows
+ *   -EAGAIN     max_pending timeouts are pending already
  *   -ESHUTDOWN  the timer is stopped
  *   -ENOENT     the timeout has ended, or no timeout ever had this id
  *   -EBUSY      the task of the timeout is running now
@@ -106,10 +108,10 @@ struct tkw_firing {
  * due.
  *
  * A task may make any call of this header. A call that would wait for the task
- * itself returns -EDEADLK. If the tasks of two timers wait for each other, the
- * timers do not notice it. A task must not leave by longjmp(), by a C++
- * exception or by pthread_exit(), but it may call exit(). Its thread cannot be
- * cancelled while the task runs.
+ * itself returns -EDEADLK. The library does not notice if tasks of two timers
+ * wait for each other. A task must not leave by longjmp(), by a C++ exception
+ * or by pthread_exit(), but it may call exit(). pthread_cancel() does not end
+ * the thread while the task runs.
  *
  * firing  The timeout that fires.
  * ctx     The ctx of struct tkw_task.
@@ -117,13 +119,13 @@ struct tkw_firing {
 typedef void tkw_task_fn(const struct tkw_firing *firing, void *ctx);
 
 /*
- * An on-cancel callback: called once if the timeout ends without its task
- * having run.
+ * An on-cancel callback: called once if the timeout ends and its task has not
+ * run.
  *
  * It runs on the thread that cancels the timeout or stops the timer. If the
  * timeout is dropped, it runs on the worker, or on the thread on which the
  * executor abandons the job. The id is stale by then. The callback may free
- * what ctx points to. The rules for a task apply to it too.
+ * what ctx points to. The callback must keep the rules for a task.
  *
  * ctx  The ctx of struct tkw_task.
  */
@@ -135,11 +137,12 @@ struct tkw_task {
 	void *ctx;                /* passed to fn and on_cancel */
 	tkw_cancel_fn *on_cancel; /* may be NULL */
 	/*
-	 * How late the task may be, in addition to the rounding up to a tick.
-	 * The timer delays the task within the slack, so that many timeouts
-	 * share a wake-up. A negative slack counts as 0. The timer cuts the
-	 * slack to at most 2 s, or to two ticks if these are longer. A
-	 * reschedule keeps the slack, rounded down to a power of two ticks.
+	 * How late the task may be, counted from the tick to which the deadline
+	 * is rounded up. The timer delays the task within the slack, so that
+	 * many timeouts share a wake-up. A negative slack counts as 0. The
+	 * timer cuts the slack to at most 2 s, or to two ticks if these are
+	 * longer. A reschedule keeps the slack, rounded down to a power of two
+	 * ticks.
 	 */
 	int64_t slack_ns;
 };
@@ -182,14 +185,17 @@ enum tkw_timer_drive {
  * job and abandons it later.
  *
  * If a timeout is rescheduled while its job is queued, and becomes due again,
- * the executor has two jobs for it. The job that is called first decides.
+ * the executor has two jobs for it. The job that is run or abandoned first
+ * decides what happens to the timeout. The other job does nothing.
  */
 enum tkw_timer_refusal {
-	/* The worker runs the task, one at a time, as without an executor. */
+	/* The worker runs the task, as it does without an executor: one task at
+	 * a time. */
 	TKW_REFUSED_INLINE = 0,
-	/* The timeout stays pending. The turn of the next tick offers it to the
-	 * executor again. If the executor is shut down (-ESHUTDOWN), the timer
-	 * waits longer and longer between two tries, up to one second. */
+	/* The timeout stays pending. In the turn of the next tick, the timer
+	 * offers it to the executor again. If the executor is shut down
+	 * (-ESHUTDOWN), the timer waits longer and longer between two tries, up
+	 * to one second. */
 	TKW_REFUSED_RETRY = 1,
 	/* The timeout ends: on_cancel is called, and the timeout counts as
 	 * dropped. Once per turn the log hook is told how many timeouts were
@@ -230,13 +236,15 @@ struct tkw_timer_hooks {
 	void (*free)(void *mem, size_t bytes, void *ctx);
 	/*
 	 * Creates a thread that calls run(arg), as pthread_create() does, and
-	 * writes a handle. Returns 0 or a negative errno. Set both
-	 * thread_create and thread_join, or neither.
+	 * stores a handle in *handle. The handle is later passed to
+	 * thread_join. Returns 0 or a negative errno. Set both thread_create
+	 * and thread_join, or neither.
 	 *
 	 * The timer creates the worker and the watchdog ("tkw-watchdog") with
 	 * this function. The library names the threads and blocks their
 	 * signals. If the timer's file descriptor was closed while the worker
-	 * slept, a stop ends the worker by pthread_cancel(), inside run().
+	 * slept, tkw_timer_stop() ends the worker with pthread_cancel(), inside
+	 * run().
 	 */
 	int (*thread_create)(void *(*run)(void *arg), void *arg, void **handle,
 			     void *ctx);
@@ -251,8 +259,8 @@ struct tkw_timer_hooks {
 
 /* The settings of a timer. All zero means the defaults. */
 struct tkw_timer_config {
-	/* sizeof(struct tkw_timer_config). 0 means that the struct has the
-	 * fields of version 0.2. */
+	/* sizeof(struct tkw_timer_config). 0 means the size of the struct in
+	 * version 0.2. */
 	size_t size;
 	/* The length of a tick. 0 means TKW_MSEC. */
 	int64_t tick_ns;
@@ -264,9 +272,10 @@ struct tkw_timer_config {
 	 * read this clock. */
 	int clock;
 	/* The number of shards. A shard is a part of the timer with its own
-	 * lock. The number is rounded up to a power of two, and is at most 64.
-	 * 0 means one shard in an event loop, and otherwise two for each CPU
-	 * that the process may use. The manual drive always has one shard. */
+	 * lock. The number is rounded up to a power of two. A number above 64
+	 * counts as 64. 0 means one shard in an event loop, and otherwise two
+	 * for each CPU that the process may use. The manual drive always has
+	 * one shard. */
 	int shards;
 	/* The number of slots of the hashed engine, rounded up to a power of
 	 * two. 0 means 512. The first schedule into a shard writes to all of
@@ -305,7 +314,8 @@ struct tkw_timer_config {
 	const char *thread_name;
 };
 
-/* The settings of well-known timers. All of them use the hashed engine. */
+/* The settings of well-known timers: the length of a tick and the number of
+ * slots. All of them use the hashed engine. */
 enum tkw_timer_preset {
 	TKW_PRESET_NETTY = 1,          /* 100 ms, 512 slots */
 	TKW_PRESET_JRAFT = 2,          /* 1 ms, 2048 slots, warn_timers 256 */
@@ -337,14 +347,14 @@ int tkw_timer_preset(struct tkw_timer_config *cfg, int preset);
  * cfg  The settings. NULL means the defaults. They are copied.
  *
  * Returns 0, or
- *   -EINVAL  out is NULL; this library does not know the size of cfg; tick_ns,
- *            slots or shards is negative; slots is more than 2^30; slots is not
- *            0 with the hierarchical engine; tick_ns is INT64_MAX / slots or
- *            more, after slots is rounded up; engine, drive, clock or refusal
- *            is unknown; exec has no submit; watchdog is set, but slow_task_ns
- *            is less than TKW_MSEC or the drive is not TKW_DRIVE_THREAD; only
- *            one of alloc and free is set; only one of thread_create and
- *            thread_join is set
+ *   -EINVAL  out is NULL; cfg has a size or fields that this library does not
+ *            know; tick_ns, slots or shards is negative; slots is more than
+ *            2^30; slots is not 0 with the hierarchical engine; tick_ns is
+ *            INT64_MAX / slots or more, after slots is rounded up; engine,
+ *            drive, clock or refusal is unknown; exec has no submit; watchdog
+ *            is set, but slow_task_ns is less than TKW_MSEC or the drive is not
+ *            TKW_DRIVE_THREAD; only one of alloc and free is set; only one of
+ *            thread_create and thread_join is set
  *   -ENOMEM  there is not enough memory, or the wheels of a hashed timer would
  *            take more than a quarter of the machine's memory
  *   -EMFILE, -ENFILE
@@ -392,7 +402,8 @@ int tkw_timer_schedule(struct tkw_timer *t, const struct tkw_task *task,
  * Schedules a timeout, which calls a task once at a given time.
  *
  * The call does not read the clock, so it is cheaper than tkw_timer_schedule()
- * if you know the time already. Otherwise it works in the same way.
+ * if you know the time already. In all other ways it works like
+ * tkw_timer_schedule().
  *
  * task         The task, as in tkw_timer_schedule().
  * deadline_ns  The deadline on the timer's clock. If it has passed, the task
@@ -501,11 +512,11 @@ int tkw_timer_cancel_wait(struct tkw_timer *t, struct tkw_timeout_id id);
  * A later deadline costs only about one store. This suits idle timeouts, which
  * every packet pushes back.
  *
- * The timeout is still ordered with the timeouts of the thread that scheduled
- * it, even if another thread reschedules it. In an earlier tick, it goes behind
- * the timeouts that are already there. In a later tick, it takes its place at
- * some moment between this call and that tick. If the tick does not change, it
- * keeps its place, unless a turn has already reached it.
+ * In the order of firing, the timeout still belongs to the thread that
+ * scheduled it, even if another thread reschedules it. In an earlier tick, it
+ * goes behind the timeouts that are already there. In a later tick, it counts
+ * as scheduled at some moment between this call and that tick. If the tick does
+ * not change, it keeps its place, unless a turn has already reached that tick.
  *
  * delay_ns     The new delay from now, as in tkw_timer_schedule().
  * deadline_ns  The new deadline, as in tkw_timer_schedule_at().
@@ -550,8 +561,8 @@ int tkw_timer_get(struct tkw_timer *t, struct tkw_timeout_id id,
 int tkw_timer_print_timeout(struct tkw_timer *t, struct tkw_timeout_id id,
 			    char *buf, size_t size);
 
-/* Returns the number of pending timeouts, without the running ones; 0 if t is
- * NULL, and 0 in a forked child. It takes the lock of each shard. */
+/* Returns the number of pending timeouts, not counting the running ones; 0 if t
+ * is NULL or in a forked child. It takes the lock of each shard. */
 uint64_t tkw_timer_count(struct tkw_timer *t);
 
 /* Returns the time on the timer's clock, in a forked child too; 0 if t is
@@ -566,7 +577,7 @@ int64_t tkw_timer_tick_ns(struct tkw_timer *t);
 struct tkw_ledger {
 	uint64_t accepted;    /* all timeouts that were ever scheduled */
 	uint64_t fired;       /* the task has started, or has returned */
-	uint64_t cancelled;   /* ended by a cancel that returns 0 */
+	uint64_t cancelled;   /* cancelled before the task started */
 	uint64_t dropped;     /* ended by TKW_REFUSED_DROP */
 	uint64_t handed_over; /* ended by a stop */
 	uint64_t pending;     /* not ended and not running */
@@ -587,14 +598,14 @@ struct tkw_ledger {
 int tkw_timer_get_ledger(struct tkw_timer *t, struct tkw_ledger *out);
 
 /*
- * Verifies the invariants of a timer. It changes nothing. Use it in tests.
+ * Checks all invariants of a timer. It changes nothing. Use it in tests.
  *
  * It locks one shard after the other, each for about 0.1 us per timeout in it.
  * Meanwhile other threads wait for that shard, and nothing in it fires.
  *
  * Returns NULL if the timer is sound, else a static string that says what is
- * broken. If t is NULL or belongs to the parent of a fork, it returns a string
- * too.
+ * broken. If t is NULL or belongs to the parent of a fork, the call returns a
+ * string too.
  */
 const char *tkw_timer_check(struct tkw_timer *t);
 
@@ -609,7 +620,7 @@ const char *tkw_timer_check(struct tkw_timer *t);
  * timeout_ns  How long to wait at most. With 0 or less the call does not wait.
  *             With TKW_NEVER_NS it waits without a limit.
  *
- * Returns 0 if nothing is pending or running, as after a stop, or
+ * Returns 0 if nothing is pending or running, or
  *   -ETIMEDOUT  the time is over
  *   -EINVAL     t is NULL, or has another drive
  *   -EDEADLK, -EPERM
@@ -621,7 +632,7 @@ int tkw_timer_wait_idle(struct tkw_timer *t, int64_t timeout_ns);
  * Makes a turn: fires, on the calling thread and in order, all timeouts that
  * are due when the turn starts.
  *
- * It is for the drives TKW_DRIVE_MANUAL and TKW_DRIVE_LOOP. A timeout that is
+ * The drive must be TKW_DRIVE_MANUAL or TKW_DRIVE_LOOP. A timeout that is
  * scheduled by a task fires in a later turn, so that every turn ends. A stop
  * ends the turn early.
  *
@@ -631,13 +642,13 @@ int tkw_timer_wait_idle(struct tkw_timer *t, int64_t timeout_ns);
  *            become due meanwhile fire in the turn after this one.
  * next_ns    Receives the time at which the next call is needed. This is never
  *            later than the tick of the earliest timeout. It may be earlier,
- *            because the wheel must move far timeouts nearer. It is
+ *            because the wheel has to move far timeouts to finer rings. It is
  *            TKW_NEVER_NS if no pending timeout will ever be due. If something
  *            is scheduled after this call, a turn may be needed earlier; see
  *            tkw_timer_next_turn(). May be NULL.
  *
- * Returns the number of tasks that ran, at most INT_MAX, without those that
- * were given to an executor, or
+ * Returns the number of tasks that ran, at most INT_MAX, not counting those
+ * that were given to an executor, or
  *   -EINVAL  t is NULL, or has the drive TKW_DRIVE_THREAD
  *   -EBUSY   another thread is in a turn
  *   -EBADF   the fd was closed; the timeouts that were due have fired
@@ -668,15 +679,16 @@ int tkw_timer_next_turn(struct tkw_timer *t, int64_t *next_ns);
  * You may poll the fd level-triggered or edge-triggered, with select, poll,
  * epoll, io_uring, or any library that takes an fd. The folder adapters has
  * headers for libuv, libevent, libev and plain epoll. The fd belongs to the
- * timer until tkw_timer_destroy(). Do not read, set or close it, and remove it
- * from the loop before you destroy the timer.
+ * timer until tkw_timer_destroy(). Do not read it, set it with
+ * timerfd_settime() or close it, and remove it from the loop before you destroy
+ * the timer.
  *
- * Setting the fd is a system call. The timer sets it only when the earliest
+ * Setting the fd takes a system call. The timer sets it only when the earliest
  * deadline becomes earlier, and in the turn after the fd was readable. Pushing
  * timeouts back costs no system call. The loop wakes up once for nothing if the
- * earliest deadline was pushed back or cancelled. For a far deadline it also
- * wakes up at most once for each ring of the wheel or, with the hashed engine,
- * once in each round of the ring.
+ * earliest timeout was pushed back or cancelled. For a timeout that is far
+ * away, it also wakes up at most once for each ring of the wheel or, with the
+ * hashed engine, once in each round of the ring.
  *
  * Returns the number of the fd, even if somebody has closed it, or
  *   -EINVAL  t is NULL, or has another drive
@@ -687,14 +699,13 @@ int tkw_timer_fd(struct tkw_timer *t);
 /*
  * Stops a timer for good.
  *
- * From now on the timer refuses new timeouts. The call waits until the running
+ * The timer refuses new timeouts from now on. The call waits until the running
  * tasks have returned and the worker has ended. Then it hands over all pending
- * timeouts, also those in the queue of an executor. To hand over a timeout, it
- * calls visit and then on_cancel, on the calling thread, with no lock held. The
- * order is not defined.
+ * timeouts, including those in the queue of an executor. To hand over a
+ * timeout, it calls visit and then on_cancel, on the calling thread, with no
+ * lock held. The order is not defined.
  *
- * If another call has stopped the timer or is stopping it, this call visits
- * nothing, does not wait, and returns 1.
+ * If the call returns 1, it has visited nothing and has not waited.
  *
  * visit  Called for each pending timeout. It may make any call that does not
  *        wait. May be NULL.
@@ -708,8 +719,8 @@ int tkw_timer_fd(struct tkw_timer *t);
  */
 int tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx);
 
-/* Returns 1 as soon as a call of tkw_timer_stop() has begun to stop the timer,
- * else 0; 0 if t is NULL. */
+/* Returns 1 if the timer is stopped or is being stopped, else 0; 0 if t is
+ * NULL. */
 int tkw_timer_is_stopped(struct tkw_timer *t);
 
 /*
@@ -721,7 +732,7 @@ int tkw_timer_is_stopped(struct tkw_timer *t);
  * In a forked child the call frees the memory of the timer and closes the
  * child's copy of the file descriptor. It touches nothing else and returns 0.
  *
- * t  The timer. If it is NULL the call does nothing.
+ * t  The timer. If it is NULL, the call does nothing.
  *
  * Returns 0, or
  *   -EDEADLK  as listed at the top

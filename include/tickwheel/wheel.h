@@ -8,21 +8,22 @@
  * long a tick is, and tkw_wheel_advance() tells the wheel what time it is.
  *
  *   Time     A tick is a uint64_t. "now" is the first tick that has not been
- *            expired yet. Every tick is legal. TKW_TICK_NEVER means never.
+ *            expired yet. Every tick is legal. An entry with the tick
+ *            TKW_TICK_NEVER never expires.
  *   Promise  An entry is never expired before its tick, never expired twice,
  *            and never missed.
  *   Order    Ticks are expired in ascending order. Within a tick, entries are
  *            expired in the order in which they were added. A moved entry
- *            counts as added when it was moved. An extended entry takes its
- *            place in its new tick at some moment between the extension and
- *            that tick.
+ *            counts as added when it was moved. An extended entry counts as
+ *            added at some moment between the extension and its new tick.
  *   Threads  The wheel has no locks. During a call, no other thread may use the
  *            wheel or the entries in it. If several threads use a wheel,
  *            protect it with a lock of your own.
  *   Errors   Calls return 0 or a negative errno. A call that fails changes
- *            nothing. If a wheel, an entry, a function or a pointer for a
- *            result is NULL, the call returns -EINVAL, in debug and release
- *            builds, unless the call says otherwise.
+ *            nothing and writes no result. If a wheel, an entry, a function or
+ *            a pointer for a result is NULL, the call returns -EINVAL, unless
+ *            its description says otherwise. Debug and release builds behave in
+ *            the same way.
  *   Misuse   The wheel cannot detect every mistake. Set an entry to zero before
  *            its first use. Do not copy, free or write to an entry while it is
  *            linked. Pass a linked entry only to the wheel in which it is
@@ -61,9 +62,9 @@ struct tkw_link {
 /*
  * An entry of a wheel. Embed it in your own struct.
  *
- * It takes 32 bytes where a pointer has eight. An entry that is all zero is not
- * linked: declare it static, allocate it with calloc(), or use TKW_ENTRY_INIT.
- * The fields are private. Read them with tkw_entry_tick() and
+ * It takes 32 bytes on a machine with 8-byte pointers. An entry that is all
+ * zero is not linked: declare it static, allocate it with calloc(), or use
+ * TKW_ENTRY_INIT. The fields are private. Read them with tkw_entry_tick() and
  * tkw_entry_is_linked().
  */
 struct tkw_entry {
@@ -73,9 +74,9 @@ struct tkw_entry {
 	uint32_t flags;
 };
 
-/* Gives your struct from a pointer to the entry in it, as in
- * TKW_CONTAINER_OF(e, struct request, timeout). If the entry is the first
- * member, a cast is enough. */
+/* Converts a pointer to an entry into a pointer to your struct that contains
+ * the entry. For example, TKW_CONTAINER_OF(e, struct request, timeout) is a
+ * struct request *. If the entry is the first member, a cast is enough. */
 #define TKW_CONTAINER_OF(entry, type, member)                                  \
 	((type *)(void *)((char *)(entry)-offsetof(type, member)))
 
@@ -91,30 +92,34 @@ struct tkw_wheel;
 /* How a wheel sorts its entries. */
 enum tkw_wheel_engine {
 	/*
-	 * Several rings. The slots of a ring are longer than those of the ring
-	 * below, by a power of two. An entry that is far away is in a coarse
-	 * ring and moves down as its tick comes nearer. The cost of an advance
-	 * does not depend on how much time has passed.
+	 * Several rings. The slots of the finest ring are one tick long. In
+	 * each coarser ring they are longer, by a power of two. An entry that
+	 * is far away is in a coarse ring, and moves to finer rings as its tick
+	 * comes nearer. The cost of an advance does not depend on how much time
+	 * has passed.
 	 */
 	TKW_WHEEL_HIERARCHICAL = 0,
 	/*
-	 * One ring. An entry waits in its slot until its round comes. In each
-	 * round, an advance looks at every entry of every slot that it passes.
+	 * One ring, which the wheel goes around again and again. One time
+	 * around is a round. An entry stays in its slot until the round in
+	 * which it is due. An advance looks at every entry of each slot that it
+	 * passes, whether it is due or not.
 	 */
 	TKW_WHEEL_HASHED = 1
 };
 
 /* The settings of a wheel. All zero means the defaults. */
 struct tkw_wheel_config {
-	/* sizeof(struct tkw_wheel_config). 0 means that the struct has the
-	 * fields of version 0.2. */
+	/* sizeof(struct tkw_wheel_config). 0 means the size of the struct in
+	 * version 0.2. */
 	size_t size;
 	/* An enum tkw_wheel_engine. */
 	int engine;
-	/* The number of slots. Hashed: from 1 to TKW_WHEEL_MAX_SLOTS, rounded
-	 * up to a power of two. Hierarchical: must be 0. */
+	/* The number of slots of the hashed engine, from 1 to
+	 * TKW_WHEEL_MAX_SLOTS. It is rounded up to a power of two. Must be 0
+	 * with the hierarchical engine. */
 	uint64_t slots;
-	/* The first tick. */
+	/* The value of now at the beginning. */
 	uint64_t now_tick;
 };
 
@@ -126,8 +131,9 @@ struct tkw_wheel_config {
  *
  * Returns 0, or
  *   -EINVAL  bytes is NULL, the engine is unknown, the number of slots is not
- *            allowed, or this library does not know the size of cfg
- *   -ENOMEM  the wheel is larger than the address space
+ *            allowed, or cfg has a size or fields that this library does not
+ *            know
+ *   -ENOMEM  the wheel would be larger than the address space
  */
 int tkw_wheel_bytes(const struct tkw_wheel_config *cfg, size_t *bytes);
 
@@ -135,16 +141,16 @@ int tkw_wheel_bytes(const struct tkw_wheel_config *cfg, size_t *bytes);
  * Sets up an empty wheel, in memory that you provide, in O(slots).
  *
  * out    Receives the wheel. It points into mem.
- * mem    The memory. It must be aligned for any object, as memory from
- *        malloc() is. An alignment to 64 bytes is fastest. It must stay where
- *        it is until tkw_wheel_fini().
- * bytes  The size of mem: at least what tkw_wheel_bytes() gives.
+ * mem    The memory. It must be aligned for any object, as memory from malloc()
+ *        is. An alignment to 64 bytes is fastest. Do not move or free the
+ *        memory before tkw_wheel_fini().
+ * bytes  The size of mem: at least the number that tkw_wheel_bytes() gives.
  * cfg    The settings. NULL means the defaults. They are copied.
  *
  * Returns 0, or
  *   -EINVAL  out or mem is NULL, mem is not aligned, bytes is too small, or
  *            cfg is not valid, as in tkw_wheel_bytes()
- *   -ENOMEM  the wheel is larger than the address space
+ *   -ENOMEM  the wheel would be larger than the address space
  */
 int tkw_wheel_init(struct tkw_wheel **out, void *mem, size_t bytes,
 		   const struct tkw_wheel_config *cfg);
@@ -155,7 +161,7 @@ int tkw_wheel_init(struct tkw_wheel **out, void *mem, size_t bytes,
  * After this call you may reuse the memory of the wheel and add the entries to
  * other wheels.
  *
- * w  The wheel. If it is NULL the call does nothing.
+ * w  The wheel. If it is NULL, the call does nothing.
  *
  * Returns 0, or
  *   -EDEADLK  called inside an expiry callback of this wheel
@@ -165,11 +171,11 @@ int tkw_wheel_fini(struct tkw_wheel *w);
 /*
  * Adds an entry in O(1). The entry then expires at the given tick.
  *
- * tick  The tick. A tick before now counts as now. Inside an expiry callback, a
- *       tick up to the one that is being expired counts as the first tick after
- *       the target of the running tkw_wheel_advance(), so that every advance
- *       ends. If that target is the last tick before TKW_TICK_NEVER, the entry
- *       never expires.
+ * tick  The tick. A tick before now counts as now. The exception is inside an
+ *       expiry callback: there, now and all ticks before it count as the first
+ *       tick after the target of the running tkw_wheel_advance(), so that every
+ *       advance ends. If this first tick is TKW_TICK_NEVER, the entry never
+ *       expires.
  *
  * Returns 0, or
  *   -EINVAL  w or e is NULL
@@ -178,7 +184,7 @@ int tkw_wheel_fini(struct tkw_wheel *w);
 int tkw_wheel_add(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick);
 
 /*
- * Removes an entry in O(1). You may free it at once.
+ * Removes an entry in O(1). You may free the entry at once.
  *
  * Returns 0, or
  *   -EINVAL  w or e is NULL
@@ -201,7 +207,7 @@ int tkw_wheel_remove(struct tkw_wheel *w, struct tkw_entry *e);
 int tkw_wheel_move(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick);
 
 /*
- * Pushes a linked entry back to a later tick, which costs about one store.
+ * Pushes a linked entry back to a later tick. This costs about one store.
  *
  * The entry stays in its slot. The wheel moves it when that slot comes up. This
  * suits idle timeouts, which every packet pushes back.
@@ -234,7 +240,7 @@ uint64_t tkw_tick_with_slack(uint64_t tick, uint64_t slack);
  *
  * The entry is not linked any more, so the callback may add it again or free
  * it. The callback may add, remove, move and extend any entry of any wheel,
- * even an entry that is due next. It may make all calls that only read. It must
+ * even an entry that is due next. It may make any call that only reads. It must
  * not leave by longjmp() or by a C++ exception.
  *
  * ctx  The ctx that was passed to tkw_wheel_advance().
@@ -246,8 +252,8 @@ typedef void tkw_expire_fn(struct tkw_wheel *w, struct tkw_entry *e, void *ctx);
  *
  * The call can be limited to a number of steps. A step is one entry that
  * expires, or one entry that moves to a finer ring or to the slot of its
- * extended tick. With the hashed engine, an entry whose round has not come is
- * also a step when the call passes it.
+ * extended tick. With the hashed engine, it is also a step to look at an entry
+ * that is due in a later round.
  *
  * If the call reaches the limit, now is the tick that is not finished. Call
  * again to go on, with the same or another target. You may add and remove
@@ -257,9 +263,10 @@ typedef void tkw_expire_fn(struct tkw_wheel *w, struct tkw_entry *e, void *ctx);
  *            before now, the call does nothing. TKW_TICK_NEVER counts as the
  *            tick before it.
  * max_steps  The largest number of steps. TKW_STEPS_UNBOUNDED means no limit.
- *            With 0 the wheel goes on to the first tick that has work to do.
- * fn         Called for each entry that expires. Meanwhile
- *            tkw_wheel_now_tick() is the tick that is being expired.
+ *            With 0 the call only moves now forward, to the first tick that has
+ *            work to do.
+ * fn         Called for each entry that expires. Inside fn,
+ *            tkw_wheel_now_tick() returns the tick that is being expired.
  * ctx        Passed to fn.
  *
  * Returns 0 if the target was reached, 1 if the limit was reached first, or
@@ -276,12 +283,11 @@ uint64_t tkw_wheel_now_tick(const struct tkw_wheel *w);
  * Finds the tick to which the wheel must be advanced next, in O(rings).
  *
  * This tick is never before now, and never later than the tick of the earliest
- * entry. It may be earlier than the tick of that entry if the entry is in a
- * coarse ring, was extended, or waits for its round, or if an advance has
- * stopped at its limit. With the hashed engine it may also be earlier after an
- * earlier entry was removed. An advance to this tick then moves the entries of
- * one slot to where they belong or, with the hashed engine, looks at each of
- * them.
+ * entry. It may be earlier than that tick if the entry is in a coarse ring, was
+ * extended or waits for a later round, if an advance has stopped at its limit
+ * or, with the hashed engine, if an earlier entry was removed. An advance to
+ * the returned tick then expires nothing. It moves the entries of one slot to
+ * where they belong or, with the hashed engine, looks at each of them.
  *
  * Returns the tick; TKW_TICK_NEVER if the wheel is empty or w is NULL.
  */
@@ -344,12 +350,12 @@ struct tkw_wheel_place {
 int tkw_wheel_get_shape(const struct tkw_wheel *w, struct tkw_wheel_shape *s);
 
 /*
- * Counts the slots of a ring that have entries, in O(result).
+ * Counts the slots of a ring that have entries, in O(slots with entries).
  *
  * ring  The ring, counted from 0.
  *
- * Returns the number of slots; 0 if w is NULL, or if there is no ring of this
- * number.
+ * Returns the number of slots; 0 if w is NULL, or if the wheel has no ring with
+ * this number.
  */
 uint64_t tkw_wheel_count_slots(const struct tkw_wheel *w, uint32_t ring);
 
@@ -367,10 +373,10 @@ int tkw_wheel_get_place(const struct tkw_wheel *w, const struct tkw_entry *e,
 
 /*
  * Checks all invariants of a wheel, in O(entries + slots in use). It changes
- * nothing. Use it in tests, or to find a bug.
+ * nothing. Use it in tests.
  *
  * Returns NULL if the wheel is sound, else a static string that says what is
- * broken. If w is NULL it returns a string too.
+ * broken. If w is NULL, the call returns a string too.
  */
 const char *tkw_wheel_check(const struct tkw_wheel *w);
 
