@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-# figures.awk - awk -v page=PAGE -v results=FILE -v check=1|"" -f figures.awk
-# FILE PAGE: the page, with its figures made anew, on stdout. scripts/figures says how
-# a page is written. What is wrong is said on stderr, with the page and the line;
-# exit status 1. If the results are no good, exit status 2.
+# figures.awk - writes a page with new figures to stdout:
+# awk -v page=PAGE -v results=FILE -v check=1|"" -f figures.awk FILE PAGE
+#
+# scripts/figures describes the templates. Mistakes are reported on stderr, with
+# page and line, and the exit status is 1. If the results cannot be used, the
+# exit status is 2.
 
 function complain(line, text) {
 	printf "%s:%d: %s\n", page, line, text >"/dev/stderr"
@@ -17,7 +19,7 @@ function no_results(line, text) {
 
 # --- the results ------------------------------------------------------------
 
-# One flat JSON object, into value_of[].
+# Reads one flat JSON object into value_of[].
 function read_object(line,    key, text) {
 	split("", value_of)
 	if (line !~ /^[{].*[}]$/)
@@ -254,14 +256,15 @@ function table(text,    part, parts, list, n, rows, total, i, k, line, rule) {
 	return text
 }
 
-# Early in some run of this lateness: to be early is no way to be less late.
+# Returns whether the entrant fired early in some run of this row. An entrant
+# that fires early looks less late than it is.
 function was_early(row, impl) {
 	return row ~ /\/lateness_/ && \
 		sub(/\/lateness_[a-z0-9_]+/, "/lateness_early", row) && \
 		value[row, impl, "max"] + 0 > 0
 }
 
-# Rows in which a rival is better than we are, and all such rivals.
+# Returns a table of the rows in which a rival is better, with all such rivals.
 function losses(text,    list, n, rows, total, i, k, names, better, x) {
 	n = split(text, list, /[ \t\n]+/)
 	total = choose_rows(list, n, rows)
@@ -287,7 +290,7 @@ function losses(text,    list, n, rows, total, i, k, names, better, x) {
 	return text
 }
 
-# What stands for {inner}.
+# Returns the text that replaces {inner}.
 function placeholder(    w, n, text) {
 	text = inner
 	gsub(/^[ \t\n]+|[ \t\n]+$/, "", text)
@@ -335,7 +338,7 @@ function rendered(text, line,    out, before) {
 	return out text
 }
 
-# --- figures that were typed ------------------------------------------------
+# --- figures that were typed by hand ----------------------------------------
 
 function is_figure(n, unit,    digits) {
 	gsub(/,/, "", n)
@@ -416,7 +419,8 @@ BEGIN {
 	factor["bytes"] = 1
 	factor["KiB"] = 1024
 	factor["MiB"] = 1048576
-	# Brackets for no multi-byte letter: awk may know bytes only.
+	# No multi-byte letter is in brackets, because some awks know only
+	# bytes.
 	typed = "[0-9][0-9.,]*[ *]*((ns|us|µs|μs|ms|wake-ups)([^a-zA-Z0-9_]|$)|×" \
 		"|times (as|faster|slower|less|more)([^a-z]|$))"
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# progress.awk - reads what ninja or ctest prints, and shows how far it is: in a
-# terminal (terminal=1) as one line that moves, otherwise as a line for each
-# quarter. What a failed test printed is shown, the last 60 lines of it.
+# progress.awk - reads the output of ninja or ctest and shows the progress: on a
+# terminal (terminal=1) in one line that changes, otherwise in a line for each
+# quarter. Of a failed test it shows the last 60 lines of output.
 
 function show(done, all, name)
 {

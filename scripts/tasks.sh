@@ -51,8 +51,8 @@ apt_install()
 		</dev/null
 }
 
-# missing_of "PACKAGE...": those that are not installed. Where there is no dpkg,
-# nothing is said to be missing: the tools themselves will say it.
+# missing_of "PACKAGE...": prints the packages that are not installed. Without
+# dpkg it prints nothing, and the first tool that is missing fails.
 missing_of()
 {
 	command -v dpkg-query >/dev/null || return 0
@@ -61,7 +61,8 @@ missing_of()
 	done
 }
 
-# need "PACKAGE...": install those that are missing, or name them and give up.
+# need "PACKAGE...": installs the packages that are missing. If we are not root,
+# it names them and fails.
 need()
 {
 	missing=$(missing_of "$1")
@@ -96,8 +97,9 @@ need_for_tests()
 
 # --- build -------------------------------------------------------------------
 
-# moving: show progress as one line that moves, if a terminal is there to see it.
-# Its first argument names what the numbers count.
+# moving WHAT: reads the output of ninja or ctest and shows the progress on
+# stderr, in one line if that is a terminal. WHAT is the text before the
+# numbers.
 moving()
 {
 	terminal=0
@@ -105,8 +107,8 @@ moving()
 	awk -v what="$1" -v terminal="$terminal" -f scripts/progress.awk >&2
 }
 
-# quietly LOG COMMAND...: the output goes to a file, and is shown if the command
-# fails.
+# quietly LOG COMMAND...: runs the command with its output in a file, and shows
+# the file if the command fails.
 quietly()
 {
 	log=$1
@@ -148,8 +150,8 @@ passed=0
 failed=0
 skipped=0
 
-# The sanitizers of Debian 12 do not start where the kernel spreads addresses
-# over more than 28 bits. This prefix, where it is allowed, keeps them together.
+# The sanitizers of Debian 12 do not start if the kernel randomizes more than 28
+# bits of an address. The prefix turns this off, if the system allows it.
 prefix=
 keep_addresses_together()
 {
@@ -158,13 +160,14 @@ keep_addresses_together()
 	fi
 }
 
-# row KIND COUNT [SECONDS]: a line for the table that .ci/run prints.
+# row KIND COUNT [SECONDS]: adds a row to the table that .ci/run prints.
 row()
 {
 	printf '%-9s %10s %7s\n' "$1" "$2" "${3:-}" >>build/rows
 }
 
-# A row for each kind of test. The kind is the first word of a test's name.
+# rows_of_tests XML: adds a row for each kind of test. The kind is the first
+# word of a test's name.
 rows_of_tests()
 {
 	sed -n 's/.*<testcase name="\([^"]*\)".* time="\([^"]*\)".*/\1 \2/p' "$1" |
@@ -176,15 +179,16 @@ rows_of_tests()
 		done
 }
 
-# attribute NAME FILE: a number at the head of ctest's report.
+# attribute NAME FILE: prints a number from the head of ctest's report.
 attribute()
 {
 	tr '\n\t' '  ' <"$2" |
 		sed -n "s/.*<testsuite [^>]* $1=\"\([0-9]*\)\".*/\1/p"
 }
 
-# run_tests PRESET [CTEST-ARGUMENT...]: run tests, and count them. What they print
-# goes to build/reports/PRESET.log; what failed is shown.
+# run_tests PRESET [CTEST-ARGUMENT...]: runs tests and counts them. Their output
+# goes to build/reports/PRESET.log, and the output of failed tests is also
+# shown.
 run_tests()
 {
 	preset=$1
@@ -211,12 +215,13 @@ run_tests()
 	[ "$left_out" -eq 0 ] || name_skipped "$xml"
 }
 
-# What the tests labelled "report" printed, one file each in build/reports.
+# save_reports PRESET: writes the output of each test that is labelled "report"
+# to a file in build/reports.
 save_reports()
 {
 	log=build/$1/Testing/Temporary/LastTest.log
 	[ -f "$log" ] || return 0
-	cp "$log" "$log.kept" # the next line makes ctest write an empty one
+	cp "$log" "$log.kept" # because ctest -N empties the log
 	ctest --test-dir "build/$1" -N -L report |
 		sed -n 's/^ *Test *#[0-9]*: //p' |
 		awk -v place="build/reports/$1-" '
@@ -228,7 +233,8 @@ save_reports()
 		' - "$log.kept"
 }
 
-# name_skipped XML: which tests were skipped, and what they said about it.
+# name_skipped XML: prints which tests were skipped, and what they said about
+# it.
 name_skipped()
 {
 	awk '
@@ -243,7 +249,7 @@ name_skipped()
 	/<\/testcase>/ { if (off) print "skipped " name; off = 0 }' "$1" >&2
 }
 
-# The last line of a task that runs tests, and its exit status.
+# Prints the last line of a task that runs tests, and ends the task.
 verdict()
 {
 	[ -z "$absent" ] ||
@@ -255,8 +261,9 @@ verdict()
 	exit 0
 }
 
-# sanitized PRESET LABELS TIMEOUTS [CTEST-ARGUMENT...]: run the tests without
-# these labels. The model and the stress are shorter, because they are slower.
+# sanitized PRESET LABELS TIMEOUTS [CTEST-ARGUMENT...]: runs the tests that have
+# none of these labels. The model and the stress are shorter, because sanitizers
+# make them slow. TIMEOUTS is the number of timeouts of the stress.
 sanitized()
 {
 	need_for_tests ''
