@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# tkw_faulty_wheel(target): the calls that tests/tools/faulty_wheel.c replaces
-# go through it, so that a test can see whether a program notices a wrong wheel.
+# tkw_faulty_wheel(target) redirects calls of the wheel to
+# tests/tools/faulty_wheel.c. A test uses it to see whether a program notices a
+# wheel that is wrong.
 
 function(tkw_faulty_wheel target)
   target_sources(${target} PRIVATE

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-# tkw_flags(target [NO_HARDEN]): the project's language, warnings, hardening and
-# instrumentation.
-# Each target of the tree calls it; nothing is set globally, so that a project
-# which adds this one as a sub-folder keeps its own flags.
+# tkw_flags(target [NO_HARDEN]) sets the project's language, warnings, hardening
+# and instrumentation. It is called for each target. Nothing is set globally, so
+# that a project that adds this one as a sub-folder keeps its own flags.
 
 if(TKW_BUILD_FUZZ AND NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "TKW_BUILD_FUZZ needs clang (CMAKE_C_COMPILER=clang)")
@@ -26,16 +25,16 @@ function(tkw_flags target)
 
   set(instrument "")
   if(TKW_SANITIZE)
-    # A finding ends the program: a test that goes on would pass.
+    # A finding must end the program. Otherwise the test could pass.
     list(APPEND instrument "-fsanitize=${TKW_SANITIZE}"
          -fno-sanitize-recover=all -fno-omit-frame-pointer)
   endif()
   if(TKW_BUILD_FUZZ)
-    # Not only the fuzz target: the fuzzer sees just what is instrumented.
+    # For all targets, because the fuzzer sees only instrumented code.
     list(APPEND instrument -fsanitize=fuzzer-no-link)
   endif()
   if(TKW_COVERAGE)
-    # Threads count together.
+    # Several threads update the same counters.
     list(APPEND instrument --coverage -fprofile-update=atomic)
   endif()
   target_compile_options(${target} PRIVATE ${instrument})

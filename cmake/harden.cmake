@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-# tkw_harden(target): flags that make a mistake in memory harder to exploit, as
-# far as the compiler has them. Why these, and what they cost:
-# docs/internals/hardening.md. The gate harden.sh looks at what was built.
+# tkw_harden(target) sets the flags that make memory errors harder to exploit, if
+# the compiler supports them. docs/internals/hardening.md says why these, and what
+# they cost. The gate harden.sh checks the result.
 
-# Instruments have checks of their own, and some clash with these.
+# Sanitizers and the like have their own checks, and some conflict with these
+# flags.
 set(tkw_harden ${TKW_HARDEN})
 if(TKW_SANITIZE OR TKW_COVERAGE OR TKW_BUILD_FUZZ)
   set(tkw_harden OFF)
@@ -20,9 +21,9 @@ include(CheckPIESupported)
 check_pie_supported(LANGUAGES C)
 
 set(tkw_harden_compile -Wformat -Wformat-security)
-# clang accepts some flags only to warn that they mean nothing here.
+# clang accepts some flags, but warns that they have no effect here.
 set(CMAKE_REQUIRED_FLAGS -Werror)
-# The last one is for arm64 what the one before it is for x86.
+# cf-protection is for x86. branch-protection is the same for arm64.
 foreach(flag stack-protector-strong stack-clash-protection cf-protection
         branch-protection=standard)
   set(option -f${flag})
@@ -56,8 +57,8 @@ function(tkw_harden target)
   if(kind STREQUAL EXECUTABLE)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   elseif(NOT kind STREQUAL SHARED_LIBRARY AND NOT pic)
-    # For programs: -fPIC would be for shared libraries too, but calls between
-    # our own functions would take a detour.
+    # A static library is for programs, so -fPIE is enough. With -fPIC, calls
+    # between our own functions would be indirect.
     target_compile_options(${target} PRIVATE -fPIE)
   endif()
 endfunction()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# What is installed: the libraries, the headers, a file for pkg-config, a package
-# for CMake. All may be moved together afterwards: each file finds the others
-# from where it lies itself. CMAKE_INSTALL_PREFIX must not be written into one,
-# because `cmake --install --prefix` does not change it.
+# Installs the libraries, the headers, a file for pkg-config and a package for
+# CMake. The installed tree can be moved, because each file finds the others
+# relative to itself. CMAKE_INSTALL_PREFIX must not be written into any file,
+# because `cmake --install --prefix` does not change it there.
 
 include(CMakePackageConfigHelpers)
 
@@ -12,8 +12,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/
                   ${PROJECT_SOURCE_DIR}/adapters/ TYPE INCLUDE
         FILES_MATCHING PATTERN "*.h")
 
-# The way up is longer with a folder per architecture, such as Debian's. Folders
-# that were given from the root stay where they are.
+# The relative path has one more step if there is a folder per architecture, as in
+# Debian. Absolute folders are used as they are.
 set(pc_prefix ${CMAKE_INSTALL_PREFIX})
 if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
   file(RELATIVE_PATH up "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" /p)
@@ -27,7 +27,7 @@ configure_file(cmake/tickwheel.pc.in tickwheel.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tickwheel.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# As with the soname: before 1.0 a minor version may break the API.
+# Before 1.0 a minor version may break the API, as with the soname.
 set(compatible SameMajorVersion)
 if(PROJECT_VERSION_MAJOR EQUAL 0)
   set(compatible SameMinorVersion)

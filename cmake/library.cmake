@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The library, shared and static, and a narrow copy of it for the tests.
+# The shared and the static library, and a narrow build of it for the tests.
 
 set(tkw_sources
   src/base/version.c
@@ -48,9 +48,10 @@ set(tkw_sources
 find_package(Threads REQUIRED)
 set(tkw_map ${PROJECT_SOURCE_DIR}/src/tickwheel.map)
 
-# The wheel calls nothing from outside, so not __stack_chk_fail() either. Where
-# the clock is read and timeouts are fired, only functions with an array have a
-# canary, not each that takes an address. See docs/internals/hardening.md.
+# The wheel must not call any other code, so it has no stack protector, which
+# calls __stack_chk_fail(). The files that read the clock and fire timeouts have
+# the weaker one: only functions with an array get a canary. See
+# docs/internals/hardening.md.
 if(TKW_HAVE_stack_protector_strong)
   set(tkw_bare ${tkw_sources})
   list(FILTER tkw_bare INCLUDE REGEX "^src/(base|wheel)/")
@@ -83,10 +84,10 @@ set_target_properties(tickwheel PROPERTIES
   VERSION ${PROJECT_VERSION}
   SOVERSION ${tkw_soversion}
   LINK_DEPENDS ${tkw_map})
-# Nobody replaces our functions from outside: let calls between them be direct.
+# Nobody replaces our functions, so calls between them can be direct.
 target_compile_options(tickwheel PRIVATE -fno-semantic-interposition)
-# nodelete: a worker thread must not outlive its code after dlclose().
-# no-undefined-version: a name in the map that no source defines is a mistake.
+# nodelete: the code must stay after dlclose(), because a worker may still run it.
+# no-undefined-version: a name in the map that no source defines is an error.
 target_link_options(tickwheel PRIVATE
   "LINKER:--version-script=${tkw_map}"
   LINKER:--no-undefined-version
@@ -100,7 +101,7 @@ set_target_properties(tickwheel_static PROPERTIES
 
 if(TKW_BUILD_TESTS OR TKW_BUILD_FUZZ)
   # Rings of 16 slots, blocks of 64 timeouts and 15 generations, so that the
-  # tests meet every boundary often; and no fence for all threads, as on an old
+  # tests reach every boundary often. It has no fence for all threads, like an old
   # system.
   tkw_library(tickwheel_narrow STATIC)
   target_compile_definitions(tickwheel_narrow PUBLIC

@@ -18,7 +18,7 @@ static struct tkw_event_adapter adapter;
 static void close_conn(struct conn *c, const char *why)
 {
 	printf("%s: %s\n", c->name, why);
-	/* In its own on_idle() this cancels nothing, and does no harm. */
+	/* Inside the connection's own on_idle() this does nothing. */
 	tkw_timer_cancel(timer, c->idle);
 	free(c);
 }

@@ -11,7 +11,7 @@ struct client {
 	sem_t timed_out;
 };
 
-/* Freed once: by on_timeout(), or by on_cancel if that never runs. */
+/* Freed once: by on_timeout(), or by on_cancel if on_timeout() never runs. */
 struct call {
 	struct client *client;
 	const char *method;
@@ -27,7 +27,7 @@ static void on_timeout(const struct tkw_firing *firing, void *ctx)
 	free(call);
 }
 
-/* Begins a call. The id of its timeout names it. */
+/* Begins a call. The id of its timeout is the id of the call. */
 static int begin(struct client *c, const char *method, int64_t limit_ns,
 		 struct tkw_timeout_id *id)
 {

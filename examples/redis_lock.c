@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * redis_lock.c - locks in Redis that are kept while they are held.
+ * redis_lock.c - locks in Redis that are renewed while they are held.
  *
  *     redis_lock PORT KEY COUNT LEASE_MS RENEW_MS
  *
- * takes the locks KEY:0 ... KEY:COUNT-1, waiting for each, and keeps them until
- * its input ends; a line with a number gives that one back. It prints what
- * happens to which key, with the time in nanoseconds: acquired, lost, released;
- * and "renewed N" when the N-th batch of renewals was answered.
+ * The program waits until it has the locks KEY:0 ... KEY:COUNT-1, and keeps
+ * them until its input ends. An input line with a number releases the lock of
+ * that number. It prints what happens to which key, with the time in
+ * nanoseconds: acquired, lost, lost:stale, released, gone. It prints "renewed
+ * N" when the N-th batch of renewals was answered.
  *
- * A lock is a key with a token that only its holder knows, and a time to live.
- * Renewal and release ask for the token first, in a script, in one step.
+ * A lock is a key with a time to live, and with a token that only its holder
+ * knows. Renewal and release check the token first. They do both in one script,
+ * so that nothing can happen in between.
  */
 #define _DEFAULT_SOURCE /* usleep */
 
@@ -49,8 +51,9 @@ static struct {
 	char token[33];
 	struct tkw_timer *timer;
 	struct tkw_leases *leases;
-	redisContext *main;  /* of the main thread, which may wait */
-	redisContext *renew; /* of the pool's thread, which may not for long */
+	redisContext *main; /* used by the main thread, which may wait */
+	/* Used by the pool's thread, which may wait only for a short time. */
+	redisContext *renew;
 	int renewals;
 } app;
 
@@ -60,9 +63,9 @@ static void say(const char *what, const char *about)
 	fflush(stdout);
 }
 
-/* --- what the keeper calls ----------------------------------------------- */
+/* --- callbacks of the leases --------------------------------------------- */
 
-/* On the pool's thread: one connection, all commands at once. */
+/* Runs on the pool's thread. One connection carries all commands. */
 static int connect_for_renew(void)
 {
 	struct timeval patience = {
@@ -85,7 +88,7 @@ static int read_renewal(void)
 	redisReply *reply = NULL;
 	int result = -EIO;
 
-	/* After a failure the connection is used no more. */
+	/* After a failure the connection is not used any more. */
 	if (app.renew->err != 0 ||
 	    redisGetReply(app.renew, (void **)&reply) != REDIS_OK)
 		return -EIO;
@@ -102,7 +105,7 @@ static void renew(struct tkw_lease *leases, size_t count, void *ctx)
 
 	(void)ctx;
 	if (connect_for_renew() != 0)
-		return; /* each result says -EIO: try again */
+		return; /* all results are still -EIO, which means: try again */
 	for (size_t i = 0; i < count; i++) {
 		l = leases[i].data;
 		redisAppendCommand(app.renew, "EVAL %s 1 %s %s %d", RENEW,
@@ -115,7 +118,7 @@ static void renew(struct tkw_lease *leases, size_t count, void *ctx)
 		say("renewed", text);
 }
 
-/* Told while the lock is still ours: put down what it protects. */
+/* Called while the lock is still ours. Stop using what it protects. */
 static void lost(const struct tkw_lease_end *end, void *ctx)
 {
 	const struct lock *l = end->data;
@@ -124,7 +127,7 @@ static void lost(const struct tkw_lease_end *end, void *ctx)
 	say(end->status == -ESTALE ? "lost:stale" : "lost", l->key);
 }
 
-/* --- take and give back -------------------------------------------------- */
+/* --- take and release ---------------------------------------------------- */
 
 static _Noreturn void die(const char *why)
 {
@@ -147,7 +150,7 @@ static void delete_if_ours(const struct lock *l)
 
 static int try_to_acquire(struct lock *l)
 {
-	/* Before the asking: the answer may take its time. */
+	/* Read the clock before asking, because the answer may take long. */
 	int64_t asked_ns = tkw_timer_now_ns(app.timer);
 	redisReply *reply =
 		must_reply(redisCommand(app.main, "SET %s %s NX PX %d", l->key,
@@ -164,7 +167,8 @@ static int try_to_acquire(struct lock *l)
 	err = tkw_leases_add(app.leases, l, asked_ns, &l->id);
 	if (err == 0)
 		return 1;
-	/* So late that nobody could keep it: give it back, and ask again. */
+	/* The answer came too late to keep the lease. Delete the key, and ask
+	 * again. */
 	l->held = 0;
 	delete_if_ours(l);
 	if (err != -ETIMEDOUT)
@@ -179,7 +183,7 @@ static void acquire(struct lock *l)
 	say("acquired", l->key);
 }
 
-/* First nobody renews it any more, then it is deleted. */
+/* First ends the renewals, then deletes the key. */
 static void release(struct lock *l)
 {
 	int err;
@@ -194,7 +198,7 @@ static void release(struct lock *l)
 
 /* --- the program --------------------------------------------------------- */
 
-/* A token that nobody else has, on this machine or another. */
+/* Makes a token that no other process has, on any machine. */
 static void make_token(void)
 {
 	unsigned char bytes[16];
@@ -208,7 +212,7 @@ static void make_token(void)
 static struct tkw_pool *open_all(int renew_ms)
 {
 	const struct tkw_pool_config thread = { .threads = 1 };
-	/* While the machine is suspended a lease goes on running out. */
+	/* A lease also runs out while the machine is suspended. */
 	const struct tkw_timer_config clock = { .clock = TKW_CLOCK_BOOTTIME };
 	struct tkw_leases_config cfg = {
 		.size = sizeof(cfg),
@@ -221,10 +225,10 @@ static struct tkw_pool *open_all(int renew_ms)
 
 	app.main = redisConnect("127.0.0.1", app.port);
 	if (app.main == NULL || app.main->err != 0)
-		die("no Redis");
+		die("cannot connect to Redis");
 	if (tkw_timer_create(&app.timer, &clock) != 0 ||
 	    tkw_pool_create(&pool, &thread) != 0)
-		die("no memory");
+		die("not enough memory");
 	cfg.timer = app.timer;
 	cfg.exec = tkw_pool_exec(pool);
 	if (tkw_leases_create(&app.leases, &cfg) != 0)

@@ -130,7 +130,7 @@ static const char virtual_usage[] =
 "signal ended the demo and the ledger is balanced, 130 (Ctrl-C) or 143 (SIGTERM).\n";
 /* clang-format on */
 
-/* Complain about an option of the other demo. Returns -1. */
+/* Complains about an option of the other demo. Returns -1. */
 static int refuse(int option, const char *why)
 {
 	for (const struct option *o = options; o->name; o++) {

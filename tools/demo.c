@@ -12,14 +12,15 @@
 #include "tool.h"
 
 enum {
-	BYTES_EACH = 80, /* of a timeout, and some more */
+	BYTES_EACH = 80, /* a timeout and the demo's own data for it */
 	FILL_PACE_MS = 20,
-	/* On a very busy machine something may not have happened when the time
-	 * is up. The demo waits for it, but not longer than this. */
+	/* On a very busy machine, some events may not have happened when the
+	 * time is up. The demo waits for them, but not longer than this. */
 	PATIENCE_S = 60
 };
 
-/* Wait until all far timeouts are scheduled. Returns as demo_view_show(). */
+/* Waits until all far timeouts are scheduled. Returns what demo_view_show()
+ * returns. */
 static int fill(struct demo *d)
 {
 	int r = 0;
@@ -48,7 +49,8 @@ static bool is_over(const struct demo *d)
 				    now_ns >= end_ns + PATIENCE_S * TKW_SEC);
 }
 
-/* Watch the load until the time is up. Returns as demo_view_show(). */
+/* Watches the load until the time is up. Returns what demo_view_show()
+ * returns. */
 static int watch(struct demo *d)
 {
 	int64_t run_ns = (int64_t)d->cfg.seconds * TKW_SEC;
@@ -86,7 +88,7 @@ static void complain(const struct demo *d, int r)
 		tool_complain("demo: %s", strerror(-r));
 }
 
-/* Print the result. Returns the exit status. */
+/* Prints the result. Returns the exit status. */
 static int report(struct demo *d)
 {
 	if (d->view) {

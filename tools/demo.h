@@ -155,9 +155,11 @@ void demo_mark_end(struct demo_counters *c, struct demo_mark *m);
 void demo_expect(struct demo_counters *c, int r, int want);
 
 /*
- * Creates the timer; starts its thread and those of the server.
+ * The first creates the timer. The second starts its thread and those of the
+ * server.
  *
- * Returns 0, or -errno. What was started before a failure is running.
+ * They return 0, or -errno. If the start fails, the threads that were started
+ * before go on running.
  */
 int demo_load_init(struct demo *d);
 int demo_load_start(struct demo *d);
@@ -172,7 +174,7 @@ uint64_t demo_load_waiting(const struct demo *d);
 /* Returns how many far timeouts were scheduled. */
 uint64_t demo_load_far(const struct demo *d);
 
-/* Takes the figures of this moment, and checks that the ledger balances. */
+/* Reads the figures of this moment, and checks that the ledger balances. */
 void demo_audit_take(struct demo *d, struct demo_moment *m);
 
 /* Has everything that the demo shows happened at least once? */
@@ -214,8 +216,8 @@ void demo_view_fini(struct demo *d);
 /* Returns the milliseconds between two moments. */
 unsigned demo_view_pace_ms(const struct demo *d);
 
-/* Shows how many far timeouts are scheduled so far. Returns as
- * demo_view_show(). */
+/* Shows how many far timeouts are scheduled so far. Returns what
+ * demo_view_show() returns. */
 int demo_view_fill(struct demo *d);
 
 /*
@@ -239,8 +241,8 @@ void demo_view_table(const struct demo_moment *from,
 
 void demo_report_json(const struct demo *d);
 
-/* Prints the report, at most 23 lines of 79 columns: all of it is seen on a
- * terminal of 80 x 24. Returns as demo_view_show(). */
+/* Prints the report. It has at most 23 lines of 79 columns, so that a terminal
+ * of 80 x 24 shows all of it. Returns what demo_view_show() returns. */
 int demo_report(const struct demo *d, struct screen *s);
 
 #endif /* TKW_TOOLS_DEMO_H */

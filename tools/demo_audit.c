@@ -86,7 +86,7 @@ static void never(const struct tkw_firing *f, void *ctx)
 	demo_count(ctx, DEMO_TWICE);
 }
 
-/* Make calls that a stopped timer has to refuse. */
+/* Makes calls that a stopped timer has to refuse. */
 static void call_in_vain(struct demo *d)
 {
 	struct demo_counters *c = &d->counters[0];
@@ -103,8 +103,8 @@ void demo_audit_stop(struct demo *d)
 {
 	struct demo_counters *c = &d->counters[0];
 
-	/* It locks the shards for a long time, so that tasks get late. This is
-	 * not in the figures, which end with the moment `last`. */
+	/* The check locks the shards for a long time, so that tasks get late.
+	 * This is not in the figures, which end with the moment `last`. */
 	d->unsound = tkw_timer_check(d->timer);
 	atomic_store(&d->stopping, true);
 	if (tkw_timer_stop(d->timer, visit, d))

@@ -25,16 +25,18 @@
 #include "interrupt.h"
 
 enum {
-	SHARES = 4,           /* with fewer threads, each has a fourth */
+	SHARES = 4, /* with fewer threads than this, each has a fourth */
 	CALLS_PER_S = 400000, /* of all threads, like the next four */
 	CALLS = 32768,        /* that may be unanswered at a time */
 	CONNECTIONS = 4096,
 	PACKETS_PER_S = 64000,
 	HEARTBEATS = 4096,
-	CALENDAR = 1024,  /* ms; answers come within this time */
-	RETRY_MS = 16,    /* when to look again at a call that has not ended */
-	CATCH_UP = 4,     /* after a delay, do the work of so many periods */
-	WRONG_EVERY = 256 /* one cancel in so many is repeated: a wrong call */
+	CALENDAR = 1024, /* ms; answers come within this time */
+	RETRY_MS = 16,   /* when to look again at a call that has not ended */
+	/* After a delay, make up for at most this many periods. */
+	CATCH_UP = 4,
+	/* One cancel in this many is repeated, which is a wrong call. */
+	WRONG_EVERY = 256
 };
 
 #define CALL_MIN_NS (50 * TKW_MSEC)
@@ -43,7 +45,7 @@ enum {
 #define IDLE_NS (300 * TKW_MSEC)
 #define BEAT_MIN_NS (100 * TKW_MSEC)
 #define BEAT_MAX_NS TKW_SEC
-/* The longest run is shorter. */
+/* Longer than the longest run. */
 #define FAR_MIN_NS (7200 * TKW_SEC)
 #define FAR_MORE_S (22 * 3600)
 
@@ -115,7 +117,7 @@ static int64_t between(struct demo_server *s, int64_t lo_ns, int64_t hi_ns)
 
 /* --- calls --- */
 
-/* Note that a call is to be looked at in a later millisecond. */
+/* Notes that a call has to be looked at in a later millisecond. */
 static void put_down(struct demo_server *s, uint32_t call, int64_t ms)
 {
 	uint32_t *day;
@@ -139,7 +141,7 @@ static void call_out(struct demo_server *s, int64_t now_ns)
 	int r;
 
 	if (i == NONE)
-		return; /* too many are unanswered: shed load */
+		return; /* too many are unanswered, so skip this call */
 	call = &s->calls[i];
 	r = demo_arm_call(s->counters, &call->timeout, now_ns, delay_ns);
 	s->closed = demo_is_over(r);
@@ -155,7 +157,8 @@ static void call_out(struct demo_server *s, int64_t now_ns)
 		put_down(s, i, now_ns / TKW_MSEC + 1 + below(s, ANSWER_MAX_MS));
 }
 
-/* Its answer has come, or its timeout should have fired. */
+/* Called when the answer of a call has come, or when its timeout should have
+ * fired. */
 static void look_at(struct demo_server *s, uint32_t i)
 {
 	struct call *call = &s->calls[i];
@@ -164,7 +167,7 @@ static void look_at(struct demo_server *s, uint32_t i)
 		demo_cancel(s->counters, &call->timeout,
 			    s->cancels++ % WRONG_EVERY == 0);
 	if (demo_is_waiting(&call->timeout.mark)) {
-		/* It is late, or the stop is about to hand it over. */
+		/* The timeout is late, or the stop is about to hand it over. */
 		put_down(s, i, s->done_ms + RETRY_MS);
 		return;
 	}
@@ -199,7 +202,8 @@ static void take_packet(struct demo_server *s, int64_t now_ns)
 		&s->connections[below(s, s->connection_count)];
 	int r;
 
-	/* If it was idle for too long, the packet opens it again. */
+	/* If the connection was idle for too long, the packet opens it
+	 * again. */
 	if (demo_is_waiting(&to->mark))
 		r = demo_push_back(s->counters, to, now_ns, IDLE_NS);
 	else
@@ -225,7 +229,7 @@ static int64_t period_ns(const struct demo *d)
 	return (periods > 1 ? periods : 1) * TKW_MSEC;
 }
 
-/* How many calls or packets are due after a time. */
+/* Returns how many calls or packets are due after a time. */
 static uint32_t earn(uint64_t *credit, uint32_t per_s, int64_t ns)
 {
 	uint64_t n;
@@ -292,10 +296,12 @@ static int64_t cpu_ns(void)
 }
 
 /*
- * Turns that were missed are left out. Each thread has its own phase: threads
- * that woke up together, or with the worker at a full tick, would delay each
- * other. All threads together use at most half a CPU, even on a slow machine.
- * Otherwise the demo would show how busy the machine is, and not the timer.
+ * Sleeps until the thread's next turn. Turns that were missed are left out.
+ *
+ * Each thread has its own phase, because threads that wake up together, or with
+ * the worker at a full tick, delay each other. All threads together use at most
+ * half a CPU, even on a slow machine. Otherwise the demo would show how busy
+ * the machine is, and not the timer.
  */
 static void sleep_until_next_turn(const struct demo_server *s, int64_t used_ns)
 {
@@ -380,7 +386,7 @@ int demo_load_init(struct demo *d)
 
 int demo_load_start(struct demo *d)
 {
-	/* These are caused by the thread that gets them. */
+	/* A thread causes these signals itself, so it must not block them. */
 	static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
 	sigset_t all;
 	sigset_t old;
@@ -388,8 +394,8 @@ int demo_load_start(struct demo *d)
 
 	demo_timeout_stage(d);
 	r = tkw_timer_start(d->timer);
-	/* The main thread handles signals: it shows the cursor again, and they
-	 * end its sleep. */
+	/* Only the main thread handles the other signals. They end its sleep,
+	 * and it shows the cursor again. */
 	sigfillset(&all);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		sigdelset(&all, own[i]);

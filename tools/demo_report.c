@@ -89,7 +89,7 @@ void demo_report_json(const struct demo *d)
 		     demo_audit_balanced(d) ? "true" : "false");
 }
 
-/* How many samples are below a time. A bucket is counted as a whole. */
+/* Returns how many samples are below a time. A bucket is counted as a whole. */
 static uint64_t late_below(const struct tkw_histogram *h, int64_t ns)
 {
 	uint32_t end = tkw_histogram_bucket(ns);

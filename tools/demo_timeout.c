@@ -57,7 +57,7 @@ bool demo_is_over(int r)
 	return r == -ESHUTDOWN || r == -ENOMEM;
 }
 
-/* Count a schedule or reschedule that was refused. */
+/* Counts a schedule or reschedule that was refused. */
 static void note_refusal(struct demo_counters *c, int r)
 {
 	int none = 0;
@@ -172,8 +172,8 @@ int demo_arm_idle(struct demo_counters *c, struct demo_timeout *to,
 	return arm(c, &task, delay_ns, &to->id);
 }
 
-/* It does not ask for the id. Nobody cancels a heartbeat, and the worker might
- * arm it again before the first id is written. */
+/* Does not ask for the id, because nobody cancels a heartbeat. And the worker
+ * might arm it again before the first id is written. */
 int demo_arm_beat(struct demo_counters *c, struct demo_beat *b,
 		  int64_t delay_ns)
 {
@@ -197,8 +197,8 @@ int demo_push_back(struct demo_counters *c, struct demo_timeout *to,
 	int r = tkw_timer_reschedule(stage->timer, to->id, delay_ns);
 
 	if (r == 0) {
-		/* Not before the call: if the task runs first, the old time is
-		 * the right one. */
+		/* Store it after the call. If the task runs first, the old time
+		 * is the right one. */
 		atomic_store_explicit(&to->earliest_ns, now_ns + delay_ns,
 				      memory_order_relaxed);
 		demo_count(c, DEMO_PUSHED_BACK);

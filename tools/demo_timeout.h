@@ -8,7 +8,8 @@
 /* The timeout of a call or of a connection. */
 struct demo_timeout {
 	struct demo_mark mark;
-	/* It must not fire before this time, by the demo's own clock. */
+	/* The timeout must not fire before this time of the demo's own
+	 * clock. */
 	_Atomic int64_t earliest_ns;
 	struct tkw_timeout_id id;
 };
@@ -24,13 +25,13 @@ struct demo_beat {
 void demo_timeout_stage(struct demo *d);
 
 /*
- * Schedule a timeout, and count it.
+ * These schedule a timeout and count it.
  *
  * c       The counters of the calling thread.
  * now_ns  When the caller last read the clock. The deadline is
  *         now_ns + delay_ns, or later.
  *
- * Return as tkw_timer_schedule(). A refusal has been counted.
+ * They return what tkw_timer_schedule() returns. A refusal has been counted.
  */
 int demo_arm_call(struct demo_counters *c, struct demo_timeout *to,
 		  int64_t now_ns, int64_t delay_ns);
@@ -44,7 +45,7 @@ int demo_arm_far(struct demo_counters *c, struct demo_mark *m,
 /*
  * Pushes a connection's timeout back.
  *
- * Returns 0, also if the timeout had ended before; or an error as
+ * Returns 0, even if the timeout had ended before, or an error of
  * tkw_timer_reschedule(), which has been counted.
  */
 int demo_push_back(struct demo_counters *c, struct demo_timeout *to,
@@ -60,7 +61,7 @@ void demo_cancel(struct demo_counters *c, struct demo_timeout *to, bool again);
 
 bool demo_is_waiting(const struct demo_mark *m);
 
-/* Does the result r of a call mean that the thread has to end? */
+/* Returns true if the result r of a call means that the thread has to end. */
 bool demo_is_over(int r);
 
 #endif /* TKW_TOOLS_DEMO_TIMEOUT_H */

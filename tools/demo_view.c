@@ -94,7 +94,7 @@ static struct figures figures(const struct demo_moment *from,
 	return f;
 }
 
-/* A figure as text. A lateness takes at most six columns. */
+/* Writes a figure as text. A lateness takes at most six columns. */
 static const char *word(char buf[TOOL_WORD], const struct figures *f, int i)
 {
 	uint64_t us = f->n[i];
@@ -120,7 +120,8 @@ void demo_view_title(const struct demo *d, struct screen *s)
 	screen_end_line(s);
 }
 
-/* A label and the names of the columns, and the figures in the next line. */
+/* Draws a label and the names of the columns, and the figures in the next
+ * line. */
 static void put_rows(struct screen *s, const char *about,
 		     const struct figures *f, int first, int last)
 {

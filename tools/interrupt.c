@@ -32,7 +32,8 @@ void interrupt_catch(void)
 	memset(&act, 0, sizeof(act));
 	act.sa_handler = on_signal;
 	act.sa_flags = SA_RESTART;
-	/* The first of two signals at once is noted, and the second kills. */
+	/* If two signals come at once, the first is noted and the second
+	 * kills. */
 	sigemptyset(&act.sa_mask);
 	for (size_t i = 0; i < CAUGHT; i++)
 		(void)sigaction(caught[i].sig, NULL, &caught[i].before);

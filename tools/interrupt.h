@@ -7,9 +7,9 @@
 /*
  * Catches SIGINT and SIGTERM from now on. Call it after screen_open().
  *
- * The first signal is only noted, and the demo asks for it. A second one does
- * what it did before this call, and so ends the program at once. A signal that
- * is ignored stays ignored.
+ * The first signal is only noted. The demo asks for it with interrupt_signal().
+ * A second signal has the effect that it had before this call, so it ends the
+ * program at once. A signal that is ignored stays ignored.
  */
 void interrupt_catch(void);
 

@@ -74,7 +74,7 @@ static void set_action(int sig, void (*handler)(int))
 	(void)sigaction(sig, &act, NULL);
 }
 
-/* Show the cursor, then let the signal do what it does by default. */
+/* Shows the cursor, then lets the signal do what it does by default. */
 static void on_signal(int sig)
 {
 	say(SHOW_CURSOR, sizeof(SHOW_CURSOR) - 1);
@@ -225,7 +225,8 @@ int screen_show(struct screen *s)
 		suspended = 0;
 		s->shown = 0;
 	}
-	/* To the first column too: the terminal has echoed what was typed. */
+	/* Go to the first column too, because the terminal may have echoed
+	 * input. */
 	if (s->shown > 0)
 		(void)printf("\r" ESC "%dA", s->shown);
 	(void)fwrite(s->text, 1, s->len, stdout);

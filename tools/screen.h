@@ -70,7 +70,7 @@ void screen_end_line(struct screen *s);
  * After screen_show() the next picture replaces them. After screen_print() they
  * stay, and what follows is text that scrolls.
  *
- * Returns 0, or -1 as tool_flush().
+ * Returns what tool_flush() returns.
  */
 int screen_show(struct screen *s);
 int screen_print(struct screen *s);

@@ -90,7 +90,7 @@ static int version(char **words)
 	return TOOL_EXIT_OK;
 }
 
-/* getopt_long() is of no use here: the first word alone decides. */
+/* getopt_long() is not needed, because only the first word matters here. */
 static int run(int count, char **words)
 {
 	const struct command *c;

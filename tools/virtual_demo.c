@@ -9,7 +9,7 @@
 #include "interrupt.h"
 #include "screen.h"
 
-/* Run the load and print the result. Returns the exit status. */
+/* Runs the load and prints the result. Returns the exit status. */
 static int play(struct virtual_demo *d)
 {
 	if (virtual_load_run(d))

@@ -43,8 +43,8 @@ enum virtual_fate {
 	VIRTUAL_CANCELLED
 };
 
-/* A timeout of the demo. The wheel does not know `due`, the demo checks against
- * it. */
+/* A timeout of the demo. `due` is the demo's own note of its tick, to check the
+ * wheel. */
 struct virtual_item {
 	struct tkw_entry entry;
 	uint64_t due;
@@ -68,11 +68,12 @@ struct virtual_ledger {
 	uint64_t lost;       /* neither ended nor in the wheel */
 	uint64_t disorder;   /* fired in the wrong order */
 	const char *unsound; /* what tkw_wheel_check() found, or NULL */
-	/* A sum over all (entry, tick) that fired, in any order. */
+	/* A checksum over which entry fired at which tick. It does not depend
+	 * on the order. */
 	uint64_t digest;
 };
 
-/* How many calls of the wheel were made, and the time that they took. */
+/* How many calls of the wheel were made, and how long they took. */
 struct virtual_work {
 	uint64_t calls;
 	uint64_t ns;
@@ -89,7 +90,7 @@ struct virtual_demo {
 	enum virtual_act act;
 	unsigned permille; /* how much of the work is done */
 	bool interrupted;  /* by a signal */
-	uint64_t horizon;  /* no timeout is due later */
+	uint64_t horizon;  /* no timeout is due after this tick */
 	/* The timeout that fired last. */
 	uint64_t last_tick;
 	size_t last_index;
@@ -99,7 +100,7 @@ struct virtual_demo {
 	void *watcher;
 };
 
-/* The longest delay. A timeout is pushed back by at most this, too. */
+/* The longest delay, and also the most that a timeout is pushed back by. */
 enum {
 	VIRTUAL_LONGEST_MS = 2 * 60 * 60 * 1000
 };
@@ -128,8 +129,8 @@ int virtual_view_init(struct virtual_demo *d);
 void virtual_view_fini(struct virtual_demo *d);
 
 /*
- * Replaces the last picture by one of the wheel when it was fullest; after an
- * interruption, by one of the wheel at that moment.
+ * Replaces the last picture by one that shows the wheel when it was fullest.
+ * After an interruption, it shows the wheel at that moment.
  *
  * Returns 0, or -1 if standard output is broken. The user has been told.
  */
@@ -140,11 +141,12 @@ struct screen *virtual_view_screen(struct virtual_demo *d);
 
 void virtual_report_json(const struct virtual_demo *d);
 
-/* Prints the report. With the picture before it, it fits a terminal of 80 x 24.
- * Returns as virtual_view_end(). */
+/* Prints the report. Together with the picture it fits a terminal of 80 x 24.
+ * Returns what virtual_view_end() returns. */
 int virtual_report(const struct virtual_demo *d, struct screen *s);
 
-/* Write a time like "65.5 s", or like "3 h 51 m 12 s". Return buf. */
+/* Write a time: the first like "65.5 s", the second like "3 h 51 m 12 s". Both
+ * return buf. */
 const char *virtual_word_width(char buf[TOOL_WORD], uint64_t ms);
 const char *virtual_word_span(char buf[TOOL_WORD], uint64_t ms);
 

@@ -31,10 +31,10 @@ enum {
 	BATCH = 1024 /* calls at a time, followed by one wrong call */
 };
 
-/* This bounds the time between two pictures, not the work. */
+/* This limits the time between two pictures. It does not limit the work. */
 #define ADVANCE_STEPS (UINT64_C(1) << 20)
 
-/* What is to become of a timeout. */
+/* The plan for a timeout. */
 struct plan {
 	uint32_t delay_ms;
 	uint32_t extend_ms; /* 0 if it is not pushed back */
@@ -58,13 +58,13 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 32;
 }
 
-/* Uniform in 0 ... n - 1, from 32 random bits. */
+/* Makes a uniform number in 0 ... n - 1 from 32 random bits. */
 static uint32_t below(uint32_t n, uint64_t random)
 {
 	return (uint32_t)((uint64_t)n * (uint32_t)random >> 32);
 }
 
-/* A value between two neighbours in a list of rising bounds. */
+/* Picks two neighbours in a list of rising bounds, and a value between them. */
 static uint32_t between(const uint32_t *bounds, uint32_t n, uint64_t random)
 {
 	uint32_t i = below(n - 1, random);
@@ -125,10 +125,10 @@ static uint64_t now_ns(void)
 }
 
 enum {
-	INTERRUPTED = 1 /* what look() and its callers return */
+	INTERRUPTED = 1 /* returned by look() and its callers */
 };
 
-/* Show the state. Returns 0, INTERRUPTED, or what watch returned. */
+/* Shows the state. Returns 0, INTERRUPTED, or what watch returned. */
 static int look(struct virtual_demo *d, bool act_ended)
 {
 	int r = d->watch ? d->watch(d, act_ended) : 0;
@@ -161,7 +161,7 @@ static void on_expire(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 	it->fate = VIRTUAL_FIRED;
 }
 
-/* Expire everything up to a tick. Returns as look(). */
+/* Expires everything up to a tick. Returns what look() returns. */
 static int advance(struct virtual_demo *d, uint64_t to)
 {
 	for (;;) {
@@ -192,7 +192,7 @@ static void progress(struct virtual_demo *d, uint64_t part, uint64_t whole)
 		d->permille = start[d->act] + (unsigned)(share * part / whole);
 }
 
-/* A step of one of the first acts ends, and with it a millisecond. */
+/* Ends a step of one of the first three acts. Then a millisecond has passed. */
 static int end_step(struct virtual_demo *d, size_t step, size_t steps)
 {
 	int r = advance(d, tkw_wheel_now_tick(d->wheel));
@@ -201,7 +201,7 @@ static int end_step(struct virtual_demo *d, size_t step, size_t steps)
 	return r ? r : look(d, step + 1 == steps);
 }
 
-/* Count a wrong call, which the wheel has to refuse. */
+/* Counts a wrong call, which the wheel has to refuse. */
 static void refuse(struct virtual_demo *d, int result)
 {
 	d->ledger.wrong++;
@@ -237,7 +237,7 @@ static int schedule_all(struct virtual_demo *d)
 
 	d->act = VIRTUAL_SCHEDULE;
 	for (size_t i = 0; i < SCHEDULE_STEPS && !r; i++) {
-		/* As uint64_t: n * 24 is more than 32 bits hold. */
+		/* As uint64_t, because n * 24 may not fit into 32 bits. */
 		schedule_some(d, (size_t)((uint64_t)n * i / SCHEDULE_STEPS),
 			      (size_t)((uint64_t)n * (i + 1) / SCHEDULE_STEPS));
 		r = end_step(d, i, SCHEDULE_STEPS);
@@ -273,7 +273,7 @@ static void cancel_batch(struct virtual_demo *d, const struct pick *picks,
 	}
 }
 
-/* Push back or cancel some entries, and make a wrong call. */
+/* Pushes back or cancels some entries, and makes a wrong call. */
 static void do_batch(struct virtual_demo *d, const struct pick *picks, size_t n)
 {
 	uint64_t start = now_ns();
@@ -298,7 +298,7 @@ static bool wanted(const struct virtual_demo *d, const struct plan *p)
 	return d->act == VIRTUAL_EXTEND ? p->extend_ms > 0 : p->cancel;
 }
 
-/* Continue a walk through the entries, from the place `at`, by n steps. */
+/* Continues a walk through the entries, from the place `at`, by n steps. */
 static size_t walk(struct virtual_demo *d, size_t at, size_t stride, uint64_t n)
 {
 	struct pick picks[BATCH];
@@ -332,7 +332,8 @@ static size_t common_divisor(size_t a, size_t b)
 	return a;
 }
 
-/* A stride that shares no divisor with the count visits each entry once. */
+/* Returns a stride that shares no divisor with the count. A walk with it visits
+ * each entry once. */
 static size_t scattering_stride(size_t count)
 {
 	/* Close to the golden ratio, so that steps stay far from each other. */
@@ -360,7 +361,7 @@ static int scattered(struct virtual_demo *d, enum virtual_act act,
 	return r;
 }
 
-/* Each step takes a sixth of the time so far, so that the first seconds get as
+/* Each step is a sixth of the time so far, so that the first seconds get as
  * many pictures as the last hours. */
 static int expire_all(struct virtual_demo *d)
 {
@@ -372,7 +373,8 @@ static int expire_all(struct virtual_demo *d)
 		uint64_t now = tkw_wheel_now_tick(d->wheel);
 
 		if (now > d->horizon)
-			break; /* it has lost some: the audit finds out */
+			break; /* the wheel has lost some, which the audit finds
+				*/
 		r = advance(d, now + now / 6);
 		progress(d, d->ledger.fired, whole);
 		if (!r)

@@ -16,8 +16,8 @@
 
 #include "virtual_view.h"
 
-/* The entries in a row of the hashed wheel wait for this many times more rounds
- * than those in the row below. */
+/* In the picture of a hashed wheel, entries in a row wait for this many times
+ * as many rounds as those in the row below. */
 enum {
 	ROUNDS_PER_ROW = 256
 };
@@ -27,14 +27,15 @@ static bool is_hashed(const struct virtual_demo *d)
 	return d->shape.engine == TKW_WHEEL_HASHED;
 }
 
-/* The cell of a slot, or the first one if the slot has several. */
+/* Returns the cell of a slot, or the first one if the slot has several. */
 static uint32_t cell_of(const struct virtual_demo *d,
 			const struct virtual_picture *p, uint64_t slot)
 {
 	return (uint32_t)(slot * p->cells / d->shape.slots);
 }
 
-/* The unit of a row: the ticks of a slot, or the least number of rounds. */
+/* Returns the unit of a row: the ticks of a slot, or the least number of
+ * rounds. */
 static uint64_t unit_of(const struct virtual_demo *d, uint32_t row)
 {
 	uint64_t unit = 1;
@@ -79,7 +80,8 @@ uint32_t virtual_picture_lines(const struct virtual_demo *d, bool hands)
 	return lines;
 }
 
-/* As many cells as fit. If there are fewer slots, each has as many cells. */
+/* Returns as many cells as fit. If there are fewer slots than that, all slots
+ * have the same number of cells. */
 static uint32_t count_cells(const struct virtual_demo *d, int cols)
 {
 	uint32_t room = cols > 12 ? (uint32_t)cols - 5 : 7;
@@ -113,7 +115,8 @@ void virtual_picture_take(const struct virtual_demo *d,
 	}
 }
 
-/* Entries per 256 slots, because cells stand for different numbers of slots. */
+/* Returns the entries per 256 slots, because cells stand for different numbers
+ * of slots. */
 static uint64_t density(const struct virtual_demo *d,
 			const struct virtual_picture *p, uint32_t row,
 			uint32_t cell)
@@ -244,8 +247,8 @@ void virtual_picture_draw(struct virtual_demo *d,
 	for (uint32_t row = v->rows; row-- > 0;) {
 		uint64_t most = fullest_cell(d, p, row);
 
-		/* The scale follows slowly: one sees the wheel get empty, and
-		 * still sees the last few entries. */
+		/* The scale follows slowly. So one sees the wheel get empty,
+		 * and still sees the last few entries. */
 		v->full[row] -= v->full[row] / v->fading;
 		if (v->full[row] < most || !fade)
 			v->full[row] = most;

@@ -14,10 +14,10 @@
 #include <string.h>
 
 enum {
-	LOOK_AT = 1 << 20, /* how many entries at most */
+	LOOK_AT = 1 << 20, /* how many entries to look at, at most */
 	FRAME_MS = 22,
-	PAUSE_MS = 300, /* after an act, to read its text */
-	INDENT = 4      /* of the text about the act */
+	PAUSE_MS = 300, /* a pause after an act, to read its text */
+	INDENT = 4      /* indent of the text about the act */
 };
 
 static const char extend_text[] =
@@ -173,7 +173,7 @@ static void draw_bar(struct virtual_demo *d)
 	screen_end_line(s);
 }
 
-/* Sleep until the next picture is due, so that one can see each. */
+/* Sleeps until the next picture is due, so that each can be seen. */
 static void pace(struct virtual_view *v, long ms)
 {
 	struct timespec now;
@@ -196,7 +196,7 @@ static int show_moving(struct virtual_demo *d, bool act_ended)
 	bool words;
 
 	screen_measure(s);
-	/* What fits besides the title, the counters and the bar? */
+	/* The room besides the title, the counters and the bar. */
 	room = s->rows > 4 ? (unsigned)s->rows - 4 : 0;
 	hands = room >= virtual_picture_lines(d, true);
 	words = hands && s->cols >= 40 &&

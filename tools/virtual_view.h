@@ -24,7 +24,7 @@ struct virtual_picture {
 struct virtual_view {
 	struct screen screen;
 	uint32_t rows;
-	uint64_t stride; /* 1: look at all entries; 2: at every second; ... */
+	uint64_t stride; /* look at every stride-th entry */
 	struct virtual_picture now;
 	struct virtual_picture fullest;
 	/* For each row, the density at the top of the scale. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_main.c - plans the rows, runs them and writes what came out.
+ * bench_main.c - plans the rows, runs them and writes the results.
  *
- * Exit status: 0; 1: a result was wrong, a process was lost, there is no
- * memory, or the output could not be written; 2: a bad command line. For
- * --compare, see compare.h.
+ * The exit status is 0 on success. It is 1 if a result was wrong, a process was
+ * lost, there is no memory, or the output could not be written. It is 2 if the
+ * command line is wrong. For --compare, see compare.h.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static bool any_wheel_wanted(const struct bench_options *o)
 	return false;
 }
 
-/* Return whether there is anything to do. */
+/* Returns true if there is anything to run. */
 static bool make_plan(struct plan *plan, const struct bench_options *o)
 {
 	if (any_wheel_wanted(o))
@@ -69,7 +69,7 @@ static void name_missing(const struct plan *plan, const struct bench_options *o)
 	}
 }
 
-/* Return 0, or 1 if anything was wrong or could not be written. */
+/* Returns 0, or 1 if anything was wrong or could not be written. */
 static int run_plan(const struct plan *plan, const struct bench_options *o,
 		    FILE *json)
 {
@@ -148,9 +148,10 @@ static void list(const struct plan *plan, const struct bench_options *o)
 }
 
 /*
- * The same pages for all: small ones, or huge ones wherever the system has
- * them. malloc takes huge pages only if told so before the program starts, so
- * the program starts itself once more. Processes inherit both.
+ * All entrants get the same kind of pages: small ones or, with --hugepages,
+ * huge ones wherever the system has them. malloc() uses huge pages only if it
+ * is told so before the program starts, so the program executes itself once
+ * more. The processes that it starts inherit both settings.
  */
 static void choose_pages(const struct bench_options *o, char **argv)
 {
@@ -206,7 +207,7 @@ int main(int argc, char **argv)
 		return bench_compare(o.old_json, o.new_json);
 	bench_processes_init(o.patience_s, o.rivals);
 	if (!make_plan(&plan, &o)) {
-		bench_say("no row is called so; see --list");
+		bench_say("no row has this name; see --list");
 		return 2;
 	}
 	if (o.list) {

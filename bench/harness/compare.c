@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* compare.c - see compare.h. */
+/* compare.c - compares two runs; see compare.h. */
 #include "compare.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "report.h"
 
 enum {
-	SPREAD_RUNS = 3 /* fewer have no spread */
+	SPREAD_RUNS = 3 /* fewer runs have no spread */
 };
 
 enum change {
@@ -65,7 +65,7 @@ static void name_single(const struct bench_record *r, const char *file)
 	(void)printf("%-32s %-17s only in %s\n", r->bench, r->entrant, file);
 }
 
-/* Both are sorted: walk them as a merge does. */
+/* Walks both lists together, like a merge. Both are sorted. */
 static void walk(struct tally *t, const struct bench_records *old,
 		 const struct bench_records *new, const char *const files[2])
 {

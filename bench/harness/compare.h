@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* compare.h - two runs of the benchmark, side by side. */
+/* compare.h - compares two runs of the benchmark. */
 #ifndef TKW_COMPARE_H
 #define TKW_COMPARE_H
 
 /*
- * Print how each row has changed. It is `faster` or `slower` only if each
- * median lies outside of what the other run saw from min to max, else `=`.
- * Return the exit status: 0; 1: something of ours got slower; 2: a file cannot
- * be read.
+ * Prints how each row has changed. A row is `faster` or `slower` only if the
+ * median of each run lies outside the range from min to max of the other run.
+ * Otherwise it is `=`, or `?` if one of the runs has too few samples.
+ *
+ * Returns the exit status: 0, 1 if a row of ours is slower, or 2 if a file
+ * cannot be read.
  */
 int bench_compare(const char *old_file, const char *new_file);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * json_lines.c - see json_lines.h. It knows the form that report.c writes: an
- * object per line whose values are strings without escapes, numbers or null.
+ * json_lines.c - reads JSON lines; see json_lines.h. It reads only the form
+ * that report.c writes: one object per line, whose values are strings without
+ * escapes, numbers or null.
  */
 #include "json_lines.h"
 
@@ -18,7 +19,7 @@ enum {
 	KEEP_MOST = 1000000
 };
 
-/* A piece of the line. */
+/* A part of the line. */
 struct piece {
 	const char *text;
 	size_t len;
@@ -35,7 +36,7 @@ static bool is(const struct piece *p, const char *text)
 	return strlen(text) == p->len && memcmp(p->text, text, p->len) == 0;
 }
 
-/* "TEXT"; returns what follows, or NULL. */
+/* Reads "TEXT". Returns what follows it, or NULL. */
 static const char *read_string(const char *at, struct piece *p)
 {
 	if (*at != '"')
@@ -45,7 +46,7 @@ static const char *read_string(const char *at, struct piece *p)
 	return p->text[p->len] == '"' ? p->text + p->len + 1 : NULL;
 }
 
-/* A number or null, looked at when it is needed. */
+/* Reads a number or null. The value is checked later, when it is needed. */
 static const char *read_bare(const char *at, struct piece *p)
 {
 	p->text = at;
@@ -53,7 +54,7 @@ static const char *read_bare(const char *at, struct piece *p)
 	return p->len > 0 ? at + p->len : NULL;
 }
 
-/* "KEY":VALUE */
+/* Reads "KEY":VALUE. */
 static const char *read_member(const char *at, struct member *m)
 {
 	at = read_string(at, &m->key);
@@ -84,7 +85,7 @@ static bool set_number(double *to, const struct member *m)
 	return end == m->value.text + m->value.len && isfinite(*to);
 }
 
-/* Members of other names are passed over. */
+/* Ignores members with other names. */
 static bool set_member(struct bench_record *r, const struct member *m)
 {
 	if (is(&m->key, "date"))
@@ -106,13 +107,13 @@ static bool set_member(struct bench_record *r, const struct member *m)
 	return true;
 }
 
-/* A summary, or the line that says where the figures are from. */
+/* Is it a summary, or the line that says where the figures are from? */
 static bool has_no_figure(const struct bench_record *r)
 {
 	return r->date[0] != '\0' || strcmp(r->entrant, "summary") == 0;
 }
 
-/* Is everything there, and in order? A NAN compares false. */
+/* Are all values present and plausible? A NAN compares false. */
 static bool is_whole(const struct bench_record *r)
 {
 	if (r->date[0] != '\0')
@@ -164,12 +165,12 @@ static int by_order(const void *a, const void *b)
 	return bench_record_order(a, b);
 }
 
-/* Return whether there was room. */
+/* Returns false if there is no memory. */
 static bool append(struct bench_records *r, const struct bench_record *record)
 {
 	struct bench_record *list = r->list;
 
-	/* At 0, 1, 2, 4, 8 ... the room is used up. */
+	/* The array is full when the count is 0, 1, 2, 4, 8 and so on. */
 	if ((r->count & (r->count - 1)) == 0) {
 		size_t room = r->count > 0 ? 2 * r->count : 1;
 
@@ -184,23 +185,24 @@ static bool append(struct bench_records *r, const struct bench_record *record)
 	return true;
 }
 
-/* What is wrong with a line, or NULL. */
+/* Returns what is wrong with the line, or NULL. */
 static const char *take_line(struct bench_records *r, char *line)
 {
 	size_t len = strlen(line);
 	struct bench_record record;
 
 	if (len == 0 || line[len - 1] != '\n')
-		return "this line is cut off, or too long";
+		return "the line is cut off or too long";
 	line[len - 1] = '\0';
 	if (!read_record(line, &record))
-		return "this is no line of the benchmark's";
+		return "the benchmark does not write such a line";
 	if (!has_no_figure(&record) && !append(r, &record))
 		return "out of memory";
 	return NULL;
 }
 
-/* One entrant in one bench, twice: which one should count? */
+/* Refuses a file that has the same entrant twice in one bench, because it is
+ * not clear which of the two counts. */
 static int check_unique(const struct bench_records *r, const char *file)
 {
 	for (size_t i = 1; i < r->count; i++) {
@@ -212,7 +214,7 @@ static int check_unique(const struct bench_records *r, const char *file)
 	}
 	if (r->count > 0)
 		return 0;
-	bench_say("%.200s: line 1: there is no row in it", file);
+	bench_say("%.200s: line 1: the file has no row", file);
 	return -1;
 }
 

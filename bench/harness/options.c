@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c - reading the command line; what is wrong is said in one line. */
+/* options.c - reads the command line. Each error gets one line on stderr. */
 #include "options.h"
 
 #include <fnmatch.h>
@@ -26,12 +26,12 @@ void bench_say(const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	/* What the user typed may be quoted in it: it stays one line. */
+	/* The message may quote what the user typed. Keep it one line. */
 	for (char *p = line; *p; p++) {
 		if (*p < ' ' || *p > '~')
 			*p = '?';
 	}
-	/* On a terminal the progress may stand on this line. */
+	/* On a terminal the progress may be on this line. */
 	(void)fprintf(stderr, "%stkw_bench: %s\n",
 		      isatty(STDERR_FILENO) ? "\r\033[K" : "", line);
 }
@@ -44,29 +44,38 @@ void bench_options_help(void)
 		"Races timing wheels and timers against other ways to keep "
 		"timers.\n"
 		"\n"
-		"  FILTER         rows to run: a part of the name, or a "
-		"pattern\n"
-		"  --quick        fewer entries, operations and runs\n"
-		"  --runs N[,M]   runs of each row (7; 3 or 1 where a run is "
-		"long);\n"
-		"                 M is for the rows where a run is long\n"
-		"  --sizes LIST   entries in a wheel, such as 1e3,1e5\n"
-		"  --impl LIST    only these, such as tickwheel,libev\n"
-		"  --seed N       for the random numbers of the wheel's rows "
-		"(1)\n"
-		"  --json FILE    write JSON lines too; - for stdout, no "
-		"tables\n"
-		"  --hugepages    ask the system for huge pages, for everyone\n"
-		"  --patience N   wait so many seconds for a figure of a timer "
-		"(300)\n"
-		"  --rivals DIR   ask the programs DIR/NAME for the timers' "
-		"figures\n"
-		"  --list         name the rows and who takes part, and end\n"
-		"  --compare      what has changed between two JSON files\n"
-		"  --help         this text");
+		"  FILTER         run the rows whose name contains FILTER; or, "
+		"if it has\n"
+		"                 a *, ? or [, those whose name matches it\n"
+		"  --quick        use fewer entries, operations and runs\n"
+		"  --runs N[,M]   run each row N times (default 7, and 3 or 1 "
+		"if a run\n"
+		"                 is long), and rows with long runs M times\n"
+		"  --sizes LIST   use these numbers of entries, such as "
+		"1e3,1e5\n"
+		"  --impl LIST    run only these entrants, such as "
+		"tickwheel,libev\n"
+		"  --seed N       the seed of the random numbers in the rows "
+		"wheel/...\n"
+		"                 (default 1)\n"
+		"  --json FILE    also write JSON lines to FILE; - writes them "
+		"to stdout,\n"
+		"                 instead of the tables\n"
+		"  --hugepages    use huge pages for all entrants\n"
+		"  --patience N   wait at most N seconds for the answer of a "
+		"process\n"
+		"                 (default 300)\n"
+		"  --rivals DIR   run the programs DIR/NAME instead of those "
+		"that were\n"
+		"                 built\n"
+		"  --list         print the names of the rows and of the "
+		"entrants\n"
+		"  --compare      print what has changed between two JSON "
+		"files\n"
+		"  --help         print this text");
 }
 
-/* A whole number, such as 1000 or 1e3. */
+/* Reads a whole number, such as 1000 or 1e3. */
 static bool read_number(const char *text, size_t len, uint64_t hi,
 			uint64_t *number)
 {
@@ -99,7 +108,7 @@ static int number_option(const char *name, const char *text, uint64_t hi,
 	return -1;
 }
 
-/* N, or N,M */
+/* Reads N or N,M. */
 static int runs_option(struct bench_options *o, const char *text)
 {
 	size_t len = strcspn(text, ",");
@@ -133,7 +142,8 @@ static int sizes_option(struct bench_options *o, const char *text)
 			return -1;
 		}
 		if (o->size_count == BENCH_SIZES_MAX) {
-			bench_say("--sizes: more than %d", BENCH_SIZES_MAX);
+			bench_say("--sizes: more than %d sizes",
+				  BENCH_SIZES_MAX);
 			return -1;
 		}
 		o->sizes[o->size_count++] = (uint32_t)n;
@@ -222,7 +232,7 @@ static int value_option(struct bench_options *o, const char *name,
 	return 0;
 }
 
-/* The option that the first letters of a word name; NULL if none. */
+/* Returns the option that the first len letters of a word name, or NULL. */
 static const char *find_value_option(const char *word, size_t len)
 {
 	static const char *const names[] = { "--runs",  "--seed", "--sizes",
@@ -236,7 +246,7 @@ static const char *find_value_option(const char *word, size_t len)
 	return NULL;
 }
 
-/* --compare OLD NEW, at argv[*i], and nothing else. */
+/* Reads --compare OLD NEW at argv[*i]. Nothing else may be given. */
 static int compare_option(struct bench_options *o, int argc, char **argv,
 			  int *i)
 {
@@ -250,7 +260,7 @@ static int compare_option(struct bench_options *o, int argc, char **argv,
 	return 0;
 }
 
-/* One option, at argv[*i]. */
+/* Reads one option at argv[*i]. */
 static int read_option(struct bench_options *o, int argc, char **argv, int *i)
 {
 	const char *word = argv[*i];

@@ -18,33 +18,39 @@ struct bench_options {
 	bool list;
 	bool help;
 	bool hugepages;
-	uint32_t runs;      /* 0: as each row has it */
-	uint32_t long_runs; /* of rows whose runs take seconds; 0: likewise */
+	uint32_t runs; /* 0 means the default of each row */
+	/* The same for rows whose runs take seconds. */
+	uint32_t long_runs;
 	uint64_t seed;
 	uint32_t sizes[BENCH_SIZES_MAX];
-	size_t size_count;    /* 0: the usual ones */
-	const char *json;     /* NULL: none; "-": instead of the tables */
-	const char *entrants; /* "a,b"; NULL: all */
+	size_t size_count; /* 0 means the default sizes */
+	/* A file name. "-" writes JSON instead of the tables. NULL writes
+	 * none. */
+	const char *json;
+	const char *entrants; /* "a,b", or NULL for all */
 	const char *filters[BENCH_FILTERS_MAX];
-	size_t filter_count; /* 0: all rows */
-	uint32_t patience_s; /* for a rival's answer */
-	/* A folder of rivals' programs; NULL: those that were built. */
+	size_t filter_count; /* 0 means all rows */
+	uint32_t patience_s; /* how long to wait for a rival's answer */
+	/* A folder with programs of rivals, or NULL for those that were
+	 * built. */
 	const char *rivals;
-	const char *old_json, *new_json; /* compare these; NULL: do not */
+	/* The files to compare, or NULL. */
+	const char *old_json, *new_json;
 };
 
-/* Points into argv. Return 0, or -1 after one line on stderr. */
+/* Reads the options, which then point into argv. Returns 0, or -1 after it has
+ * printed one line on stderr. */
 int bench_options_read(struct bench_options *o, int argc, char **argv);
 
 void bench_options_help(void);
 
-/* Is the row wanted? A filter with *, ? or [ is a pattern for the whole name,
- * any other a part of it. */
+/* Is the row wanted? A filter with *, ? or [ is a pattern that the whole name
+ * has to match. Any other filter has to be a part of the name. */
 bool bench_options_want_row(const struct bench_options *o, const char *name);
 bool bench_options_want_entrant(const struct bench_options *o,
 				const char *name);
 
-/* Print one line on stderr. */
+/* Prints one line on stderr. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* origin.c - see origin.h. */
+/* origin.c - finds out where and when a run is measured; see origin.h. */
 #include "origin.h"
 
 #include <stdlib.h>
@@ -20,8 +20,8 @@ enum {
 	TEXT_MAX = 100
 };
 
-/* Copies up to the end of the line, without what a JSON string would have to
- * escape. */
+/* Copies the text up to the end of its line, without the characters that a JSON
+ * string would have to escape. */
 static void set_text(char to[TEXT_MAX], const char *from)
 {
 	size_t len = 0;
@@ -58,7 +58,8 @@ static void find_cpu(char cpu[TEXT_MAX])
 	(void)fclose(from);
 }
 
-/* "Linux 6.1.0"; what a distributor has added to the version is left out. */
+/* Writes a text like "Linux 6.1.0". Leaves out what a distributor has added to
+ * the version. */
 static void find_kernel(char kernel[TEXT_MAX])
 {
 	struct utsname u;

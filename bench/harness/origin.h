@@ -9,7 +9,7 @@
  * Writes one JSON line: the date (UTC), the commit, the processor's model, the
  * number of processors, the kernel and the compiler. The commit is the value of
  * the environment variable TKW_COMMIT, because only the caller knows what was
- * built. What cannot be found out is "unknown".
+ * built. A value that cannot be found out is "unknown".
  */
 void bench_origin_write(FILE *json);
 

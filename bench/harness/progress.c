@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* progress.c - see progress.h. */
+/* progress.c - shows the progress; see progress.h. */
 #include "progress.h"
 
 #include <stdbool.h>

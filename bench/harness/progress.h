@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* progress.h - what is running, on stderr. */
+/* progress.h - shows on stderr what is running. */
 #ifndef TKW_PROGRESS_H
 #define TKW_PROGRESS_H
 
@@ -7,13 +7,14 @@
 #include <stdint.h>
 
 struct bench_progress {
-	size_t number, of; /* this row, of so many */
+	size_t number, of; /* number of this row, and of all rows */
 	const char *name;
 	uint32_t run, runs;
 };
 
-/* On a terminal one line that changes, else a line for each run: with `entrant`
- * NULL when a run begins, then with each entrant in turn. */
+/* Shows the progress: on a terminal in one line that changes, anywhere else in
+ * a line for each run. Call it with `entrant` NULL when a run begins, then with
+ * each entrant in turn. */
 void bench_progress_show(const struct bench_progress *p, const char *entrant);
 void bench_progress_end(void);
 

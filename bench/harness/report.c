@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - see report.h. */
+/* report.c - writes tables and JSON lines; see report.h. */
 #include "report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The engine that the others are compared with, and all of ours. */
+/* The engine that the others are compared with, then our other entrants. */
 static const char *const ours_first = "tickwheel";
 static const char *const ours_too[] = { "tickwheel_hashed", "tickwheel_clock" };
 
@@ -35,7 +35,7 @@ static int by_median(const void *a, const void *b)
 	return by_value(&x->median, &y->median);
 }
 
-/* Sorts them. */
+/* Sorts the samples and returns their median. */
 static double median_of(double *samples, uint32_t count)
 {
 	uint32_t half = count / 2;
@@ -46,8 +46,8 @@ static double median_of(double *samples, uint32_t count)
 	return samples[half];
 }
 
-/* From the samples: median, min, max; and the best first, those without
- * figures last. */
+/* Computes median, min and max from the samples. Then sorts the lines: the best
+ * first, those without figures last. */
 static void sort_lines(struct bench_figures *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
@@ -63,7 +63,7 @@ static void sort_lines(struct bench_figures *f)
 	qsort(f->lines, f->count, sizeof(f->lines[0]), by_median);
 }
 
-/* NULL if it did not run. */
+/* Returns the line of our engine, or NULL if it did not run. */
 static const struct bench_line *find_ours(const struct bench_figures *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
@@ -74,7 +74,7 @@ static const struct bench_line *find_ours(const struct bench_figures *f)
 	return NULL;
 }
 
-/* The best that is neither ours nor the null loop, or NULL. */
+/* Returns the best line that is neither ours nor the null loop, or NULL. */
 static const struct bench_line *find_rival(const struct bench_figures *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
@@ -86,7 +86,7 @@ static const struct bench_line *find_rival(const struct bench_figures *f)
 	return NULL;
 }
 
-/* There is no ratio to nothing, and none of what noise made negative. */
+/* There is no ratio if ours is 0, or if noise has made a figure negative. */
 static bool has_ratio(double rival, double ours)
 {
 	return ours > 0 && rival >= 0;

@@ -15,36 +15,37 @@ enum {
 struct bench_line {
 	const char *entrant;
 	bool ours;
-	bool no_rival;        /* the null loop; one that fires early */
-	bool failed;          /* left out because something was wrong */
-	const char *left_out; /* why there are no figures; NULL: there are */
+	/* Not a rival: the null loop, or an entrant that fires early. */
+	bool no_rival;
+	bool failed;          /* no figures, because something was wrong */
+	const char *left_out; /* why there are no figures, or NULL */
 	double samples[BENCH_RUNS_MAX];
 	double extras[BENCH_RUNS_MAX];
 	uint32_t runs;
 	double median, min, max;
-	double extra;  /* the median; 0: unknown */
-	bool verified; /* it fired these: */
+	double extra;  /* the median, or 0 if unknown */
+	bool verified; /* fired and checksum are valid */
 	uint64_t fired;
 	uint64_t checksum;
 };
 
 struct bench_figures {
 	const char *bench;
-	const char *unit;        /* less is better in each of them */
-	const char *extra_key;   /* in JSON; NULL: there is nothing extra */
-	const char *extra_title; /* in tables */
+	const char *unit;        /* in all units less is better */
+	const char *extra_key;   /* name of `extra` in JSON, or NULL */
+	const char *extra_title; /* name of `extra` in tables */
 	uint32_t runs;
-	uint64_t seed; /* 0: there is none */
+	uint64_t seed; /* 0 if there is none */
 	struct bench_line lines[BENCH_ENTRANTS_MAX];
 	size_t count;
 };
 
-/* Is the entrant the project's own? */
+/* Is the entrant one of ours? */
 bool bench_report_is_ours(const char *entrant);
 
-/* Sort the lines, the best first; then the table to stdout, and to `json`, if
- * it is not NULL, one line per entrant and the summary. If `json` is stdout,
- * there is no table. */
+/* Sorts the lines, the best first. Then prints the table to stdout. If `json`
+ * is not NULL, it writes one JSON line per entrant and one for the summary. If
+ * `json` is stdout, it prints no table. */
 void bench_report_write(FILE *json, struct bench_figures *f);
 
 #endif /* TKW_REPORT_H */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rival_command.c - see rival_command.h. CMake says where the programs are:
- * BENCH_RIVAL (those in C), BENCH_GO, BENCH_JAVA and BENCH_CLASSPATH. Those
- * that were not found are empty.
+ * rival_command.c - how the program of each entrant is started; see
+ * rival_command.h.
+ *
+ * CMake defines where the programs are: BENCH_RIVAL (those in C), BENCH_GO,
+ * BENCH_JAVA and BENCH_CLASSPATH. A program that was not found is an empty
+ * string.
  */
 #include "rival_command.h"
 
@@ -13,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A heap that need not grow, most of it for what is young, touched before, so
- * that no page fault is timed; and the collector that costs the program least.
- */
+/* A heap that need not grow, most of it for young objects. It is touched
+ * before, so that no page fault is timed. The collector is the one that costs
+ * the program least. */
 static const char *const java_flags[] = {
 	"-Xms4g",
 	"-Xmx4g",
@@ -30,7 +33,7 @@ static const char *const java_flags[] = {
 
 enum {
 	JAVA_FLAGS = sizeof(java_flags) / sizeof(java_flags[0]),
-	JAVA_NEEDS_KB = 5000000 /* the heap, and what there is besides */
+	JAVA_NEEDS_KB = 5000000 /* the heap, and the rest of the process */
 };
 _Static_assert(JAVA_FLAGS + 3 <= BENCH_ARGS_MAX, "no room for its arguments");
 
@@ -87,7 +90,7 @@ const char *bench_rival_command_missing(const char *entrant, const char *dir)
 	return "it was not built";
 }
 
-/* UINT64_MAX if the system does not say. */
+/* Returns UINT64_MAX if the system does not say. */
 static uint64_t available_kb(void)
 {
 	static const char key[] = "MemAvailable:";

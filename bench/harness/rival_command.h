@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rival_command.h - how the program of each rival, and ours, is started. */
+/* rival_command.h - how the program of each entrant is started. */
 #ifndef TKW_RIVAL_COMMAND_H
 #define TKW_RIVAL_COMMAND_H
 
@@ -10,18 +10,19 @@ enum {
 };
 
 struct bench_rival_command {
-	char *argv[BENCH_ARGS_MAX]; /* as execv() takes it */
+	char *argv[BENCH_ARGS_MAX]; /* as for execv() */
 	char path[PATH_MAX];
 };
 
-/* `dir`: the programs DIR/NAME instead of those that were built; or NULL. */
+/* Writes the command that starts an entrant. If dir is not NULL, it is the
+ * program DIR/NAME instead of the one that was built. */
 void bench_rival_command(struct bench_rival_command *c, const char *entrant,
 			 const char *dir);
 
-/* Why there is no such program; NULL if there is one. */
+/* Returns why there is no such program, or NULL if there is one. */
 const char *bench_rival_command_missing(const char *entrant, const char *dir);
 
-/* Why it should not be started just now; NULL if it can be. */
+/* Returns why the program should not be started just now, or NULL. */
 const char *bench_rival_command_hindered(const char *entrant, const char *dir);
 
 #endif /* TKW_RIVAL_COMMAND_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rival_process.c - see rival_process.h. */
+/* rival_process.c - starts processes and asks them; see rival_process.h. */
 #include "rival_process.h"
 
 #include <errno.h>
@@ -20,14 +20,15 @@
 
 struct bench_process {
 	const char *name;
-	const char *group; /* of its rows; NULL: timer; "": all */
-	const char *loop;  /* how its rows end; NULL: any */
-	pid_t pid;         /* 0: not running */
+	/* The group of its rows. NULL means timer, "" means all. */
+	const char *group;
+	const char *loop; /* how names of its rows end, or NULL */
+	pid_t pid;        /* 0 if it is not running */
 	int to, from;
-	size_t len; /* read, and not yet looked at */
+	size_t len; /* bytes that were read and not used yet */
 	char buffer[512];
-	char lost[BENCH_REASON_MAX]; /* why; empty: it was not */
-	const char *hindered;        /* why it was not started; NULL: it was */
+	char lost[BENCH_REASON_MAX]; /* why it was lost, or empty */
+	const char *hindered;        /* why it was not started, or NULL */
 };
 
 /* In the order of the first run. */
@@ -93,7 +94,7 @@ const char *bench_process_missing(const struct bench_process *p)
 	return bench_rival_command_missing(p->name, programs_dir);
 }
 
-/* It stays one line, whatever the process wrote. */
+/* Keeps the reason one line, whatever the process has written. */
 static void set_reason(char reason[BENCH_REASON_MAX], const char *text)
 {
 	(void)snprintf(reason, BENCH_REASON_MAX, "%.*s", BENCH_REASON_MAX - 1,
@@ -135,22 +136,22 @@ void bench_processes_init(uint32_t seconds, const char *dir)
 {
 	patience_s = seconds;
 	programs_dir = dir;
-	/* A process that has ended is noticed by the write that fails. */
+	/* A write to a process that has ended fails instead. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)atexit(end_all);
 }
 
-/* In the child; does not return. */
+/* Runs in the child. Does not return. */
 static void become_process(const struct bench_process *p, int in, int out,
 			   pid_t parent)
 {
 	struct bench_rival_command c;
 
-	/* It does not outlive us, even if it hangs and we are killed. */
+	/* The child ends with us, even if it hangs and we are killed. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(127);
-	/* No runtime's sleeps are rounded up more than another's. */
+	/* The kernel must round up the sleeps of all entrants alike. */
 	(void)prctl(PR_SET_TIMERSLACK, 1UL);
 	(void)signal(SIGPIPE, SIG_DFL);
 	bench_rival_command(&c, p->name, programs_dir);
@@ -159,7 +160,7 @@ static void become_process(const struct bench_process *p, int in, int out,
 	_exit(127);
 }
 
-/* Return whether it runs. */
+/* Returns true if the process runs. */
 static bool start(struct bench_process *p)
 {
 	pid_t parent = getpid();
@@ -173,7 +174,7 @@ static bool start(struct bench_process *p)
 		(void)close(to[1]);
 		return false;
 	}
-	/* Or the child would write it once more. */
+	/* Otherwise the child would write the buffers once more. */
 	(void)fflush(NULL);
 	p->pid = fork();
 	if (p->pid == 0)
@@ -190,7 +191,7 @@ static bool start(struct bench_process *p)
 	return false;
 }
 
-/* Is there something to read that nobody has asked for? */
+/* Has the process written something that nobody asked for? */
 static bool spoke_unasked(const struct bench_process *p)
 {
 	struct pollfd fd = { .fd = p->from, .events = POLLIN };
@@ -219,7 +220,8 @@ void bench_process_ask(struct bench_process *p, const char *request)
 		lose(p, "it spoke unasked");
 		return;
 	}
-	/* A line is less than a pipe takes: it is written whole or not. */
+	/* A line is shorter than PIPE_BUF, so it is written as a whole or not
+	 * at all. */
 	if (write(p->to, line, (size_t)len) != len)
 		lose(p, "has ended");
 }
@@ -234,7 +236,7 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Wait for more and read it. Return false when the process is lost. */
+/* Waits for more output and reads it. Returns false if the process is lost. */
 static bool read_more(struct bench_process *p, int64_t deadline_ms)
 {
 	struct pollfd fd = { .fd = p->from, .events = POLLIN };
@@ -262,7 +264,8 @@ static bool read_more(struct bench_process *p, int64_t deadline_ms)
 	return true;
 }
 
-/* The next line, without its end. Return false when the process is lost. */
+/* Reads the next line, without its end. Returns false if the process is
+ * lost. */
 static bool read_line(struct bench_process *p, char line[sizeof(p->buffer)],
 		      int64_t deadline_ms)
 {
@@ -285,7 +288,7 @@ static bool read_line(struct bench_process *p, char line[sizeof(p->buffer)],
 	return true;
 }
 
-/* "NAME VALUE". */
+/* Reads "NAME VALUE". */
 static bool add_figure(struct bench_answer *a, const char *text)
 {
 	size_t len = strcspn(text, " ");
@@ -305,7 +308,7 @@ static bool add_figure(struct bench_answer *a, const char *text)
 	return true;
 }
 
-/* What stands behind the word, or NULL if the line does not begin with it. */
+/* Returns what follows the word, or NULL if the line does not begin with it. */
 static const char *after(const char *line, const char *word)
 {
 	size_t len = strlen(word);
@@ -317,7 +320,7 @@ static const char *after(const char *line, const char *word)
 	return line[len] == '\0' ? line + len : NULL;
 }
 
-/* Return whether the answer goes on. */
+/* Returns true if the answer has more lines. */
 static bool read_answer_line(struct bench_process *p, struct bench_answer *a,
 			     const char *line)
 {

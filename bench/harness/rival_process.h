@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rival_process.h - the processes that the rows of the timer ask for figures.
+ * rival_process.h - the processes that measure the rows of the timer.
  *
- * Each runs one entrant: ours, or a rival. It is started when it is first asked
- * and kept, so that what its runtime has learnt stays learnt. It reads one
- * request per line and answers in lines: any number of
+ * Each process runs one entrant: ours, or a rival. It is started with its first
+ * request and then kept, so that its runtime stays warmed up. It reads one
+ * request per line and answers with any number of lines
  *     figure NAME VALUE
- * and then one of
+ * followed by one of
  *     done
- *     skip REASON        the entrant has nothing of the kind
+ *     skip REASON        the entrant has nothing of this kind
  *     fail REASON        its results were wrong
- * A process that ends, speaks unasked, says anything else or nothing for too
- * long is lost: it is killed and not asked again. At the end of the program all
- * are killed.
+ * A process is lost if it ends, writes without a request, writes anything else,
+ * or does not answer in time. Then it is killed and not asked again. At the end
+ * of the program all processes are killed.
  */
 #ifndef TKW_RIVAL_PROCESS_H
 #define TKW_RIVAL_PROCESS_H
@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 enum {
-	BENCH_ANSWER_MAX = 16, /* figures in an answer */
+	BENCH_ANSWER_MAX = 16, /* most figures in an answer */
 	BENCH_REASON_MAX = 160
 };
 
@@ -35,7 +35,7 @@ enum bench_verdict {
 
 struct bench_answer {
 	enum bench_verdict verdict;
-	char reason[BENCH_REASON_MAX]; /* unless it is done; printable */
+	char reason[BENCH_REASON_MAX]; /* printable; not set if it is done */
 	size_t count;
 	struct {
 		char name[16];
@@ -45,30 +45,38 @@ struct bench_answer {
 
 struct bench_process;
 
-/* The i-th process, NULL after the last; also those that cannot be started. */
+/* Returns the i-th process, or NULL after the last. Processes that cannot be
+ * started are included. */
 struct bench_process *bench_processes_get(size_t i);
 
 const char *bench_process_name(const struct bench_process *p);
 
-/* Does it take part in the rows of a group (timer, patterns, loop), those that
- * end like this? */
+/* Does the process take part in the rows of a group (timer, patterns, loop)
+ * whose names end with `where`? */
 bool bench_process_is_of(const struct bench_process *p, const char *group,
 			 const char *where);
 
-/* Why it cannot be asked, NULL if it can. A process that was lost can not. */
+/* Returns why the process cannot be asked, or NULL if it can. A process that
+ * was lost cannot be asked. */
 const char *bench_process_missing(const struct bench_process *p);
 bool bench_process_lost(const struct bench_process *p);
 
-/* Send a request, and wait for its answer. What goes wrong while sending is in
- * the answer too. There it is skipped if it cannot be started just now. */
+/* Send a request, and wait for its answer. If something goes wrong while
+ * sending, the answer says so. If the process should not be started just now,
+ * the answer is skip. */
 void bench_process_ask(struct bench_process *p, const char *request);
 void bench_process_answer(struct bench_process *p, struct bench_answer *a);
 
-/* The value of a figure, or NULL. */
+/* Returns the value of a figure, or NULL. */
 const double *bench_answer_find(const struct bench_answer *a, const char *name);
 
-/* Before anyone is asked: wait so long for an answer, and take the programs
- * DIR/NAME instead of those that were built (NULL: do not). */
+/*
+ * Call this before any process is asked.
+ *
+ * patience_s  How long to wait for an answer.
+ * dir         A folder with the programs DIR/NAME, or NULL for those that were
+ *             built.
+ */
 void bench_processes_init(uint32_t patience_s, const char *dir);
 
 #endif /* TKW_RIVAL_PROCESS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vclock.c - a virtual clock by symbol interposition: a function that the
- * executable defines is taken before libc's, also by shared libraries.
+ * vclock.c - a virtual clock by symbol interposition. If the executable defines
+ * a function of libc, shared libraries call it instead of libc's own.
  */
 #include "vclock.h"
 
@@ -17,13 +17,13 @@
 static bool on;
 static struct timespec virtual_now;
 
-/* libc's own function of that name. */
+/* Returns libc's own function of this name. */
 static void *real(const char *name)
 {
 	void *fn = dlsym(RTLD_NEXT, name);
 
 	if (fn == NULL)
-		_exit(1); /* there is no libc without it */
+		_exit(1); /* every libc has it */
 	return fn;
 }
 
@@ -67,8 +67,8 @@ int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout,
 	return fn(fd, events, max, timeout, mask);
 }
 
-/* Eight bytes, while time is virtual: a loop that wakes itself by an eventfd.
- * stdio does not come by here. */
+/* While time is virtual, this ignores a write of eight bytes: an event loop
+ * wakes itself by writing to an eventfd. stdio does not call this function. */
 ssize_t write(int fd, const void *data, size_t bytes)
 {
 	static ssize_t (*fn)(int, const void *, size_t);
@@ -80,8 +80,8 @@ ssize_t write(int fd, const void *data, size_t bytes)
 	return fn(fd, data, bytes);
 }
 
-/* A timer of the kernel knows real time only. Without one, Asio looks at its
- * timers whenever it polls. */
+/* A timer of the kernel uses real time. Without one, Asio looks at its timers
+ * whenever it polls. */
 int timerfd_create(int clock, int flags)
 {
 	static int (*fn)(int, int);
@@ -120,7 +120,8 @@ uint64_t bench_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* The least of many: what a reading takes when nothing disturbs it. */
+/* Returns the shortest of many readings: what one takes when nothing disturbs
+ * it. */
 static uint64_t measure_reading(void)
 {
 	uint64_t least = UINT64_MAX;

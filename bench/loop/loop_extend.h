@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop_extend.h - idle timeouts in an event loop, pushed back: by the loop's
- * own timers, and by a tickwheel timer through its adapter. No include guard:
- * it is the last include of each loop's file, which has declared pushed(), to
- * be called in each round of the loop as from a callback of a file that is
- * readable, and defined
+ * loop_extend.h - pushes back idle timeouts in an event loop: the loop's own
+ * timers, and those of a tickwheel timer through its adapter.
+ *
+ * It has no include guard, because it is the last include of each loop's file.
+ * Before the include, the file declares pushed() and expired(). It calls
+ * pushed() in each round of the loop, from a callback of a readable file, and
+ * expired() when one of the loop's own timers fires. It also defines
  *
  *   void loop_open()                 with a file that is always readable
  *   void loop_run()                  until loop_end()
  *   void loop_end()
  *   void loop_close()                without timers
- *   void own_open(n, common)         n timers; common: all the same delay
+ *   void own_open(n, common)         n timers; if common, all have one delay
  *   void own_start(i, first_ms)
  *   void own_again(i)                pending; to EXTEND_MS from now
  *   bool own_pending(i)
  *   void own_close(n)
  *   int adapter_attach(t), void adapter_detach()
  *
- * and has declared expired(), to be called when one of the own timers fires;
- * and gets measure_extend(). What a loop reads as the time once in a round, it
- * uses all round long; so does ours, with the deadline given (reschedule_at);
- * and once with the clock read each time.
+ * After the include, it can call measure_extend(). A loop reads the clock once
+ * in a round. So ours is measured twice: once with one reading per round
+ * (reschedule_at), and once with a reading per call.
  */
 enum extend_who {
 	EXTEND_OWN,
@@ -30,13 +31,13 @@ enum extend_who {
 };
 
 enum {
-	PER_ROUND = 1000 /* as in the wheel's row */
+	PER_ROUND = 1000 /* as in the row wheel/extend/random */
 };
 
 static struct {
 	enum extend_who who;
 	uint32_t n;
-	uint32_t left; /* operations */
+	uint32_t left; /* operations left to do */
 	uint32_t wrong;
 	uint64_t rng;
 	struct tkw_timeout_id *ids;
@@ -142,7 +143,8 @@ static void close_own(void)
 	own_close(extend.n);
 }
 
-/* Due in a half to the whole of the timeout, or all in the whole. */
+/* The timeouts are due after half to all of EXTEND_MS, or all after
+ * EXTEND_MS. */
 static void fill(bool same)
 {
 	const struct tkw_task task = { .fn = on_due };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_ours.c - our timer through the adapter of the loop that is asked for,
- * and which loops there are. */
+/* loop_ours.c - our timer through the adapter of the requested loop, and the
+ * list of the loops. */
 #include "timer/rival.h"
 
 #ifndef RIVAL_HAVE_LIBUV

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_rival_libev.c - idle timeouts in libev's loop: ev_timer_again(), or
- * ours. */
+/* loop_rival_libev.c - idle timeouts in libev's loop, by ev_timer_again() or by
+ * our timer. */
 #include "timer/rival.h"
 
 #include <sys/eventfd.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_rival_libevent.c - idle timeouts in libevent's base: event_add() again,
- * to its heap or to a common timeout's queue, or ours. */
+/* loop_rival_libevent.c - idle timeouts in libevent's base, by event_add() or
+ * by our timer. event_add() uses libevent's heap or the queue of a common
+ * timeout. */
 #include "timer/rival.h"
 
 #include <sys/eventfd.h>

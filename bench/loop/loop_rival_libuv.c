@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_rival_libuv.c - idle timeouts in libuv's loop: uv_timer_again(), or
- * ours. */
+/* loop_rival_libuv.c - idle timeouts in libuv's loop, by uv_timer_again() or by
+ * our timer. */
 #include "timer/rival.h"
 
 #include <sys/eventfd.h>

@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request_loops.h - the timed loop of requests, compiled once for each way to
- * keep them. No include guard: it is the last include of each entrant's file,
- * which has declared ended(), to be called once with the caller, the status and
- * the response of each request that has ended, and defined
+ * request_loops.h - the timed loop of requests, compiled once for each entrant.
+ *
+ * It has no include guard, because it is the last include of each entrant's
+ * file. Before the include, the file declares ended(). It calls ended() once
+ * for each request that has ended, with the caller, the status and the
+ * response. It also defines
  *
  *   request_id                       the type of a request's id
- *   void requests_open(l)            room for all that will be under way, and a
+ *   void requests_open(l)            makes room for all requests, and a
  *                                    tickwheel timer for their timeouts
- *   void requests_close()            some may be under way
+ *   void requests_close()            requests may be under way
  *   bool op_add(caller, timeout_ns, id)
- *   bool op_complete(id, response)   false: it had ended before
+ *   bool op_complete(id, response)   returns false if it had ended before
  *
- * and gets measure_requests(). Each thread adds requests, and completes the
- * oldest of its window for each that it adds.
+ * After the include, it can call measure_requests(). Each thread has a window
+ * of requests. For each request that it adds, it completes the oldest one.
  */
 #include <stdatomic.h>
 
-/* The lines of two callers are apart. */
+/* Aligned, so that two callers share no cache line. */
 struct caller {
-	_Alignas(128) request_id *ids; /* of its window */
+	_Alignas(128) request_id *ids; /* the ids of its window */
 	uint64_t answered;
-	uint64_t sum; /* of the responses */
+	uint64_t sum; /* sum of the responses */
 	uint64_t refused;
-	_Atomic uint64_t others; /* ends that were no answer; any thread */
+	/* Requests that ended without an answer. Any thread may count here. */
+	_Atomic uint64_t others;
 };
 
 static struct caller callers[RIVAL_THREADS_MAX];
@@ -40,7 +43,7 @@ static inline void ended(void *caller, int status, const void *response)
 	c->sum += (uintptr_t)response;
 }
 
-/* Nothing shall time out while it is measured. */
+/* Long enough that no request times out while it is measured. */
 static inline int64_t request_timeout(uint32_t k)
 {
 	return 20 * RIVAL_SEC + (int64_t)(k % 1024) * 10 * RIVAL_MSEC;
@@ -75,18 +78,18 @@ static void loop_requests(uint32_t thread, void *ctx)
 	c->refused += refused;
 }
 
-/* Each was told of each of its answers, and of nothing else. */
+/* Checks that a caller got all of its answers, and nothing else. */
 static void judge_caller(const struct rival_load *l, struct caller *c,
 			 struct rival_answer *a)
 {
 	uint64_t ops = l->ops;
 
 	if (c->refused > 0)
-		rival_fail(a, "a request was refused, or an answer");
+		rival_fail(a, "a request or an answer was refused");
 	if (atomic_load_explicit(&c->others, memory_order_relaxed) > 0)
 		rival_fail(a, "a request ended that was not answered");
 	if (c->answered != ops || c->sum != ops * (ops + 1) / 2)
-		rival_fail(a, "an answer was not told, or another one");
+		rival_fail(a, "an answer is missing, or is not the right one");
 	rival_pages_put(c->ids, l->window * sizeof(*c->ids));
 }
 

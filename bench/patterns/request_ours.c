@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* request_ours.c - requests, ours, through the public header. */
+/* request_ours.c - our requests, through the public header. */
 #include "timer/rival.h"
 
 #include "tickwheel/request.h"

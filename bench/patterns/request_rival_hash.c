@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * request_rival_hash.c - requests in a hash table behind a mutex, or in 16 of
- * them: what a user would write around the timer.
+ * request_rival_hash.c - requests in a hash table behind a mutex, or in 16 such
+ * tables. This is what a user would write around the timer.
  *
- * Ids are counted up, by each table under its mutex, and threads go from table
- * to table, so that an id is its own best hash: requests that are
- * under way at the same time are in different buckets, side by side. There are
- * twice as many buckets as requests. Nodes are made before, and used again, the
- * last one freed first. Who takes the node out has ended the request. (With
- * open addresses the same hash would make one long run of all.)
+ * Each table counts its ids up under its mutex, and threads use the tables in
+ * turn. So an id is its own best hash: requests that are under way at the same
+ * time are in different, neighbouring buckets. There are twice as many buckets
+ * as requests. Nodes are allocated before, and the one that was freed last is
+ * used next. The thread that takes the node out has ended the request. (With
+ * open addressing, the same hash would put all requests into one long run.)
  *
- * The mutex is held while the timeout is scheduled, or one that fires at once
- * would not find its request. (To enter the id of the timeout afterwards, under
- * the mutex once more, takes longer.)
+ * The mutex is held while the timeout is scheduled. Otherwise a timeout that
+ * fires at once would not find its request. (To store the id of the timeout
+ * afterwards would need the mutex a second time, which takes longer.)
  */
 #include "timer/rival.h"
 
@@ -26,7 +26,7 @@ typedef uint64_t request_id;
 
 struct node {
 	uint64_t id;
-	struct node *next; /* in its bucket, or of the free ones */
+	struct node *next; /* in its bucket, or in the list of free nodes */
 	struct tkw_timeout_id timeout;
 	void (*fn)(void *arg, int status, void *response);
 	void *arg;
@@ -37,14 +37,14 @@ struct table {
 	struct node **buckets;
 	uint64_t mask;
 	struct node *free;
-	struct node *nodes; /* all of them */
-	uint64_t last;      /* how many were added here */
+	struct node *nodes; /* the array of all nodes */
+	uint64_t last;      /* how many requests were added to this table */
 };
 
 static struct {
 	struct tkw_timer *timer;
 	uint32_t tables; /* a power of two */
-	size_t buckets;  /* of each table, and half as many nodes */
+	size_t buckets;  /* in each table, which has half as many nodes */
 	struct table table[TABLES_MAX];
 } requests;
 
@@ -60,7 +60,7 @@ static struct table *table_of(uint64_t id)
 	return &requests.table[id & (requests.tables - 1)];
 }
 
-/* What points to the node of an id, or to NULL. */
+/* Returns the pointer that points to the node of an id, or to NULL. */
 static struct node **find(const struct table *t, uint64_t id)
 {
 	struct node **at = &t->buckets[id / requests.tables & t->mask];
@@ -79,7 +79,7 @@ static void take_out(struct table *t, struct node **at)
 	t->free = n;
 }
 
-/* Take a request out, if it is there, and tell of its end. */
+/* Takes a request out, if it is there, and calls its function. */
 static bool end_request(uint64_t id, int status, void *response)
 {
 	struct table *t = table_of(id);
@@ -107,7 +107,7 @@ static void on_timeout(const struct tkw_firing *firing, void *ctx)
 	(void)end_request((uintptr_t)ctx, -1, NULL);
 }
 
-/* A new request; the lock is held. */
+/* Adds a request. The lock is held. */
 static int add(struct table *t, void *caller, int64_t timeout_ns, uint64_t id)
 {
 	struct tkw_task task = { .fn = on_timeout,
@@ -177,7 +177,7 @@ static void requests_open(const struct rival_load *l)
 {
 	struct tkw_timer_config cfg = { .size = sizeof(cfg),
 					.tick_ns = l->tick_ns };
-	/* With 16 tables one may have some more than its share. */
+	/* With 16 tables, one may get somewhat more than its share. */
 	size_t most = (size_t)l->window * l->threads;
 	size_t share = most / requests.tables + most / 4 + 64;
 

@@ -3,10 +3,10 @@
  * rival.h - what the files of tkw_bench_rival share.
  *
  * The program is run once for each entrant: our timer, or one of its rivals in
- * C. It is told on stdin what to do, a line for each sample, and answers with
- * figures on stdout: see rival_main.c. An entrant's file defines a few small
- * functions and includes timer_loops.h, so that no timed loop makes an indirect
- * call of ours. The clock is the real one.
+ * C. It reads one line per sample from stdin, and answers with figures on
+ * stdout: see rival_main.c. An entrant's file defines a few small functions and
+ * includes timer_loops.h, so that the timed loops call them directly. The clock
+ * is the real one.
  */
 #ifndef TKW_RIVAL_H
 #define TKW_RIVAL_H
@@ -43,32 +43,33 @@ enum rival_kind {
 	RIVAL_EXTEND
 };
 
-/* Whose event loop. */
+/* Which event loop. */
 enum rival_loop {
 	RIVAL_LOOP_LIBUV = 1,
 	RIVAL_LOOP_LIBEVENT,
 	RIVAL_LOOP_LIBEV
 };
 
-/* extend: the idle timeout. */
+/* The idle timeout of extend. */
 #define EXTEND_MS 60000
 
-/* One sample, as asked for. */
+/* A request for one sample. */
 struct rival_load {
 	enum rival_kind kind;
 	uint32_t threads;
-	uint32_t n;      /* timeouts pending; unused: timers */
-	uint32_t window; /* pair, request: of each thread */
-	uint32_t at;     /* pair: 1: the caller knows the time */
+	uint32_t n;      /* pending timeouts; for unused, timers */
+	uint32_t window; /* pair, request: timeouts of each thread */
+	uint32_t at;     /* pair: 1 if the caller knows the time */
 	uint32_t ms;     /* fire, idle, far: how long to measure */
-	uint32_t rounds; /* stop */
+	uint32_t rounds; /* stop: how often to repeat it */
 	uint32_t loop;   /* extend: enum rival_loop */
-	uint32_t same;   /* extend: 1: the first delays are the same too */
+	/* extend: 1 if the first delays are the same too. */
+	uint32_t same;
 	uint32_t tick_ns;
-	uint32_t ops; /* of each thread */
+	uint32_t ops; /* operations of each thread */
 };
 
-/* What comes of it: figures, unless there is a reason for none. */
+/* The answer: figures, or a reason why there are none. */
 struct rival_answer {
 	const char *skip;
 	const char *fail;
@@ -80,23 +81,24 @@ struct rival_answer {
 };
 
 void rival_figure(struct rival_answer *a, const char *name, double value);
-/* The first reason is kept. */
+/* Says that the sample has failed. Only the first reason is kept. */
 void rival_fail(struct rival_answer *a, const char *reason);
 
 struct entrant {
 	const char *name;
-	/* NULL: not built, or no timer. */
+	/* NULL if it was not built or is not a timer. */
 	void (*run)(const struct rival_load *l, struct rival_answer *a);
-	/* create and unused. NULL: a new one starts its thread at once. */
+	/* For create and unused. NULL if a new timer starts its thread at
+	 * once. */
 	void (*run_unused)(const struct rival_load *l, struct rival_answer *a);
-	/* NULL: has no stop that returns what is pending. */
+	/* NULL if it has no stop that returns what is pending. */
 	void (*run_stop)(const struct rival_load *l, struct rival_answer *a);
-	/* NULL: has no requests. */
+	/* NULL if it has no requests. */
 	void (*run_requests)(const struct rival_load *l,
 			     struct rival_answer *a);
-	/* NULL: is in no event loop. */
+	/* NULL if it is in no event loop. */
 	void (*run_extend)(const struct rival_load *l, struct rival_answer *a);
-	uint32_t loop;       /* enum rival_loop; 0: any */
+	uint32_t loop;       /* enum rival_loop, or 0 for any */
 	const char *missing; /* why it was not built */
 };
 
@@ -114,10 +116,11 @@ extern const struct entrant entrant_libevent;
 extern const struct entrant entrant_libevent_common;
 extern const struct entrant entrant_libev;
 
-/* run_requests of ours. */
+/* The run_requests of our timer. */
 void ours_run_requests(const struct rival_load *l, struct rival_answer *a);
 
-/* run_extend of ours, and of each loop, the clock read each time or not. */
+/* The run_extend of our timer, and its part for each loop. If `clock` is set,
+ * each call reads the clock. */
 void ours_run_extend(const struct rival_load *l, struct rival_answer *a);
 void ours_extend_libuv(const struct rival_load *l, bool clock,
 		       struct rival_answer *a);
@@ -128,20 +131,21 @@ void ours_extend_libev(const struct rival_load *l, bool clock,
 
 /* Threads that begin a timed part together. */
 struct rival_team {
-	uint32_t threads; /* RIVAL_THREADS_MAX + 1 at most */
+	uint32_t threads; /* at most RIVAL_THREADS_MAX + 1 */
 	void (*prepare)(uint32_t thread, void *ctx); /* or NULL */
 	void (*timed)(uint32_t thread, void *ctx);
 	void *ctx;
 };
 
 struct rival_cost {
-	int64_t wall_ns; /* from the first to begin to the last to end */
-	int64_t cpu_ns;  /* of the process, the timer's threads included */
+	/* From the begin of the first thread to the end of the last one. */
+	int64_t wall_ns;
+	int64_t cpu_ns; /* of the process, with the timer's threads */
 };
 
 void rival_team_run(const struct rival_team *team, struct rival_cost *cost);
 
-/* What the threads of the process, without the main one, have used. */
+/* What all threads of the process except the main one have used. */
 struct rival_usage {
 	uint64_t wakeups; /* voluntary context switches */
 	uint64_t cpu_ns;
@@ -151,23 +155,24 @@ void rival_usage_read(struct rival_usage *u);
 
 int64_t rival_cpu_ns(void);         /* of the process */
 uint64_t rival_resident(void);      /* bytes, after malloc_trim() */
-void rival_sleep_until(int64_t ns); /* of rival_now() */
+void rival_sleep_until(int64_t ns); /* a time of rival_now() */
 
-/* Zeroed and touched; give it back with the same size. Never NULL. */
+/* Returns memory that is zeroed and touched, never NULL. Give it back with the
+ * same size. */
 void *rival_pages_get(size_t bytes);
 void rival_pages_put(void *mem, size_t bytes);
 
-/* Sort, and tell the one of nearest rank: share is 0 ... 1. */
+/* Sort the values, and return the one of the nearest rank. share is 0 ... 1. */
 void rival_sort(int64_t *values, size_t count);
 int64_t rival_quantile(const int64_t *sorted, size_t count, double share);
 
-/* Print one line on stderr and exit with status 1. */
+/* Prints one line on stderr and exits with status 1. */
 #if defined(__GNUC__)
 __attribute__((noreturn))
 #endif
 void rival_die(const char *what);
 
-/* Nanoseconds of the monotonic clock. */
+/* The time of the monotonic clock in nanoseconds. */
 static inline int64_t rival_now(void)
 {
 	struct timespec ts;
@@ -185,7 +190,7 @@ static inline struct timespec rival_timespec(int64_t ns)
 	return ts;
 }
 
-/* For a loop that waits for another thread. */
+/* Call this in a loop that waits for another thread. */
 static inline void rival_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -195,7 +200,7 @@ static inline void rival_pause(void)
 #endif
 }
 
-/* splitmix64 */
+/* The next random number, by splitmix64. */
 static inline uint64_t rival_random(uint64_t *state)
 {
 	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rival_main.c - tkw_bench_rival NAME: one sample for each line on stdin.
+ * rival_main.c - the program tkw_bench_rival NAME. It makes one sample for each
+ * line on stdin.
  *
- *   asked      KIND key=value ...      whole numbers; unknown keys are ignored
- *   answered   figure NAME VALUE       none, or more; then one of
+ *   request    KIND key=value ...      whole numbers; unknown keys are ignored
+ *   answer     figure NAME VALUE       any number of these, then one of
  *              done | skip REASON | fail REASON
  *
- * Between samples it is at rest: no timer, no thread but the main one. It ends
- * with its stdin.
+ * Between samples it has no timer, and no thread but the main one. It ends when
+ * its stdin ends.
  */
 #include "rival.h"
 
@@ -52,7 +53,7 @@ static const struct {
 
 static const struct {
 	const char *name;
-	size_t offset; /* in struct rival_load */
+	size_t offset; /* the offset in struct rival_load */
 	uint32_t least;
 	uint32_t most;
 } keys[] = {
@@ -83,7 +84,7 @@ static bool parse_kind(const char *word, struct rival_load *l)
 	return false;
 }
 
-/* "key=value"; true also if the key is unknown. */
+/* Reads "key=value". Returns true also if the key is unknown. */
 static bool parse_pair(char *word, struct rival_load *l)
 {
 	char *equals = strchr(word, '=');

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rival_measure.c - threads that begin together, and what they use. */
+/* rival_measure.c - runs threads that begin together, and measures what they
+ * use. */
 #include "rival.h"
 
 #include <dirent.h>
@@ -50,7 +51,8 @@ struct member {
 	int64_t end;
 };
 
-/* There may be fewer CPUs than threads: after a short spin, make way. */
+/* Spins for a short time, and then yields, because there may be fewer CPUs than
+ * threads. */
 static void wait_for_go(struct start *start)
 {
 	/* pairs with rival_team_run() */
@@ -108,7 +110,8 @@ void rival_team_run(const struct rival_team *team, struct rival_cost *cost)
 			end = members[i].end;
 	}
 	cost->wall_ns = end - begin;
-	/* What the last call has left the worker to do is part of the cost. */
+	/* The work that the last call has left to the worker is part of the
+	 * cost. */
 	rival_sleep_until(rival_now() + 10 * RIVAL_MSEC);
 	cost->cpu_ns += rival_cpu_ns();
 }
@@ -130,7 +133,8 @@ void rival_sleep_until(int64_t ns)
 		;
 }
 
-/* The number behind a word of a file of a thread's; "" is the first one. */
+/* Returns the number that follows a word in a file of a thread. The word ""
+ * stands for the start of the file. */
 static uint64_t read_number(const char *tid, const char *file, const char *word)
 {
 	char path[64];

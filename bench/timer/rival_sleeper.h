@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rival_sleeper.h - one mutex, and a worker that sleeps until a time or until a
- * caller has something earlier: what the entrants have in common whose timer
- * knows nothing of threads.
+ * rival_sleeper.h - one mutex, and a worker that sleeps until a given time, or
+ * until a caller has something earlier. It is shared by the entrants whose
+ * timer knows nothing of threads.
  */
 #ifndef TKW_RIVAL_SLEEPER_H
 #define TKW_RIVAL_SLEEPER_H
@@ -16,19 +16,22 @@ struct rival_sleeper {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	pthread_t thread;
-	int64_t until_ns; /* under the lock; INT64_MIN: it does not sleep */
-	/* Not under the lock, which a busy worker gives to nobody for long. */
+	/* Until when the worker sleeps, or INT64_MIN if it does not. Under the
+	 * lock. */
+	int64_t until_ns;
+	/* Not under the lock, because a busy worker lets nobody else have the
+	 * lock for long. */
 	_Atomic bool quit;
 };
 
-/* Start the worker. */
+/* Starts the worker. */
 static inline void rival_sleeper_open(struct rival_sleeper *s,
 				      void *(*work)(void *arg))
 {
 	pthread_condattr_t attr;
 
 	s->until_ns = INT64_MIN;
-	/* The worker is not there yet. */
+	/* The worker does not exist yet. */
 	atomic_store_explicit(&s->quit, false, memory_order_relaxed);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_condattr_init(&attr);
@@ -39,7 +42,7 @@ static inline void rival_sleeper_open(struct rival_sleeper *s,
 		rival_die("pthread_create failed");
 }
 
-/* Ask the worker to end, and wait. */
+/* Asks the worker to end, and waits for it. */
 static inline void rival_sleeper_stop(struct rival_sleeper *s)
 {
 	/* pairs with rival_sleeper_quits() */
@@ -63,7 +66,8 @@ static inline bool rival_sleeper_quits(struct rival_sleeper *s)
 	return atomic_load_explicit(&s->quit, memory_order_acquire);
 }
 
-/* The worker, with the lock held: sleep, INT64_MAX: until it is woken. */
+/* Called by the worker with the lock held. Sleeps until a time, or for
+ * INT64_MAX until it is woken. */
 static inline void rival_sleeper_sleep(struct rival_sleeper *s,
 				       int64_t until_ns)
 {
@@ -79,14 +83,14 @@ static inline void rival_sleeper_sleep(struct rival_sleeper *s,
 	s->until_ns = INT64_MIN;
 }
 
-/* A caller, with the lock held: give it back, and wake the worker if it sleeps
- * for longer than this. */
+/* Called by a caller with the lock held. Drops the lock, and wakes the worker
+ * if it would sleep beyond due_ns. */
 static inline void rival_sleeper_unlock(struct rival_sleeper *s, int64_t due_ns)
 {
 	bool wake = due_ns < s->until_ns;
 
 	if (wake)
-		s->until_ns = due_ns; /* the next caller need not */
+		s->until_ns = due_ns; /* the next caller does not wake it */
 	(void)pthread_mutex_unlock(&s->lock);
 	if (wake)
 		(void)pthread_cond_signal(&s->wake);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The rivals of tkw_bench that are not C: Netty and the JDK, and Go. Sets, empty
-# when not found:
+# The rivals of tkw_bench that are not in C: Netty, the JDK, and Go. This file
+# sets these variables, to "" if the rival was not found:
 #   TKW_BENCH_JAVA       the java program
 #   TKW_BENCH_CLASSPATH  TimerRival and Netty, for java -cp
 #   TKW_BENCH_GO         the Go rival
@@ -36,7 +36,7 @@ endif()
 if(TKW_GO)
   set(binary ${CMAKE_CURRENT_BINARY_DIR}/tkw_bench_go)
   set(source ${CMAKE_CURRENT_LIST_DIR}/timer_rival.go)
-  # All that go writes, it writes in the build directory.
+  # Go must write only to the build directory.
   add_custom_command(OUTPUT ${binary}
     COMMAND ${CMAKE_COMMAND} -E env
       HOME=${CMAKE_CURRENT_BINARY_DIR}/go

@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_loops.h - the timed loops, compiled once for each entrant. No include
- * guard: it is the last include of each entrant's file, which has declared
- * fired(), to be called with the slot of each timeout that is due, and defined
+ * timer_loops.h - the timed loops, compiled once for each entrant.
  *
- *   enum { HAS_DEADLINES }           whether it takes absolute deadlines; if
- *                                    not, a delay in fired() may begin at the
- *                                    time of its loop's turn
- *   enum { SLOTS_ARE_CALLERS }       its slots are plain handles, and no
- *                                    memory of the timeouts' own
- *   void timer_open(l)               a timer whose worker runs
- *   const char *slots_open(n)        room for n timeouts, touched; else why not
- *   void timer_stop()                end the worker; timeouts may be pending
+ * It has no include guard, because it is the last include of each entrant's
+ * file. Before the include, the file declares fired(), and calls it with the
+ * slot of each timeout that is due. It also defines
+ *
+ *   enum { HAS_DEADLINES }           1 if it takes absolute deadlines. If not,
+ *                                    a delay in fired() may count from the
+ *                                    begin of the loop's turn.
+ *   enum { SLOTS_ARE_CALLERS }       1 if its slots are plain handles, and not
+ *                                    the memory of the timeouts
+ *   void timer_open(l)               makes a timer whose worker runs
+ *   const char *slots_open(n)        makes room for n timeouts and touches it.
+ *                                    Returns NULL, or why that is impossible.
+ *   void timer_stop()                ends the worker; timeouts may be pending
  *   void slots_close()               none is pending, or the worker has ended
- *   void timer_close()               the last of all
+ *   void timer_close()               called last
  *   bool op_schedule(i, delay_ns)    slot i is not pending
  *   bool op_schedule_at(i, deadline_ns, delay_ns)
- *                                    the same without reading a clock: the one
- *                                    that suits it
+ *                                    the same, but reads no clock: it uses the
+ *                                    deadline or the delay, as it likes
  *   bool op_cancel(i)                slot i is pending
- *   bool op_rearm(i, delay_ns)       as op_schedule(), inside of fired(i)
+ *   bool op_rearm(i, delay_ns)       as op_schedule(), inside fired(i)
  *
- * and gets run_load(). There is one sample at a time, and so one of each. Any
- * thread calls the first three ops, each its own slots; fired() is called by
- * one thread only, the worker.
+ * After the include, it can call run_load(). There is only one sample at a
+ * time, so there is one timer. Any thread calls the first three ops, each with
+ * its own slots. Only one thread, the worker, calls fired().
  *
- * One whose op_cancel() does not know whether the slot was pending defines
- * PENDING_IS(n) as well: whether so many are.
+ * If op_cancel() does not know whether the slot was pending, the file also
+ * defines PENDING_IS(n), which is true if n timeouts are pending.
  */
 #include <stdatomic.h>
 
@@ -34,13 +37,14 @@
 #define PENDING_IS(n) ((void)(n), true)
 #endif
 
-/* Ring of cross_cancel. */
+/* The size of the ring of cross_cancel. */
 #define RING 4096
 
-/* Slots of different threads are this far apart at least: two lines of ids. */
+/* Slots of different threads are at least this far apart: two cache lines of
+ * ids. */
 #define SLOTS_APART 16
 
-/* fire: one slot in so many is watched. */
+/* In fire, one slot in WATCHED_EACH is watched. */
 #define WATCHED_EACH 1024
 
 static struct {
@@ -49,13 +53,17 @@ static struct {
 	uint64_t rng;
 	_Atomic uint64_t fired;
 	_Atomic uint64_t refused; /* calls that should have succeeded */
-	_Atomic int64_t first_ns; /* herd: the first fire, 0: not yet */
-	_Atomic int64_t last_ns;  /* herd: the last one, 0: not yet */
-	/* lateness: the deadline; when fired, how late. fire: when each watched
-	 * slot is due. */
+	/* In herd, when the first and the last timeout fired, or 0. */
+	_Atomic int64_t first_ns;
+	_Atomic int64_t last_ns;
+	/* In lateness, the deadline of each slot, and after it has fired, how
+	 * late it was. In fire, when each watched slot is due. */
 	int64_t *times;
-	uint8_t *seen; /* lateness: how often it fired, 2: too often */
-	/* fire: of those watched; read when the worker has ended. */
+	/* In lateness, how often each slot has fired. 2 stands for too
+	 * often. */
+	uint8_t *seen;
+	/* In fire, how many watched slots were early. It is read after the
+	 * worker has ended. */
 	uint64_t early;
 } tally;
 
@@ -72,7 +80,8 @@ static void count_refused(uint64_t count)
 					  memory_order_relaxed);
 }
 
-/* 1 ms ... 100 ms: more than anybody can do, for a million. */
+/* From 1 to 100 ms. For a million timeouts this is more work than any entrant
+ * can do. */
 static int64_t rearm_delay(void)
 {
 	return RIVAL_MSEC + rival_below(&tally.rng, 99 * RIVAL_MSEC);
@@ -83,9 +92,9 @@ static bool is_watched(size_t i)
 	return HAS_DEADLINES && i % WATCHED_EACH == 0;
 }
 
-/* The loops without deadlines are not watched: their turn may have begun long
- * before the callback that re-arms, and so they are early by the clock, as they
- * are meant to be. */
+/* Entrants without deadlines are not watched. The turn of their loop may have
+ * begun long before the callback that re-arms. Then they fire early by the
+ * clock, as they are meant to. */
 static void fire_again(size_t i)
 {
 	int64_t delay = rearm_delay();
@@ -131,12 +140,13 @@ static void fired(size_t i)
 	default:
 		break;
 	}
-	/* One thread writes, so no read-modify-write is needed; pairs with
+	/* Only one thread writes, so no read-modify-write is needed. Pairs with
 	 * count_fired(). */
 	atomic_store_explicit(&tally.fired, before + 1, memory_order_release);
 }
 
-/* A running timer with slots; false: the answer says why not. */
+/* Makes a running timer with slots. Returns false if that is impossible. Then
+ * the answer says why. */
 static bool sample_open(const struct rival_load *l, size_t slots,
 			struct rival_answer *a)
 {
@@ -158,7 +168,7 @@ static bool sample_open(const struct rival_load *l, size_t slots,
 	return a->skip == NULL;
 }
 
-/* Nothing has fired, and so many are pending. */
+/* Checks that nothing has fired, and that `count` timeouts are pending. */
 static void expect_pending(size_t count, struct rival_answer *a)
 {
 	if (count_fired() > 0)
@@ -169,15 +179,16 @@ static void expect_pending(size_t count, struct rival_answer *a)
 
 static void sample_close(struct rival_answer *a)
 {
-	/* Before the stop, which a timeout that re-arms itself may meet. */
+	/* Look before the stop, because the stop refuses timeouts that re-arm
+	 * themselves. */
 	if (atomic_load_explicit(&tally.refused, memory_order_relaxed) > 0)
-		rival_fail(a, "a schedule was refused, or a cancel");
+		rival_fail(a, "a schedule or a cancel was refused");
 	timer_stop();
 	slots_close();
 	timer_close();
 }
 
-/* Wait for all to have fired; false: they have not in good time. */
+/* Waits until all have fired. Returns false if they have not by latest_ns. */
 static bool await_fired(uint64_t count, int64_t latest_ns)
 {
 	while (count_fired() < count) {
@@ -194,11 +205,11 @@ static inline int64_t far_delay(uint32_t k)
 	return 20 * RIVAL_SEC + (int64_t)(k % 1024) * 10 * RIVAL_MSEC;
 }
 
-/* Slots, as the threads share them. */
+/* How the threads share the slots. */
 struct share {
 	const struct rival_load *load;
 	uint32_t slots; /* of each thread */
-	uint32_t apart; /* from one thread's first to the next one's */
+	uint32_t apart; /* from a thread's first slot to the next thread's */
 	int64_t base_ns;
 };
 
@@ -218,7 +229,7 @@ static void fill_share(uint32_t thread, void *ctx)
 	count_refused(refused);
 }
 
-/* at: with the caller's own deadline. */
+/* If `at` is set, the caller gives its own deadline. */
 static inline void pair(const struct share *s, uint32_t thread, bool at)
 {
 	size_t first = first_slot(s, thread);
@@ -264,7 +275,7 @@ static void loop_churn(uint32_t thread, void *ctx)
 	count_refused(refused);
 }
 
-/* schedule, pair and churn: each thread with slots of its own. */
+/* For schedule, pair and churn. Each thread has its own slots. */
 static void run_shares(const struct rival_load *l, uint32_t slots,
 		       struct rival_team team, struct rival_answer *a)
 {
@@ -311,8 +322,8 @@ static void run_churn(const struct rival_load *l, struct rival_answer *a)
 	run_shares(l, slots > 0 ? slots : 1, team, a);
 }
 
-/* From one thread to one other. The cells are the slots: handle k is in slot
- * k % RING, which is free again when the consumer has cancelled it. */
+/* Passes handles from one thread to another. Handle k is in slot k % RING,
+ * which is free again when the consumer has cancelled it. */
 struct ring {
 	_Alignas(64) _Atomic uint32_t put;
 	_Alignas(64) _Atomic uint32_t got;
@@ -383,7 +394,7 @@ static void run_cross_cancel(const struct rival_load *l, struct rival_answer *a)
 	rival_figure(a, "ns", (double)cost.wall_ns / l->ops);
 }
 
-/* Each with a random delay, which counts from begin. */
+/* Gives each timeout a random delay, which counts from begin. */
 static void fire_fill(uint32_t n, int64_t begin)
 {
 	uint64_t rng = 2;
@@ -402,8 +413,9 @@ static void fire_fill(uint32_t n, int64_t begin)
 
 static void run_fire(const struct rival_load *l, struct rival_answer *a)
 {
-	/* Nothing is due before all are in: the filling would have to fight
-	 * for the lock of a worker that is never done. */
+	/* Nothing is due before all timeouts are scheduled. Otherwise the
+	 * filling would have to compete for the lock with a worker that is
+	 * always busy. */
 	int64_t lead = 100 * RIVAL_MSEC + (int64_t)l->n * 500;
 	size_t bytes = (l->n / WATCHED_EACH + 1) * sizeof(*tally.times);
 	uint64_t fires;
@@ -495,7 +507,7 @@ static void run_lateness(const struct rival_load *l, struct rival_answer *a)
 	rival_pages_put(tally.times, bytes);
 }
 
-/* idle and far: what it costs to have timeouts that are not due. */
+/* For idle and far: what it costs to have timeouts that are not due. */
 static void run_rest(const struct rival_load *l, uint32_t n, int64_t delay,
 		     struct rival_answer *a)
 {
@@ -523,18 +535,18 @@ struct probe {
 	int64_t took;
 };
 
-/* At one in 10 us, enough for 40 s. */
+/* With one probe in 10 us, this is enough for 40 s. */
 #define PROBES_MAX ((size_t)1 << 22)
 
 struct prober {
 	int64_t from_ns;
-	int64_t until_ns; /* if the last one never fires */
+	int64_t until_ns; /* when to give up if the last timeout never fires */
 	struct probe *probes;
 	size_t count;
 };
 
-/* A call has lasted from begin to end. Those that ended before the first fire
- * tell nothing. */
+/* Notes a call that lasted from begin to end. Calls that ended before the first
+ * timeout fired are ignored. */
 static void probe_note(struct prober *p, int64_t begin, int64_t end)
 {
 	int64_t first =
@@ -555,8 +567,8 @@ static void probe_once(struct prober *p)
 	probe_note(p, begin, middle);
 	count_refused(!op_cancel(tally.n));
 	spin = rival_now();
-	/* What is asked for is the schedule, but it may be the cancel that has
-	 * waited for the whole herd. */
+	/* We want to know how long a schedule waits. But it may be the cancel
+	 * that has waited for the whole herd. */
 	if (p->count == 0)
 		probe_note(p, middle, spin);
 	spin += 10 * RIVAL_USEC;
@@ -574,7 +586,8 @@ static void loop_probe(uint32_t thread, void *ctx)
 		probe_once(p);
 }
 
-/* All with one deadline; false: it has passed before all were in. */
+/* Schedules all timeouts with one deadline. Returns false if the deadline has
+ * passed before all were scheduled. */
 static bool herd_fill(uint32_t n, int64_t deadline)
 {
 	uint64_t refused = 0;
@@ -674,7 +687,7 @@ static void run_memory(const struct rival_load *l, struct rival_answer *a)
 	bare = (double)rival_resident();
 	slots_close();
 	(void)slots_open(l->n);
-	/* Handles that are the caller's alone do not count. */
+	/* Memory for handles that only the caller needs does not count. */
 	empty = SLOTS_ARE_CALLERS ? (double)rival_resident() : bare;
 	for (uint32_t i = 0; i < l->n; i++)
 		count_refused(!op_schedule(i, RIVAL_TEN_DAYS));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* timer_ours.c - ours, through the public header. */
+/* timer_ours.c - our timer, through the public header. */
 #include "rival.h"
 
 #include "tickwheel/timer.h"
@@ -77,7 +77,8 @@ static inline bool op_cancel(size_t i)
 	return tkw_timer_cancel(timer.t, timer.ids[i]) == 0;
 }
 
-/* Without the id, which the thread that scheduled first may be writing yet. */
+/* Does not ask for the id, because the thread that scheduled slot i first may
+ * still be writing it. */
 static inline bool op_rearm(size_t i, int64_t delay_ns)
 {
 	struct tkw_task task = { .fn = on_due, .ctx = (void *)(uintptr_t)i };
@@ -87,8 +88,8 @@ static inline bool op_rearm(size_t i, int64_t delay_ns)
 
 #include "timer_loops.h"
 
-/* Threads that schedule until they are refused. The counts are read when all
- * have been joined, so their order is nobody's concern. */
+/* Threads that schedule until they are refused. The counts are read after all
+ * threads were joined, so relaxed order is enough. */
 struct stop {
 	struct tkw_timer *timer;
 	_Atomic uint64_t accepted;
@@ -112,7 +113,7 @@ static void on_handed_over(const struct tkw_timeout_info *info, void *ctx)
 	s->handed_over++;
 }
 
-/* The first thread stops, in place of the main one; the others schedule. */
+/* The first thread stops the timer. The others schedule. */
 static void stop_or_schedule(uint32_t thread, void *ctx)
 {
 	struct stop *s = ctx;

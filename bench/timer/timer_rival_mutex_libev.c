@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_rival_mutex_libev.c - libev with one mutex around its loop, given back
- * while it waits, as its manual advises. Callbacks run with the mutex held.
+ * timer_rival_mutex_libev.c - libev with one mutex around its loop. The loop
+ * drops the mutex while it waits, as libev's manual advises. Callbacks run with
+ * the mutex held.
  *
- * A caller must wake the loop if its timer is earlier than all others, which
- * libev does not tell. So we keep a witness: a timer that was in the loop when
- * it went to sleep, and for which it will wake up at the latest.
+ * A caller must wake the loop if its timer is earlier than all others, but
+ * libev does not tell whether it is. So we keep a witness: a timer that was in
+ * the loop when the loop went to sleep. The loop wakes up for it at the latest.
  */
 #include "rival.h"
 
@@ -26,7 +27,8 @@ static struct {
 	ev_async wake;
 	ev_async quit;
 	const ev_timer *witness; /* or NULL */
-	ev_tstamp wakes_at;      /* at the latest; INFINITY: unknown */
+	/* When the loop wakes up at the latest, or INFINITY if unknown. */
+	ev_tstamp wakes_at;
 	ev_timer *timers;
 	size_t bytes;
 } timer;
@@ -59,7 +61,7 @@ static void on_quit(struct ev_loop *loop, ev_async *w, int revents)
 	ev_break(loop, EVBREAK_ALL);
 }
 
-/* The loop is about to wait. */
+/* Called when the loop is about to wait. */
 static void release(struct ev_loop *loop)
 {
 	(void)loop;
@@ -131,7 +133,7 @@ static void slots_close(void)
 	rival_pages_put(timer.timers, timer.bytes);
 }
 
-/* With the lock held; it gives it back. */
+/* The lock is held, and dropped. */
 static inline void start(ev_timer *w, int64_t delay_ns)
 {
 	bool wake;
@@ -156,7 +158,7 @@ static inline bool op_schedule(size_t i, int64_t delay_ns)
 	return true;
 }
 
-/* It takes delays only, but need not look at the clock. */
+/* libev takes only delays, but need not read the clock. */
 static inline bool op_schedule_at(size_t i, int64_t deadline_ns,
 				  int64_t delay_ns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_rival_mutex_libevent.c - libevent with its own locks: it knows when its
- * loop must be woken, and calls back without a lock held. The events are its
+ * timer_rival_mutex_libevent.c - libevent with its own locks. It knows when its
+ * loop must be woken, and calls back without holding a lock. The events are its
  * public struct, in one array.
  */
 #include "rival.h"
@@ -49,8 +49,9 @@ static void timer_open(const struct rival_load *l)
 	if (cfg == NULL)
 		rival_die("event_config_new failed");
 	(void)event_config_set_flag(cfg, EVENT_BASE_FLAG_IGNORE_ENV);
-	/* By default its clock is coarse and its loop keeps the time, for the
-	 * threads that schedule too: cheaper, and early by milliseconds. */
+	/* By default libevent uses a coarse clock, and threads that schedule
+	 * use the time that its loop has cached. That is cheaper, but timeouts
+	 * are milliseconds early. */
 	if (l->kind == RIVAL_LATENESS) {
 		(void)event_config_set_flag(cfg, EVENT_BASE_FLAG_PRECISE_TIMER);
 		(void)event_config_set_flag(cfg, EVENT_BASE_FLAG_NO_CACHE_TIME);
@@ -93,7 +94,7 @@ static void slots_close(void)
 
 static inline bool op_schedule(size_t i, int64_t delay_ns)
 {
-	/* Rounded up: not earlier than asked for. */
+	/* Rounded up, so that it is not early. */
 	int64_t us = (delay_ns + RIVAL_USEC - 1) / RIVAL_USEC;
 	struct timeval tv = { .tv_sec = (time_t)(us / 1000000),
 			      .tv_usec = (suseconds_t)(us % 1000000) };
@@ -101,7 +102,7 @@ static inline bool op_schedule(size_t i, int64_t delay_ns)
 	return event_add(&timer.events[i], &tv) == 0;
 }
 
-/* It looks at its clock, whatever we know. */
+/* libevent reads its clock in any case. */
 static inline bool op_schedule_at(size_t i, int64_t deadline_ns,
 				  int64_t delay_ns)
 {
@@ -109,8 +110,9 @@ static inline bool op_schedule_at(size_t i, int64_t deadline_ns,
 	return op_schedule(i, delay_ns);
 }
 
-/* Whether it was pending would take another call, and the lock again: the
- * number of those that fired tells, and that of those that are left. */
+/* To ask whether it was pending would take another call, and the lock again.
+ * Instead, the number that fired and the number that is left are checked at the
+ * end. */
 static inline bool op_cancel(size_t i)
 {
 	return event_del(&timer.events[i]) == 0;
@@ -121,7 +123,7 @@ static inline bool op_rearm(size_t i, int64_t delay_ns)
 	return op_schedule(i, delay_ns);
 }
 
-/* Its own events, to wake the loop, are not among those that it counts. */
+/* libevent does not count the events with which it wakes its loop. */
 static bool pending_is(size_t n)
 {
 	int count =

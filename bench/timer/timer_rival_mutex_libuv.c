@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * timer_rival_mutex_libuv.c - libuv with one mutex around its loop. The worker
- * does not wait inside of the loop, from which only a write to a pipe would
- * wake it, but on a condition. Callbacks run with the mutex held.
+ * does not wait inside the loop, because only a write to a pipe would wake it
+ * there. It waits on a condition variable. Callbacks run with the mutex held.
  */
 #include "rival_sleeper.h"
 
@@ -32,7 +32,7 @@ static void on_timer(uv_timer_t *t)
 	fired(slot_of(t));
 }
 
-/* The loop's time is that of the monotonic clock, in milliseconds. */
+/* The loop's time is the monotonic clock in milliseconds. */
 static int64_t next_ns(void)
 {
 	int wait_ms = uv_backend_timeout(&timer.loop);
@@ -96,13 +96,13 @@ static void slots_close(void)
 	rival_pages_put(timer.timers, timer.n * sizeof(*timer.timers));
 }
 
-/* Whole milliseconds, rounded up. */
+/* A delay in whole milliseconds, rounded up. */
 static inline uint64_t to_ms(int64_t delay_ns)
 {
 	return ((uint64_t)delay_ns + RIVAL_MSEC - 1) / RIVAL_MSEC;
 }
 
-/* With the lock held; it gives it back. */
+/* The lock is held, and dropped. */
 static inline bool start(size_t i, int64_t delay_ns)
 {
 	uint64_t ms = to_ms(delay_ns);
@@ -120,7 +120,7 @@ static inline bool op_schedule(size_t i, int64_t delay_ns)
 	return start(i, delay_ns);
 }
 
-/* It takes delays only, but need not look at the clock. */
+/* libuv takes only delays, but need not read the clock. */
 static inline bool op_schedule_at(size_t i, int64_t deadline_ns,
 				  int64_t delay_ns)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_rival_mutex_wheel.c - one mutex around our own wheel: what it costs to
- * do without the timer.
+ * timer_rival_mutex_wheel.c - one mutex around our own wheel. It shows what it
+ * costs to do without the timer.
  *
- * Callbacks run with the mutex held, which is cheaper than to collect them
- * first. The worker lets callers in between after some steps.
+ * Callbacks run with the mutex held, which is cheaper than to collect the
+ * entries first. After some steps the worker lets callers in.
  */
 #include "rival_sleeper.h"
 
@@ -102,7 +102,7 @@ static void slots_close(void)
 	rival_pages_put(timer.entries, timer.bytes);
 }
 
-/* Rounded up: never early. */
+/* Rounded up, so that it is never early. */
 static inline uint64_t tick_of(int64_t deadline_ns)
 {
 	return ((uint64_t)deadline_ns + timer.tick_ns - 1) / timer.tick_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_rival_timerfd.c - the kernel's: one timerfd for each timeout, made
- * before, and one thread that waits for all of them with epoll.
+ * timer_rival_timerfd.c - the kernel's timers: one timerfd for each timeout,
+ * created before, and one thread that waits for all of them with epoll.
  */
 #include "rival.h"
 
@@ -25,14 +25,14 @@ static struct {
 	int epoll;
 	int quit;
 	int *fds;
-	size_t bytes; /* of fds */
-	size_t n;     /* that are open */
+	size_t bytes; /* size of fds */
+	size_t n;     /* how many are open */
 } timer;
 
 static void fired(size_t i);
 
-/* Edge-triggered events would spare us the read, but only the read says whether
- * the timeout was cancelled after it had come to the epoll. */
+/* Edge-triggered events would save the read. But only the read tells whether
+ * the timeout was cancelled after epoll had reported it. */
 static void on_event(uint64_t i)
 {
 	uint64_t expirations;

@@ -1,47 +1,52 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_rows.c - the rows of the timer, and of what stands on it. Delays are
- * 20 s and more where nothing shall fire. Those of the timer, timer/...:
+ * timer_rows.c - the rows of the timer, of the patterns and of the event loops.
+ * Where nothing should fire, delays are 20 s or more. Times are wall times.
+ * Most rows X have a second figure X_cpu, the processor time.
  *
- *   schedule/Tt          T threads schedule on one timer; wall time per
- *                        operation, and the processor's (schedule_cpu)
- *   pair/Tt              the same for: cancel the oldest of the last 1000,
- *                        schedule a new one; the timer reads the clock
+ * Rows timer/...:
+ *
+ *   schedule/Tt          T threads schedule on one timer; time per operation
+ *   pair/Tt              T threads cancel the oldest of their last 1000
+ *                        timeouts and schedule a new one; the timer reads the
+ *                        clock
  *   pair_at/Tt           the same with the caller's own deadline
- *   cross_cancel/2t      one thread schedules, another cancels
- *   churn/N              N pending, two threads: cancel a random one, schedule
- *                        it anew
- *   fire/1e6             1e6 pending, each schedules itself again when it
- *                        fires; per fire
- *   lateness_Q/N/TICK    N delays of 1 to 1000 ms: how late they fired, by
- *                        quantile; and how many were early
- *   idle_wakeups/1h      one timeout an hour away, for 10 s; idle_cpu
- *   far_wakeups/1e6      1e6 timeouts ten days away, for 10 s; far_cpu
- *   herd_p99/1e7         1e7 due in one tick: how long a schedule by another
- *                        thread takes meanwhile; herd_max; herd_drain: how
- *                        long until all have fired
- *   create/1             make a timer and destroy it, without a timeout; and
- *                        the processor's time (create_cpu)
+ *   cross_cancel/2t      one thread schedules, another one cancels
+ *   churn/N              N are pending. Two threads cancel a random one and
+ *                        schedule it again
+ *   fire/1e6             1e6 are pending. Each schedules itself again when it
+ *                        fires; time per fire
+ *   lateness_Q/N/TICK    N timeouts have delays of 1 to 1000 ms: how late they
+ *                        fired, by quantile
+ *   lateness_early/N/TICK
+ *                        the same: how many were early
+ *   idle_wakeups/1h      one timeout is an hour away: wake-ups in 10 s
+ *   far_wakeups/1e6      1e6 timeouts are ten days away: wake-ups in 10 s
+ *   herd_p99, herd_max/N
+ *                        N are due in one tick: how long a schedule by another
+ *                        thread takes meanwhile
+ *   herd_drain/N         the same: how long it takes until all have fired
+ *   create/1             a timer is created and destroyed without a timeout
  *   memory/0             resident bytes of a timer that was never used
- *   memory/1e6           resident bytes of a pending timeout; memory_after:
- *                        what is left when all were cancelled
- *   stop_lost/2t         the timer is stopped while two threads schedule: those
- *                        accepted that neither fired nor came back
+ *   memory/1e6           resident bytes of a pending timeout
+ *   memory_after/1e6     what is left after all were cancelled
+ *   stop_lost/2t         the timer is stopped while two threads schedule: how
+ *                        many accepted timeouts neither fired nor came back
  *
- * and patterns/...:
+ * Rows patterns/...:
  *
  *   request/Tt           T threads complete the oldest of their last 1000
- *                        requests and add a new one, with a timeout; wall
- *                        time per operation, and the processor's (request_cpu)
+ *                        requests and add a new one, with a timeout; time per
+ *                        operation
  *
- * and loop/...:
+ * Rows loop/...:
  *
- *   extend/1e5/LOOP      1e5 timeouts in an event loop, due in 30 to 60 s: push
- *                        a random one back to 60 s from now, 1000 in each round
- *                        of the loop. The loop's own timers, and ours through
- *                        the adapter; and the processor's time (extend_cpu).
- *                        libevent_same: all were due in 60 s from the first, as
- *                        its common timeouts want it
+ *   extend/1e5/LOOP      1e5 timeouts in an event loop are due in 30 to 60 s. A
+ *                        random one is pushed back to 60 s from now, 1000 times
+ *                        in each round of the loop. The timeouts are the loop's
+ *                        own timers, or ours through the adapter. With
+ *                        libevent_same, all are due in 60 s from the start,
+ *                        because libevent's common timeouts need that
  */
 #include "timer_rows.h"
 
@@ -140,13 +145,13 @@ static const struct bench_figure extend_figures[] = {
 	{ .key = "cpu_ns", .bench = "extend_cpu", .unit = "ns/op" },
 };
 
-/* One request of a shape. */
+/* A case of a shape. It is one request to each process. */
 struct timer_case {
 	const char *where;
 	const char *args;
-	uint64_t ops; /* per thread; 0: the kind has none */
-	bool slow;    /* a sample takes seconds: fewer of them */
-	bool warm_up; /* runtimes start, and compile, before it counts */
+	uint64_t ops; /* per thread, or 0 if the kind has none */
+	bool slow;    /* a sample takes seconds, so fewer are taken */
+	bool warm_up; /* one more run first, for runtimes that compile */
 };
 
 static const struct timer_case schedule_cases[] = {
@@ -203,7 +208,7 @@ static const struct timer_case create_cases[] = {
 	{ "1", "", 20000, false, true },
 };
 
-/* Few enough that Netty does not complain. */
+/* With more timers, Netty would print a warning. */
 static const struct timer_case unused_cases[] = {
 	{ "0", "n=60", 0, false, false },
 };
@@ -230,7 +235,7 @@ static const struct timer_case extend_cases[] = {
 };
 
 struct timer_shape {
-	const char *group; /* how its name begins */
+	const char *group; /* how the names of its rows begin */
 	const char *name;
 	const char *kind; /* how the request begins */
 	const struct bench_figure *figures;
@@ -325,7 +330,7 @@ void bench_timer_rows_name(char name[BENCH_NAME_MAX],
 		       q->figures[figure].bench, q->where);
 }
 
-/* Is there a process of this request among those that are wanted? */
+/* Does any wanted process take part in this request? */
 static bool has_process(const struct bench_request *q,
 			const struct bench_options *o)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_rows.h - what is measured of timers with threads of their own, and of
- * what stands on them.
+ * timer_rows.h - the rows that ask processes: those of the timer, the patterns
+ * and the event loops.
  *
- * A request is one line that a process understands; its answer has several
- * figures, and each of them is a bench of its own, such as timer/pair_cpu/2t.
+ * A request is one line of text for a process. Its answer has several figures.
+ * Each figure is a bench of its own, such as timer/pair_cpu/2t.
  */
 #ifndef TKW_TIMER_ROWS_H
 #define TKW_TIMER_ROWS_H
@@ -19,31 +19,35 @@ enum {
 
 /* A figure of an answer. */
 struct bench_figure {
-	const char *key;   /* the process's name for it */
+	const char *key;   /* its name in the answer */
 	const char *bench; /* GROUP/BENCH/... */
 	const char *unit;
-	const char *extra;  /* a key that is written beside it, or NULL */
-	bool zero_for_ours; /* anything else is a failure, if it is ours */
+	const char *extra;  /* key of a figure to print beside it, or NULL */
+	bool zero_for_ours; /* if it is ours, it must be 0 */
 };
 
 struct bench_request {
-	char name[BENCH_NAME_MAX]; /* of them all, such as timer/pair/2t */
-	const char *group; /* how the name begins: timer, patterns, loop */
-	const char *where; /* the end of it: 2t */
-	char text[96];     /* for the process */
+	/* The name of all its figures together, such as timer/pair/2t. */
+	char name[BENCH_NAME_MAX];
+	/* How the name begins: timer, patterns or loop. */
+	const char *group;
+	const char *where; /* how the name ends, such as 2t */
+	char text[96];     /* the line for the process */
 	const struct bench_figure *figures;
 	size_t figure_count;
 	uint32_t runs;
-	bool warm_up;  /* one run before, which does not count */
-	bool together; /* all processes at the same time: they are at rest */
+	bool warm_up; /* make one run first that does not count */
+	/* Run all processes at the same time, because they only rest. */
+	bool together;
 };
 
-/* The requests that the options ask for; returns how many. A request is wanted
- * if its name is, or that of one of its figures, and one of its processes. */
+/* Writes the requests that the options ask for. Returns how many. A request is
+ * wanted if its name or that of one of its figures is wanted, and if one of its
+ * processes is wanted. */
 size_t bench_timer_rows_plan(struct bench_request *requests,
 			     const struct bench_options *o);
 
-/* The name of the bench of a figure, such as timer/pair_cpu/2t. */
+/* Writes the name of a figure's bench, such as timer/pair_cpu/2t. */
 void bench_timer_rows_name(char name[BENCH_NAME_MAX],
 			   const struct bench_request *q, size_t figure);
 

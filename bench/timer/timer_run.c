@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_run.c - puts a request to the processes, one at a time, again and again
- * and another one first each time: noise that comes and goes hits them all
- * alike.
+ * timer_run.c - sends a request to all processes, one after the other, and
+ * repeats that. Each time another process is the first, so that noise that
+ * comes and goes hits all of them alike.
  */
 #include "timer_run.h"
 
@@ -10,12 +10,12 @@
 
 #include "harness/rival_process.h"
 
-/* One process in this request. */
+/* A process that takes part in this request. */
 struct entrant {
 	struct bench_process *process;
-	const char *left_out; /* why it is asked no more; NULL: it is */
+	const char *left_out; /* why it is not asked any more, or NULL */
 	bool failed;
-	bool wrong; /* a figure that should be 0 is not */
+	bool wrong; /* a figure that must be 0 is not */
 	char reason[BENCH_REASON_MAX];
 };
 
@@ -25,7 +25,7 @@ struct timer_run {
 	bool good;
 	size_t count;
 	struct entrant entrants[BENCH_ENTRANTS_MAX];
-	/* Of each figure; the lines are in the order of the entrants. */
+	/* For each figure. The lines are in the order of the entrants. */
 	struct bench_figures figures[BENCH_FIGURES_MAX];
 	char names[BENCH_FIGURES_MAX][BENCH_NAME_MAX];
 };
@@ -86,7 +86,7 @@ static void leave_out(struct timer_run *t, struct entrant *e,
 	t->good = false;
 }
 
-/* Figures that say that our timer is wrong. */
+/* Fails the run if a figure says that our timer is wrong. */
 static void judge(struct timer_run *t, const struct bench_figures *f,
 		  const struct bench_line *l, double value)
 {
@@ -117,7 +117,7 @@ static void keep_answer(struct timer_run *t, size_t i,
 	}
 }
 
-/* An answer that is done, but lacks a figure, has failed. */
+/* Turns an answer that is done but lacks a figure into a failure. */
 static void check_complete(const struct timer_run *t, struct bench_answer *a)
 {
 	for (size_t k = 0; k < t->q->figure_count; k++) {
@@ -174,7 +174,8 @@ static void report(struct timer_run *t, FILE *json)
 
 			f->lines[i].left_out = e->left_out;
 			f->lines[i].failed = e->failed;
-			/* To be early is no way to be less late. */
+			/* An entrant that fires early is not a rival in
+			 * lateness. */
 			f->lines[i].no_rival =
 				e->wrong && !t->q->figures[k].zero_for_ours;
 		}

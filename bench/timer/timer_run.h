@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* timer_run.h - one request of the timer's rows, put to all processes. */
+/* timer_run.h - runs one request of the timer's rows on all processes. */
 #ifndef TKW_TIMER_RUN_H
 #define TKW_TIMER_RUN_H
 
@@ -7,8 +7,8 @@
 #include "harness/report.h"
 #include "timer_rows.h"
 
-/* Run it, and write a table and JSON for each figure. Return whether nothing
- * failed; what did is said on stderr. */
+/* Runs it, and writes a table and JSON for each figure. Returns true if nothing
+ * failed. Failures are printed on stderr. */
 bool bench_timer_run(const struct bench_request *q,
 		     const struct bench_options *o, struct bench_progress *p,
 		     FILE *json);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * wheel_entrants.c - the list of all entrants, in the order of the first run.
- * Those whose library was not found when the benchmark was built are in it by
- * name, so that a run says what it did not measure.
+ * An entrant whose library was not found is in it by name, so that a run says
+ * what it did not measure.
  */
 #include "wheel_entrants.h"
 

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel_loops.h - the timed loops, compiled once for each entrant. No include
- * guard: it is the last include of each entrant's file, which has defined
+ * wheel_loops.h - the timed loops, compiled once for each entrant.
+ *
+ * It has no include guard, because it is the last include of each entrant's
+ * file. Before the include, the file defines
  *
  *   struct state
  *   void state_open(s, entrant, load)
  *                                    ready for load->n entries, none pending
- *   void state_close(s)              with entries pending, or not
+ *   void state_close(s)              entries may be pending
  *   void op_schedule(s, i, tick)     entry i is not pending
  *   void op_cancel(s, i)             entry i is pending
- *   void op_extend(s, i, tick)       entry i is pending, and not for later
- *   void op_advance(s, tick)         fire what is due up to tick
- *   void op_settle(s)                finish what was put off
+ *   void op_extend(s, i, tick)       entry i is pending, for tick or earlier
+ *   void op_advance(s, tick)         fires what is due up to tick
+ *   void op_settle(s)                completes what was put off
  *
- * and gets run_load(). Ticks are absolute; bench_tally.now is the present one.
- * An entrant that fires calls bench_count_fired(i), and touches its entry.
+ * After the include, it can call run_load(). Ticks are absolute, and
+ * bench_tally.now is the present one. An entrant that fires an entry calls
+ * bench_count_fired(i), and touches the entry.
  */
 static void advance_to(struct state *s, uint64_t tick)
 {
@@ -27,7 +30,7 @@ static uint64_t first_delay(const struct bench_load *l, uint64_t bits)
 	return l->delay_far + l->delay_min + bench_below(bits, l->delay_span);
 }
 
-/* All entries pending; not timed. */
+/* Makes all entries pending. It is not timed. */
 static void fill(struct state *s, const struct bench_load *l)
 {
 	uint64_t rng = l->seed;
@@ -43,7 +46,8 @@ static void fill(struct state *s, const struct bench_load *l)
 	}
 }
 
-/* None pending; not timed. The last comes first: that is cheap for a heap. */
+/* Cancels all entries. It is not timed. It begins with the last, which is cheap
+ * for a heap. */
 static void clear(struct state *s, const struct bench_load *l)
 {
 	for (uint32_t i = l->n; i-- > 0;)
@@ -175,7 +179,7 @@ static void run_timed(struct state *s, const struct bench_load *l)
 	}
 }
 
-/* Run out everything that is left, so that what is pending gets counted. The
+/* Expires everything that is left, so that the pending entries are counted. The
  * steps are the same wherever the timed part ended. */
 static void drain(struct state *s, const struct bench_load *l)
 {
@@ -193,7 +197,7 @@ static void drain(struct state *s, const struct bench_load *l)
 	}
 }
 
-/* The timed part, round by round; returns the time it took. */
+/* Runs the timed part, round by round. Returns the time that it took. */
 static uint64_t run_rounds(struct state *s, const struct bench_load *l,
 			   struct bench_outcome *out, uint64_t bytes_before)
 {
@@ -209,7 +213,8 @@ static uint64_t run_rounds(struct state *s, const struct bench_load *l,
 		if (l->kind != BENCH_SCHEDULE && round == 0)
 			out->bytes_per_timer =
 				(double)(bench_bytes_in_use() - bytes_before);
-		if (l->kind == BENCH_JUMP) /* few, so not the cold one */
+		/* There are few jumps, so the cold first one is not timed. */
+		if (l->kind == BENCH_JUMP)
 			advance_to(s, bench_tally.now + l->jump);
 		(void)bench_cpu_ns();
 		start = bench_cpu_ns();
@@ -235,7 +240,7 @@ static void run_load(const struct bench_entrant *entrant,
 	bench_vclock_on(BENCH_START);
 	state_open(&s, entrant, l);
 	if (l->kind == BENCH_SCHEDULE) {
-		/* Whoever keeps an array has grown it then. */
+		/* After this, an entrant that keeps an array has grown it. */
 		fill(&s, l);
 		clear(&s, l);
 	}

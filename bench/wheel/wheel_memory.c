@@ -26,7 +26,8 @@ void bench_pages_huge(void)
 	huge = true;
 }
 
-/* Whole huge pages in either case, so that the addresses are alike. */
+/* Rounds up to whole huge pages, even if they are not used, so that addresses
+ * are alike in both cases. */
 static size_t round_up(size_t bytes)
 {
 	return (bytes + huge_page - 1) / huge_page * huge_page;
@@ -41,7 +42,7 @@ void *bench_pages_get(size_t bytes)
 
 	if (mem == MAP_FAILED)
 		bench_die("out of memory");
-	/* Cut off what lies before and behind the aligned part. */
+	/* Unmap what is before and behind the aligned part. */
 	before = (huge_page - (size_t)((uintptr_t)mem % huge_page)) % huge_page;
 	if (before > 0)
 		(void)munmap(mem, before);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel_null.c - the floor: the loops with their random numbers, and one store
- * into the entry for each operation, but no timers.
+ * wheel_null.c - the null loop: the loops with their random numbers, and one
+ * store into the entry for each operation, but no timers. It is the least that
+ * a row can cost.
  */
 #include "wheel_bench.h"
 #include "wheel_entrants.h"
 
 struct node {
 	uint64_t tick;
-	uint64_t rest[3]; /* the size of our entry */
+	uint64_t rest[3]; /* makes it as large as our entry */
 };
 
 struct state {

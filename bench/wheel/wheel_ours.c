@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel_ours.c - ours, both engines, through the public header. The entry
- * stands alone: its index in the array is its id.
+ * wheel_ours.c - both engines of our wheel, through the public header. The
+ * entries are not embedded in anything: the index in the array is the id.
  */
 #include "tickwheel/wheel.h"
 #include "wheel_bench.h"
 #include "wheel_entrants.h"
 
-/* The hashed wheel at its best for delays of up to a minute: no entry waits for
- * a second round. With the classic's 512 slots an entry is looked at 58 times
- * on the average before its round comes. */
+/* The best size for delays of up to a minute: no entry waits for a second
+ * round. With the 512 slots of the classic wheel, an entry is looked at 58
+ * times on average before its round comes. */
 #define HASHED_SLOTS 65536
 
 struct state {
@@ -64,7 +64,7 @@ static void on_expire(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 	const struct tkw_entry *first = ctx;
 
 	(void)w;
-	/* Reads the entry, as a callback would read what it is embedded in. */
+	/* Reads the entry, as a callback would read the struct around it. */
 	if (tkw_entry_tick(e) > bench_tally.now)
 		bench_die("tickwheel expired an entry too early");
 	bench_count_fired((uint64_t)(e - first));

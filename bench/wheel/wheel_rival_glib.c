@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel_rival_glib.c - GLib: a list of sources; each iteration looks at all of
- * them.
+ * wheel_rival_glib.c - GLib, which keeps a list of sources. Each iteration
+ * looks at all of them.
  *
- * A source of our own with a ready time, attached once, is the kindest use:
- * g_timeout_source_new() would allocate, attach and destroy one per timeout,
- * where this one stores a time. GLib allocates its sources itself.
+ * Our use is the one that is best for GLib: a source of our own with a ready
+ * time, attached once. Then an operation only stores a time.
+ * g_timeout_source_new() would allocate, attach and destroy a source for each
+ * timeout. GLib allocates its sources itself.
  */
 #include "wheel_bench.h"
 #include "wheel_entrants.h"

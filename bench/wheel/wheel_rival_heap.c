@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel_rival_heap.c - the textbook's choice: a binary heap in an array that
- * was allocated before, each place with its tick beside its entry's number, and
- * for each entry its place, so that any entry can be taken out.
+ * wheel_rival_heap.c - the choice of the textbooks: a binary heap in an array
+ * that was allocated before. Each place holds a tick and the number of an
+ * entry. For each entry its place is stored, so that any entry can be taken
+ * out.
  */
 #include "wheel_bench.h"
 #include "wheel_entrants.h"
@@ -14,7 +15,7 @@ struct place {
 
 struct state {
 	struct place *heap; /* from 0; the children of i are 2i + 1, 2i + 2 */
-	uint32_t *where;    /* by id */
+	uint32_t *where;    /* the place of each entry, by id */
 	uint32_t count;
 	uint32_t n;
 };
@@ -41,7 +42,7 @@ static inline void put(struct state *s, uint32_t i, struct place p)
 	s->where[p.id] = i;
 }
 
-/* Put p at i or above. */
+/* Puts p at i or above. */
 static void sift_up(struct state *s, uint32_t i, struct place p)
 {
 	while (i > 0) {
@@ -55,7 +56,7 @@ static void sift_up(struct state *s, uint32_t i, struct place p)
 	put(s, i, p);
 }
 
-/* Put p at i or below. */
+/* Puts p at i or below. */
 static void sift_down(struct state *s, uint32_t i, struct place p)
 {
 	for (;;) {

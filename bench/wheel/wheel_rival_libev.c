@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel_rival_libev.c - libev: a 4-ary heap that keeps each time beside its
- * pointer. Pushing back is ev_timer_again(), which its manual recommends for
- * that.
+ * wheel_rival_libev.c - libev, which has a 4-ary heap and keeps each time
+ * beside its pointer. Timers are pushed back by ev_timer_again(), which libev's
+ * manual recommends for that.
  */
 #include "wheel_bench.h"
 #include "wheel_entrants.h"
@@ -44,8 +44,8 @@ static void state_close(struct state *s)
 	bench_pages_put(s->timers, s->bytes);
 }
 
-/* libev fires what lies strictly before now. The clock stands in the middle of
- * a tick; a timer is due at the beginning of its own. */
+/* libev fires what is due strictly before now. The clock is in the middle of a
+ * tick, and a timer is due at the beginning of its tick. */
 static inline double delay_to(uint64_t tick)
 {
 	return (double)(tick - bench_tally.now) * 1e-3 - 0.5e-3;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel_rival_libevent.c - libevent: a binary heap of pointers; and its common
- * timeouts, a queue for each of a few fixed delays. Pushing back is another
- * event_add(). The events are its public struct, in one array.
+ * wheel_rival_libevent.c - libevent, with its binary heap of pointers, or with
+ * its common timeouts: a queue for each of a few fixed delays. Timers are
+ * pushed back by another event_add(). The events are its public struct, in one
+ * array.
  */
 #include "wheel_bench.h"
 #include "wheel_entrants.h"
@@ -18,7 +19,7 @@ enum {
 struct state {
 	struct event_base *base;
 	struct event *events;
-	const struct timeval *common; /* NULL: the heap */
+	const struct timeval *common; /* NULL for the heap */
 	uint32_t n;
 };
 

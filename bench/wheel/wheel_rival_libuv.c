@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel_rival_libuv.c - libuv: a binary heap of linked nodes inside the
- * handles. Pushing back is uv_timer_again().
+ * wheel_rival_libuv.c - libuv, which has a binary heap of linked nodes inside
+ * the handles. Timers are pushed back by uv_timer_again().
  */
 #include "wheel_bench.h"
 #include "wheel_entrants.h"

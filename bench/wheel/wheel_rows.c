@@ -2,20 +2,21 @@
 /*
  * wheel_rows.c - the rows of the wheel. A tick is 1 ms.
  *
- *   schedule/uniform/N  N entries, delays uniform 1 ms to 60 s
+ *   schedule/uniform/N  schedule N entries; delays are uniform, 1 ms to 60 s
  *   cancel/random/N     cancel them all, in random order
- *   churn/uniform/N     N pending: cancel a random one, schedule it anew
- *   extend/random/N     N pending, due in 30 to 60 s: push a random one back
- *                       to 60 s from now, 1000 operations to a tick
- *   extend/hot/1e4      1e4 connections with an idle timeout of 5 s, each
- *                       pushed back 50 times in that time. The run lasts four
- *                       timeouts: what an entrant puts off has to be done
- *   rpc/fifo/1e4        1e4 requests under way, answered in order after 100
- *                       ms; timeout 5 s, 100 requests to a tick
- *   expire/uniform/N    advance tick by tick until all have fired; per entry
- *   ticks/empty         one tick, nothing due; 1e5 entries one or two hours
- *                       away
- *   jump/10y/N          an advance over ten years, forty times; N entries 450
+ *   churn/uniform/N     N are pending: cancel a random one, schedule it again
+ *   extend/random/N     N are pending, due in 30 to 60 s: push a random one
+ *                       back to 60 s from now, 1000 operations per tick
+ *   extend/hot/1e4      1e4 connections have an idle timeout of 5 s, and each
+ *                       is pushed back 50 times in 5 s. A run takes four times
+ *                       5 s, so that work which an entrant puts off is included
+ *   rpc/fifo/1e4        1e4 requests are under way and answered in order after
+ *                       100 ms; the timeout is 5 s, with 100 requests per tick
+ *   expire/uniform/N    advance tick by tick until all have fired; time per
+ *                       entry
+ *   ticks/empty         advance by one tick with nothing due; 1e5 entries are
+ *                       one to two hours away
+ *   jump/10y/N          advance by ten years, forty times; N entries are 450
  *                       years away, within half an hour of each other
  */
 #include "wheel_rows.h"
@@ -36,7 +37,7 @@ enum {
 
 struct shape {
 	const char *name;
-	struct bench_load load; /* n = 0: one row for each size */
+	struct bench_load load; /* if n is 0, there is one row for each size */
 	void (*scale)(struct bench_load *l, bool quick);
 };
 
@@ -45,7 +46,8 @@ static uint64_t clamp(uint64_t n, uint64_t lo, uint64_t hi)
 	return n < lo ? lo : n > hi ? hi : n;
 }
 
-/* Passes over all entries: enough of them to be measured. */
+/* Sets the number of passes over all entries, so that there is enough to
+ * measure. */
 static void scale_rounds(struct bench_load *l, bool quick)
 {
 	uint64_t least = quick ? OPS_LEAST / 4 : OPS_LEAST;
@@ -127,7 +129,7 @@ static const struct shape shapes[] = {
 	  { .kind = BENCH_JUMP,
 	    .ops = 40,
 	    .jump = 10 * YEAR,
-	    .delay_far = 450 * YEAR, /* libuv's clock ends after 584 */
+	    .delay_far = 450 * YEAR, /* libuv's clock ends after 584 years */
 	    .delay_min = 1,
 	    .delay_span = HOUR / 2 },
 	  scale_none },
@@ -138,7 +140,8 @@ enum {
 };
 _Static_assert(SHAPES *BENCH_SIZES_MAX <= BENCH_ROWS_MAX, "too many rows");
 
-/* 1e6, 25e3; small and crooked numbers in full. */
+/* Writes a name like .../1e6 or .../25e3. A number with fewer than three zeros
+ * at its end is written in full. */
 static void name_row(struct bench_row *row, const struct shape *shape)
 {
 	uint32_t n = row->load.n;
@@ -171,7 +174,8 @@ uint64_t bench_rows_ticks(const struct bench_load *l)
 	}
 }
 
-/* The finer the better, but some look at all entries in each step. */
+/* Small steps are better, but some entrants look at all entries in each
+ * step. */
 static uint64_t drain_step(const struct bench_load *l)
 {
 	uint64_t all = l->delay_min + (uint64_t)l->delay_span + l->delay_fixed;
@@ -205,7 +209,7 @@ static void make_row(struct bench_row *row, const struct shape *shape,
 	name_row(row, shape);
 }
 
-/* The sizes of a shape; returns how many. */
+/* Writes the sizes of a shape. Returns how many. */
 static size_t sizes_of(const struct shape *shape, const struct bench_options *o,
 		       uint32_t sizes[BENCH_SIZES_MAX])
 {
@@ -221,7 +225,7 @@ static size_t sizes_of(const struct shape *shape, const struct bench_options *o,
 		sizes[count++] = usual[i];
 	if (shape->load.kind != BENCH_JUMP)
 		return count;
-	/* One jump says all. */
+	/* One size is enough for a jump. */
 	if (o->size_count == 0 && !o->quick)
 		sizes[0] = 1000000;
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wheel_rows.h - what is measured, row by row. */
+/* wheel_rows.h - the rows of the wheel. */
 #ifndef TKW_WHEEL_ROWS_H
 #define TKW_WHEEL_ROWS_H
 
@@ -16,10 +16,10 @@ struct bench_row {
 	struct bench_load load;
 };
 
-/* The rows that the options ask for; returns how many. */
+/* Writes the rows that the options ask for. Returns how many. */
 size_t bench_rows_plan(struct bench_row *rows, const struct bench_options *o);
 
-/* How many ticks a sample of this load advances by, one by one. */
+/* Returns how many single ticks a sample of this load advances by. */
 uint64_t bench_rows_ticks(const struct bench_load *l);
 
 #endif /* TKW_WHEEL_ROWS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wheel_run.c - runs a row of the wheel, every entrant in turn, again and
- * again: noise that comes and goes hits them all alike.
+ * wheel_run.c - runs a row of the wheel: all entrants in turn, several times,
+ * so that noise that comes and goes hits all of them alike.
  */
 #include "wheel_run.h"
 
@@ -9,10 +9,10 @@
 #include <malloc.h>
 #include <string.h>
 
-/* Who runs; in the order of the lines. */
+/* An entrant that runs. They are in the order of the lines. */
 struct runner {
 	const struct bench_entrant *entrant;
-	uint64_t ops; /* if not 0: fewer than the row has */
+	uint64_t ops; /* if not 0, use this instead of the row's ops */
 };
 
 struct wheel_run {
@@ -22,20 +22,21 @@ struct wheel_run {
 	struct runner runners[BENCH_ENTRANTS_MAX];
 };
 
-/* A tick of GLib's looks at all entries, 50 to 100 ns each. More looks than
- * this in a sample, and it is left out of the row, and we say so. */
+/* In each tick, GLib looks at all entries, and each look takes 50 to 100 ns. If
+ * a sample needs more looks than this, GLib is left out of the row, and a
+ * message says so. */
 static uint64_t looks_most(const struct bench_options *o)
 {
 	return o->quick ? 5000000 : 100000000;
 }
 
-/* Rows in which one can do fewer operations than the others. */
+/* Is it a row in which one entrant may do fewer operations than the others? */
 static bool ticks_only(const struct bench_load *l)
 {
 	return l->kind == BENCH_TICKS || l->kind == BENCH_JUMP;
 }
 
-/* Why an entrant does not run in a row; NULL if it does. */
+/* Returns why an entrant does not run in a row, or NULL if it does. */
 static const char *why_skip(const struct bench_entrant *entrant,
 			    const struct bench_load *l, uint64_t looks)
 {
@@ -52,7 +53,8 @@ static const char *why_skip(const struct bench_entrant *entrant,
 	return NULL;
 }
 
-/* Say so when one that looks at all entries does less than the others. */
+/* Lets an entrant that looks at all entries do fewer operations than the
+ * others, and prints that it does. */
 static void spare(struct runner *r, const struct bench_line *l,
 		  const struct bench_row *row, uint64_t looks)
 {
@@ -116,7 +118,7 @@ static void take_sample(const struct runner *r, struct bench_line *line,
 	if (r->ops > 0)
 		mine.ops = r->ops;
 	r->entrant->run(r->entrant, &mine, out);
-	/* The next finds the heap as this one found it. */
+	/* The next entrant finds the heap as this one found it. */
 	(void)malloc_trim(0);
 	if (line->runs == 0) {
 		line->verified = !r->entrant->fires_nothing;
@@ -127,7 +129,7 @@ static void take_sample(const struct runner *r, struct bench_line *line,
 	line->samples[line->runs++] = out->ns;
 }
 
-/* Have all fired the same? */
+/* Have all entrants fired the same entries at the same ticks? */
 static bool agree(const struct wheel_run *w, const struct bench_outcome *outs,
 		  size_t a, size_t b)
 {
@@ -144,7 +146,7 @@ static bool agree(const struct wheel_run *w, const struct bench_outcome *outs,
 	return false;
 }
 
-/* Every entrant once; the first of them is another one in each run. */
+/* Runs every entrant once. In each run another entrant is the first. */
 static bool one_run(struct wheel_run *w, const struct bench_load *l,
 		    uint32_t run)
 {
@@ -196,7 +198,7 @@ bool bench_wheel_run(struct bench_figures *f, const struct bench_row *row,
 	}
 	for (uint32_t run = 0; run < row->runs; run++) {
 		good &= one_run(&w, &load, run);
-		load.drain_step = 0; /* verified once */
+		load.drain_step = 0; /* verify only the first run */
 	}
 	bench_progress_end();
 	if (order)

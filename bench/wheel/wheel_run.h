@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* wheel_run.h - one row of the wheel: all entrants, in this process. */
+/* wheel_run.h - runs one row of the wheel, with all entrants in this
+ * process. */
 #ifndef TKW_WHEEL_RUN_H
 #define TKW_WHEEL_RUN_H
 
@@ -7,7 +8,7 @@
 #include "harness/report.h"
 #include "wheel_rows.h"
 
-/* Fill `f`. Return whether all have fired the same. */
+/* Fills `f`. Returns true if all entrants have fired the same. */
 bool bench_wheel_run(struct bench_figures *f, const struct bench_row *row,
 		     const struct bench_options *o, struct bench_progress *p);
 

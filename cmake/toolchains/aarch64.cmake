@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-# For 64-bit Arm, by Debian's gcc-aarch64-linux-gnu; qemu-user runs the programs.
+# For 64-bit Arm, with Debian's gcc-aarch64-linux-gnu. qemu-user runs the
+# programs.
 
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 
-# Where ./dev ports unpacks the one library that the tests need.
+# ./dev ports unpacks the one library that the tests need here.
 set(CMAKE_FIND_ROOT_PATH ${CMAKE_CURRENT_LIST_DIR}/../../build/sysroot/arm64)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

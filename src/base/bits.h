@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * The position of the lowest and of the highest set bit. x must not be 0. A
- * 32-bit processor looks at each half: for all 64 bits gcc may call its own
- * library, which is not linked where the wheel stands alone.
+ * The position of the lowest and of the highest set bit. x must not be 0. On a
+ * 32-bit processor each half is looked at separately. For all 64 bits gcc might
+ * call its own library, which is not linked where the wheel is used alone.
  */
 static inline unsigned tkw__lowest_bit(uint64_t x)
 {

@@ -20,7 +20,8 @@ enum {
 	TKW__LINE_BITS = 6
 };
 
-/* Has two bits more than a hint. They are lost when the hint is packed. */
+/* Makes a hint. The result has two bits more than a hint; they are lost when
+ * the hint is packed. */
 static inline uint32_t tkw__hint_to(const void *p)
 {
 	return (uint32_t)((uintptr_t)p >> TKW__LINE_BITS);

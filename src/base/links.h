@@ -21,7 +21,7 @@ static inline bool tkw__links_empty(const struct tkw_link *head)
 	return head->next == head;
 }
 
-/* Returns true if the list was empty. */
+/* Appends a link to a list. Returns true if the list was empty. */
 static inline bool tkw__links_append(struct tkw_link *head, struct tkw_link *l)
 {
 	struct tkw_link *last = head->prev;

@@ -312,8 +312,8 @@ static void abandon_all(struct tkw_pool *p)
 	tkw__frame_leave(&frame);
 }
 
-/* Ends the time in which the stop counts as running, so that a thread that
- * waits for the pool to be idle has waited for the abandons too. */
+/* After this, the stop no longer counts as a running job. Until then, a thread
+ * that waits for the pool to be idle also waits for the abandons. */
 static void end_abandons(struct tkw_pool *p)
 {
 	tkw__lock_take(&p->lock);
@@ -324,7 +324,8 @@ static void end_abandons(struct tkw_pool *p)
 		tkw__lock_drop(&p->lock);
 }
 
-/* Stops the pool, unless that was done before. Returns as tkw_pool_stop(). */
+/* Stops the pool, unless that was done before. Returns what tkw_pool_stop()
+ * returns. */
 static int stop(struct tkw_pool *p)
 {
 	if (!begin_stop(p))

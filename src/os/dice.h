@@ -7,7 +7,7 @@
 
 #include "os/random.h"
 
-/* Only one thread at a time may roll them. */
+/* A source of random numbers. Only one thread at a time may use it. */
 struct tkw__dice {
 	uint64_t state;
 };

@@ -51,7 +51,7 @@ static inline bool tkw__frame_inside(const void *owner)
 	return f != NULL;
 }
 
-/* Is the innermost callback that this thread is inside one of this owner? */
+/* Does the innermost callback of this thread belong to this owner? */
 static inline bool tkw__frame_innermost(const void *owner)
 {
 	const struct tkw__frame *f = tkw__thread_local()->frames;

@@ -112,8 +112,9 @@ void tkw__lock_wait(struct tkw__lock *l)
 	TKW__SUB(&l->waiters, 1, RELAXED);
 }
 
-/* A thread that counts in waiters also counts in firsts: RELEASE pairs with the
- * ACQUIRE of tkw__lock_let_in(). */
+/* Counts this thread as a waiter that goes first. RELEASE pairs with the
+ * ACQUIRE of tkw__lock_let_in(): a thread that sees us in `waiters` also sees
+ * us in `firsts`. */
 static void count_in_first(struct tkw__lock *l)
 {
 	TKW__ADD(&l->firsts, 1, RELAXED);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * channel.c - sets of channels, which sweeps look at.
+ * channel.c - sets of channels, and the sweeps that look at them.
  *
  * Idea:       a set is a list of channels, with new ones at the tail, and a
  *             sweep for each kind of action. A sweep goes through the list from
@@ -21,8 +21,8 @@
  *             thread is in one of its steps.
  *
  * Invariants:
- * (I1) A sweep has at most one timeout that has not taken the lock since it was
- *      scheduled. Then the sweep is armed, and `id` is that timeout.
+ * (I1) A sweep has at most one timeout whose step has not taken the lock yet.
+ *      While it has one, it is armed, and `id` is that timeout.
  * (I2) cursor is NULL or in the list.
  * (I3) current is not NULL while an action runs for a channel, unless the
  *      action has removed it. It is compared, never dereferenced, because the
@@ -35,12 +35,12 @@
  *             which are relaxed stores into the channel. A thread that removes
  *             a channel while an action runs for it takes it out first, and
  *             then waits at the bell. So if two threads remove it, only one
- *             succeeds. Inside the action itself, which the innermost frame of
- *             the thread tells, there is nothing to wait for. A call by the
- *             timer is inside from before it takes the lock until it has
- *             dropped it. destroy waits for the timeout of (I1) by its id, and
- *             for the others by `inside`, so it never frees a lock that a
- *             thread still looks at.
+ *             succeeds. Inside the action itself there is nothing to wait for.
+ *             The innermost frame of the thread tells whether it is there. A
+ *             call by the timer counts as `inside` from before it takes the
+ *             lock until it has dropped it. destroy waits for the timeout of
+ *             (I1) by its id, and for the others by `inside`, so it never frees
+ *             a lock that a thread still looks at.
  */
 #include "tickwheel/channel.h"
 
@@ -223,8 +223,9 @@ static void arm(struct sweep *s)
 		s->refused++;
 }
 
-/* A sweep that was refused is tried again whenever the set changes, and after
- * each step of another kind. */
+/* Arms all sweeps that are not armed. It is called after each step and whenever
+ * the set changes, so that a sweep that the timer has refused is tried
+ * again. */
 static void arm_each(struct tkw_channels *set)
 {
 	for (int i = 0; i < TKW_CHANNEL_KINDS; i++)
@@ -259,8 +260,9 @@ static int arm_all(struct tkw_channels *set)
 	return err;
 }
 
-/* A step that has begun cannot be cancelled. It stays armed until it has taken
- * the lock (I1), and so does one that the timer is dropping. */
+/* Takes the next steps off the timer. A step that has begun, or that the timer
+ * is dropping, cannot be cancelled. It stays armed until it has taken the lock
+ * (I1). */
 static void disarm(struct tkw_channels *set)
 {
 	for (int i = 0; i < TKW_CHANNEL_KINDS; i++) {

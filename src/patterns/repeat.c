@@ -394,9 +394,9 @@ static int enter(struct tkw_repeat *r)
 	return -ESHUTDOWN;
 }
 
-/* Called after what is wanted has changed, on a repeat that is to be started.
- * Does it, or leaves it to the busy thread. The lock is held, and dropped. owed
- * is true if the repeat was started before. */
+/* Called when the user wants something else of a repeat that is to be started.
+ * This thread does it, or leaves it to the busy thread. The lock is held, and
+ * dropped. owed is true if the repeat was started before. */
 static int have_done(struct tkw_repeat *r, bool owed)
 {
 	r->wishes++;

@@ -147,7 +147,7 @@ static int64_t due_of(const struct task *t)
 	return (int64_t)TKW__LOAD(&t->due_ns, RELAXED);
 }
 
-/* Makes the task due so long after a time. The lock is held. */
+/* Makes the task due delay_ns after from_ns. The lock is held. */
 static void set_due(struct task *t, int64_t from_ns, int64_t delay_ns)
 {
 	TKW__STORE(&t->due_ns, (uint64_t)tkw__ns_add(from_ns, delay_ns),
@@ -245,7 +245,8 @@ static int64_t next_delay(struct task *t)
 	return delay_ns - tkw__dice_roll(&t->dice, part_ns);
 }
 
-/* Called when a try has failed. The lock is held. Returns as begin_ending(). */
+/* Called when a try has failed. The lock is held. Returns what begin_ending()
+ * returns. */
 static bool fail(struct task *t)
 {
 	t->phase = WAITING;
@@ -256,8 +257,8 @@ static bool fail(struct task *t)
 }
 
 /* Called when a try has succeeded, and the end was not told yet. A success
- * replaces the status of an earlier winner. The lock is held. Returns as
- * begin_ending(). */
+ * replaces the status of an earlier winner. The lock is held. Returns what
+ * begin_ending() returns. */
 static bool succeed(struct task *t)
 {
 	bool won = begin_ending(t, 0);

@@ -55,8 +55,8 @@ int64_t tkw_histogram_quantile_ns(const struct tkw_histogram *h, double share)
 	if (h == NULL || h->count == 0)
 		return 0;
 	wanted = (share < 1 ? share : 1) * (double)h->count;
-	/* Find the first bucket at which the wanted number, and at least one,
-	 * is reached. */
+	/* Find the first bucket at which the wanted number of samples, and at
+	 * least one, is reached. */
 	while (i < TKW_HISTOGRAM_BUCKETS - 1) {
 		seen += h->bucket[i];
 		if (seen > 0 && (double)seen >= wanted)

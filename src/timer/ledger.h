@@ -52,7 +52,7 @@ static inline void tkw__ledger_accept(struct tkw__shard *s,
 
 /* Undoes tkw__ledger_accept(), because the schedule fails. The timeout must be
  * in no list. Its place stays reserved, and the schedule gives it back. Returns
- * as tkw__slab_put(). */
+ * what tkw__slab_put() returns. */
 static inline void *tkw__ledger_unaccept(struct tkw__shard *s,
 					 struct tkw__timeout *to)
 {

@@ -190,7 +190,7 @@ uint64_t tkw__shard_next(const struct tkw__shard *s);
 struct tkw__timeout *tkw__shard_any(const struct tkw__shard *s);
 
 /* Frees a timeout that was RUNNING or ENDING, and wakes the threads that wait
- * for its end. Returns as tkw__slab_put(). */
+ * for its end. Returns what tkw__slab_put() returns. */
 void *tkw__shard_end(struct tkw__shard *s, struct tkw__timeout *to);
 
 /* Returns what is broken, or NULL. */

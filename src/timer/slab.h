@@ -108,8 +108,8 @@ struct tkw__timeout *tkw__slab_take_fresh(const struct tkw__slab *s,
 /* Put a block into the list `roomy`, and take it out. */
 void tkw__slab_list(struct tkw__slab *s, uint32_t n);
 void tkw__slab_unlist(struct tkw__slab *s, uint32_t n);
-/* Called when no place of block n is in use any more. Returns as
- * tkw__slab_put(). */
+/* Called when no place of block n is in use any more. Returns what
+ * tkw__slab_put() returns. */
 void *tkw__slab_emptied(struct tkw__slab *s, uint32_t n);
 
 static inline bool tkw__block_has_room(const struct tkw__block *b)

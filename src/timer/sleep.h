@@ -9,7 +9,7 @@
 void *tkw__sleep_run(void *timer);
 
 /* Sets the alarm earlier, because the worker is needed before the tick for
- * which it is armed. Returns as tkw__sleep_call(). */
+ * which it is armed. Returns what tkw__sleep_call() returns. */
 int tkw__sleep_rearm(struct tkw_timer *t, uint64_t tick) __attribute__((cold));
 
 /* Makes sure that the worker is awake at a tick, at which a timeout needs it.
@@ -33,7 +33,7 @@ void tkw__sleep_end(struct tkw_timer *t);
  * For an event loop. tkw__sleep_awake() is called when a turn begins,
  * tkw__sleep_arm() when it has ended and the next turn is needed at a tick, and
  * tkw__sleep_disarm() when there will be no more turns. tkw__sleep_arm()
- * returns as tkw__sleep_call() does.
+ * returns what tkw__sleep_call() returns.
  */
 void tkw__sleep_awake(struct tkw_timer *t);
 int tkw__sleep_arm(struct tkw_timer *t, uint64_t tick);

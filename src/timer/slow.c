@@ -42,7 +42,7 @@ void tkw__slow_init(struct tkw_timer *t, const struct tkw_timer_config *cfg)
 	t->slow.watchdog = cfg->watchdog != 0;
 }
 
-/* Tells the log of a task that was slow, or is. */
+/* Tells the log of a task that was or still is slow. */
 static void tell(const struct tkw_timer *t, uint64_t task, const char *what,
 		 int64_t ns)
 {

@@ -8,7 +8,7 @@
 /* Starts a timer, unless it was started. Returns 0, -ENOMEM or -ESHUTDOWN. */
 int tkw__start(struct tkw_timer *t);
 
-/* Makes sure that the timer was started. Returns as tkw__start(). */
+/* Makes sure that the timer was started. Returns what tkw__start() returns. */
 static inline int tkw__ensure_started(struct tkw_timer *t)
 {
 	/* ACQUIRE pairs with the RELEASE of tkw__start(). */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * adapter_bed.c - see adapter_bed.h. The clock is the real one, but no test
- * waits for anything that might not come, nor minds how long it takes.
+ * adapter_bed.c - the tests of adapter_bed.h. They use the real clock. No test
+ * waits for anything that might not come, and none depends on how long
+ * something takes.
  */
 #include "adapter_bed.h"
 

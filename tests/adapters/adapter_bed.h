@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * adapter_bed.h - the tests of the adapters, the same for each library, behind
- * a table of what they do with it.
+ * adapter_bed.h - the tests of the adapters. They are the same for each
+ * library. A table has the functions that differ.
  */
 #ifndef TKW_TESTS_ADAPTER_BED_H
 #define TKW_TESTS_ADAPTER_BED_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_adapter_epoll.c - the adapter of plain epoll. */
+/* test_adapter_epoll.c - tests the adapter of plain epoll. */
 #include "adapter_bed.h"
 
 #include <stdlib.h>

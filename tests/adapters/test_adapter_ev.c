@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_adapter_ev.c - the adapter of libev, against libev. */
+/* test_adapter_ev.c - tests the adapter of libev with libev. */
 #include "adapter_bed.h"
 
 #include <stdlib.h>

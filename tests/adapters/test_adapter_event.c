@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_adapter_event.c - the adapter of libevent, against libevent. */
+/* test_adapter_event.c - tests the adapter of libevent with libevent. */
 #include "adapter_bed.h"
 
 #include <stdlib.h>

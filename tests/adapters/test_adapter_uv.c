@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_adapter_uv.c - the adapter of libuv, against libuv. */
+/* test_adapter_uv.c - tests the adapter of libuv with libuv. */
 #include "adapter_bed.h"
 
 #include <stdlib.h>

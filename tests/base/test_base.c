@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_base.c - the room below the wheel: bits, the bit set, links, configs,
- * times, version.
+ * test_base.c - tests src/base: bits, the bit set, links, configs, times and
+ * the version.
  *
- * The bit set is held against a plain array of flags, at sizes on both sides of
- * each of its levels.
+ * The bit set is compared with a plain array of flags, at sizes on both sides
+ * of each of its levels.
  */
 #include "wheel_bed.h"
 

@@ -2,9 +2,9 @@
 /*
  * budget_ops.c - one operation of the wheel, many times, on fixed input.
  *
- * Without an argument it names the operations. budget.sh runs each of them
- * under callgrind and counts the instructions inside measured(): what time
- * cannot show on a noisy machine, a count does.
+ * Without an argument it prints the names of the operations. budget.sh runs
+ * each of them under callgrind and counts the instructions inside measured().
+ * On a noisy machine such a count shows more than a time does.
  */
 #include <stdint.h>
 #include <stdio.h>

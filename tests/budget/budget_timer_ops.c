@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * budget_timer_ops.c - one operation of the timer, many times, on fixed input;
- * as budget_ops.c has those of the wheel. The timer is driven by hand and has a
- * clock that stands still, so that the counts are the same each time.
+ * budget_timer_ops.c - one operation of the timer, many times, on fixed input,
+ * like budget_ops.c for the wheel. The timer is driven by hand and its clock
+ * stands still, so that the counts are the same each time.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* in_c.c - a stranger's program: a timeout that fires, one that does not. */
+/* in_c.c - the program of a user: one timeout fires, one is cancelled. */
 #include <stdio.h>
 #include <string.h>
 #include <tickwheel.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_pool.c - the executors of exec.h by themselves: the inline one, and the
- * thread pool, its bounded queue, how one waits for it, its end, its threads,
- * and what becomes of it when there is no memory, no thread, or a fork (SPEC
- * 4.8, 6.7).
+ * test_pool.c - tests the executors of exec.h without a timer: the inline one
+ * and the thread pool. The tests of the pool are about its bounded queue, the
+ * wait for it, its end and its threads, and about what happens without memory,
+ * without threads, and after a fork (SPEC 4.8, 6.7).
  */
 #include "timer_bed.h"
 

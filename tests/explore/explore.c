@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explore.c - cooperative threads, and the choice of who goes on.
+ * explore.c - cooperative threads, and the choice which one runs next.
  *
- * Switching is _setjmp and _longjmp between stacks that live as long as the
- * process; a context is made but once per thread. There is no state to save and
- * restore: to try another choice the scenario is run again from its begin, with
- * the choices before it as they were.
+ * Threads are switched by _setjmp() and _longjmp() between stacks that live as
+ * long as the process. A context is made only once per thread. There is no
+ * state to save and restore: to try another choice, the scenario is run again
+ * from its begin, with the same choices up to that point.
  */
 #include "explore_inside.h"
 

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * explore.h - runs code of the library on cooperative threads, and tries every
- * order in which they can go on.
+ * order in which they can run.
  *
  * A thread runs alone until its next point: an atomic operation, a lock, a
- * park, an alarm, a reading of the clock. There the explorer chooses who goes
- * on. A scenario is a function that makes threads, joins them, and checks what
- * came out; it is run again and again, each time with other choices, first all
- * of them up to a bound on what they cost, then at random.
+ * park, an alarm, or a reading of the clock. There the explorer chooses which
+ * thread runs next. A scenario is a function that makes threads, joins them,
+ * and checks the result. It is run again and again, each time with other
+ * choices: first with all choices up to a bound on their cost, then at random.
  *
- * What costs 1: to leave a thread that could go on; to wake a parked thread for
- * no reason; to keep a store in the store buffer (with store buffers on).
+ * Three things cost 1 each: to leave a thread that could go on, to wake a
+ * parked thread for no reason, and to keep a store in the store buffer (if
+ * store buffers are on).
  *
- * Time is virtual. It stands still while any thread can go on; then it jumps to
- * the next alarm. If there is none either, somebody was forgotten: a failure.
- * So is a thread that is left behind, memory that is not freed, or used after
- * it was, and a run that does not end.
+ * Time is virtual. It stands still while any thread can run. Then it jumps to
+ * the next alarm. If there is no alarm either, a thread was forgotten, and the
+ * scenario fails. It also fails if a thread is left behind, if memory is not
+ * freed or is used after it was freed, or if a run does not end.
  */
 #ifndef TKW_TESTS_EXPLORE_H
 #define TKW_TESTS_EXPLORE_H
@@ -31,7 +32,7 @@
 
 struct explore_scenario {
 	const char *name;
-	const char *what; /* in a few words */
+	const char *what; /* what it tests, in a few words */
 	void (*run)(void);
 };
 
@@ -39,29 +40,29 @@ struct explore_scenario {
 extern const struct explore_scenario explore_scenarios[];
 extern const size_t explore_scenario_count;
 
-/* Make a thread; wait until one has ended. */
+/* Make a thread, and wait until one has ended. */
 int explore_spawn(const char *name, void *(*run)(void *arg), void *arg);
 void explore_join(int thread);
 
 /* A point without an operation. */
 void explore_yield(void);
 
-/* Wait until others have counted up to so many. */
+/* Waits until others have counted up to `least`. */
 void explore_await(const unsigned *count, unsigned least);
 
 int64_t explore_now(void);
-/* Sleep until a time; those who wake at the same time race from there. */
+/* Sleeps until a time. Threads that wake at the same time race from there. */
 void explore_sleep_until(int64_t at_ns);
 
-/* A line in the trace: what a call returned, what a task found. */
+/* Adds a line to the trace: what a call returned, or what a task found. */
 void explore_tell(const char *what, int64_t value);
 
-/* End the exploration: say what is wrong, and in which order it came about. */
+/* Ends the exploration. Prints what is wrong, and the order that led to it. */
 _Noreturn void explore_fail(const char *file, int line, const char *what);
 #define explore_check(x)                                                       \
 	((x) ? (void)0 : explore_fail(__FILE__, __LINE__, "not so: " #x))
 
-/* --- for what stands in for src/os --------------------------------------- */
+/* --- for the files that replace src/os ----------------------------------- */
 
 enum explore_order {
 	EXPLORE_RELAXED,
@@ -70,10 +71,10 @@ enum explore_order {
 	EXPLORE_SEQ_CST
 };
 
-/* Where an operation is, and on what, for the trace. */
+/* Where an operation is, and its object, for the trace. */
 struct explore_spot {
 	const char *op;
-	const char *object; /* as the source calls it; "" for none */
+	const char *object; /* its name in the source, or "" */
 	const char *file;
 	int line;
 };
@@ -101,23 +102,23 @@ bool explore_cas32(struct explore_spot s, uint32_t *a, uint32_t *was,
 bool explore_cas64(struct explore_spot s, uint64_t *a, uint64_t *was,
 		   uint64_t x);
 
-/* All that any thread has kept back becomes visible. Returns true. */
+/* Makes visible all stores that any thread has kept back. Returns true. */
 bool explore_fence_all(struct explore_spot s);
 
 void explore_park(struct explore_spot s, const uint32_t *a, uint32_t value);
-/* The same, but not for longer than this. */
+/* The same, but for at most this long. */
 void explore_park_for(struct explore_spot s, const uint32_t *a, uint32_t value,
 		      int64_t ns);
 void explore_unpark(struct explore_spot s, const uint32_t *a, bool all);
 
-/* The lock as a primitive: who holds it, 0 for nobody. */
+/* The lock as a primitive. *holder is the thread that holds it, or 0. */
 void explore_lock_take(struct explore_spot s, uint32_t *holder);
 void explore_lock_drop(struct explore_spot s, uint32_t *holder);
 void explore_lock_let_in(struct explore_spot s, uint32_t *holder);
 
-/* Wait for a time, *at, which others may change meanwhile. */
+/* Waits for the time *at, which others may change meanwhile. */
 void explore_wait_until(struct explore_spot s, const int64_t *at);
-/* Wait until the fd of an alarm is readable, as poll() does: explore_os.c. */
+/* Waits until the fd of an alarm is readable, like poll(). See explore_os.c. */
 void explore_poll(int fd);
 /* A point for an operation that changes nothing itself. */
 void explore_point(struct explore_spot s);
@@ -131,25 +132,28 @@ struct tkw__local *explore_local(void);
 
 /* --- for explore_main.c -------------------------------------------------- */
 
-/* Distinct orders that were seen, by hash: a set of 2^bits words, 0 at first.
- */
+/* The hashes of the distinct orders that were seen, in a set of 2^bits words
+ * that are 0 at first. */
 struct explore_seen {
 	uint64_t *hash;
 	unsigned bits;
 	uint64_t count;
 };
 
-/* How to explore; all zero: all orders that cost nothing, sequentially. */
+/* How to explore. All zero means all orders that cost nothing, without store
+ * buffers. */
 struct explore_how {
-	const char *program; /* to name in what is to be called for a replay */
-	bool buffers;        /* stores may be kept back */
+	/* Its name, for the command line that replays a failure. */
+	const char *program;
+	bool buffers; /* stores may be kept in a store buffer */
 	bool random;
 	unsigned bound;
 	uint64_t seed;
-	const unsigned char *replay; /* choices, or NULL */
+	const unsigned char *replay; /* the choices to replay, or NULL */
 	size_t replay_count;
-	uint64_t until; /* so many distinct orders are in the set */
-	uint64_t runs;  /* or so many runs were made */
+	/* Explores until the set has this many distinct orders ... */
+	uint64_t until;
+	uint64_t runs; /* ... or until this many runs were made */
 };
 
 struct explore_result {
@@ -157,7 +161,7 @@ struct explore_result {
 	bool all; /* there are no more orders within the bound */
 };
 
-/* Run a scenario. Does not return if it fails. */
+/* Runs a scenario. Does not return if it fails. */
 struct explore_result explore_run(const struct explore_scenario *sc,
 				  const struct explore_how *how,
 				  struct explore_seen *seen);

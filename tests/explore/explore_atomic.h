@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explore_atomic.h - stands in for src/os/atomic.h: every operation is a point.
- * It is included before all else (-include), and has the include guard of the
- * header that it stands in for.
+ * explore_atomic.h - replaces src/os/atomic.h, so that every operation is a
+ * point. It is included before everything else (-include), and has the include
+ * guard of the header that it replaces.
  */
 #ifndef TKW_OS_ATOMIC_H
 #define TKW_OS_ATOMIC_H
@@ -19,7 +19,7 @@ struct tkw__a64 {
 	uint64_t v;
 };
 
-/* The function for what a points to. */
+/* The function for the size of what a points to. */
 #define EXPLORE_SIZED(function, a)                                             \
 	_Generic((a)->v, uint32_t : function##32, uint64_t : function##64)
 

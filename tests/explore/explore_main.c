@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explore_main.c - PROGRAM [OPTION | SCENARIO]...: run scenarios, all unless
- * some are named, and print a table of what was tried.
+ * explore_main.c - PROGRAM [OPTION | SCENARIO]... runs the named scenarios, or
+ * all, and prints a table of what was tried.
  */
 #include <errno.h>
 #include <signal.h>

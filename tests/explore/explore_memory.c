@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explore_memory.c - the memory of a run: handed out from one piece, and not
- * twice, so that addresses are the same in each run, and who uses what is freed
- * is found out: at once where that is an operation of the explorer's, else at
- * the end, if something was written.
+ * explore_memory.c - the memory of a run.
+ *
+ * All memory comes from one piece, and no address is used twice. So addresses
+ * are the same in each run, and a use after free is found: at once if it is an
+ * operation of the explorer, otherwise at the end, if something was written.
  */
 #include "explore_inside.h"
 

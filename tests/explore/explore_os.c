@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* explore_os.c - stands in for what of src/os asks the system, in the world of
- * the explorer: clock, alarms, threads, memory and the like. */
+/*
+ * explore_os.c - replaces the parts of src/os that make system calls: clock,
+ * alarms, threads, memory and so on.
+ */
 #include <stdio.h>
 
 #include "explore.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * explore_sync.h - stands in for src/os/sync.h where the lock is not what is
- * explored: to take it is one step. Included as explore_atomic.h is.
+ * explore_sync.h - replaces src/os/sync.h in scenarios that do not explore the
+ * lock itself. There, taking the lock is one step. It is included like
+ * explore_atomic.h.
  */
 #ifndef TKW_OS_SYNC_H
 #define TKW_OS_SYNC_H

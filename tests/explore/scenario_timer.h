@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * scenario_timer.h - what the scenarios of the timer share: a timer, calls that
- * keep a book of what came of each timeout, and the check of that book.
+ * record what happens to each timeout, and the check of these records.
  *
- * Each timeout has a tag, a small number, which is its ctx. A task checks, when
- * it begins, that it is the only one, that it has not run before, that its
- * deadline is the one asked for, and that it is neither early nor later than
- * its tick and its slack make it: time stands still while anybody can go on.
+ * Each timeout has a tag, a small number, which is its ctx. When a task begins,
+ * it checks that no other task runs, that it has not run before, that its
+ * deadline is the one that was asked for, and that it is neither early nor
+ * later than its tick and its slack allow. It cannot be late by accident,
+ * because time stands still while any thread can run.
  */
 #ifndef TKW_TESTS_SCENARIO_TIMER_H
 #define TKW_TESTS_SCENARIO_TIMER_H
@@ -23,49 +24,51 @@ struct run {
 	struct {
 		struct tkw_timeout_id id;
 		int64_t deadline_ns;
-		int64_t asked_ns; /* a reschedule under way */
+		int64_t asked_ns; /* deadline of a reschedule that is under way
+				   */
 		int64_t slack_ns;
 		unsigned accepted;
-		unsigned begun; /* tasks */
+		unsigned begun; /* tasks that have begun */
 		unsigned fired;
 		unsigned cancelled; /* cancels that returned 0 */
-		unsigned ending;    /* on-cancel calls, begun */
+		unsigned ending;    /* on-cancel calls that have begun */
 		unsigned ended;
 		unsigned handed;
 	} tag[TAGS];
 	unsigned running;
-	unsigned fired;       /* of all tags */
-	unsigned order[TAGS]; /* the tags, as they fired */
-	unsigned threads;     /* that were made for the timer */
-	unsigned no_threads;  /* so many are refused first */
-	unsigned told;        /* by the watchdog, of running tasks */
-	int64_t stall_ns;     /* how long tasks may hold up others */
+	unsigned fired;       /* tasks of all tags */
+	unsigned order[TAGS]; /* the tags in the order of firing */
+	unsigned threads;     /* threads that were made for the timer */
+	unsigned no_threads;  /* how many threads are refused first */
+	unsigned told;        /* reports of the watchdog about running tasks */
+	int64_t stall_ns;     /* how long tasks may delay others */
 	bool unlimited_runs;  /* a tag may fire more than once */
 	bool side_by_side;    /* tasks may run at the same time */
-	bool may_drop;        /* by an executor that refuses */
-	/* What a task, an on-cancel, a visitor does besides, or NULL. */
+	bool may_drop;        /* timeouts may be dropped by the executor */
+	/* Called by a task, an on-cancel and a visitor, if not NULL. */
 	void (*in_task)(unsigned tag);
 	void (*in_cancel)(unsigned tag);
 };
 extern struct run run;
 
-/* A timer, and an empty book. */
+/* Opens a timer, with an empty book. */
 void open_timer(int shards);
 void open_limited(int shards, int64_t max_pending);
 void open_manual(void);
 void open_loop(int shards);
-/* With a hook for the clock, which shows the same time. */
+/* The same with a clock hook, which returns the same time. */
 void open_own_clock(void);
 
-/* With a watchdog: a task may take this long, and run.told counts. */
+/* The same with a watchdog. A task may take this long, and run.told counts the
+ * reports. */
 void open_watched(int64_t slow_task_ns);
 
-/* With an executor of one shard, and what is done if that refuses. */
+/* The same with an executor, one shard, and a policy for refusals. */
 void open_exec(const struct tkw_exec *exec, int refusal);
 
-/* The calls, with what they return. A scenario that calls the timer itself must
- * do so only where that changes no term of the ledger: to start it, to look, or
- * to be refused. */
+/* The calls of the timer. They return what the timer returns. A scenario may
+ * call the timer itself only if that changes no term of the ledger: to start
+ * it, to query it, or to be refused. */
 int add(unsigned tag, int64_t delay_ns);
 int add_with_slack(unsigned tag, int64_t delay_ns, int64_t slack_ns);
 int add_at(unsigned tag, int64_t deadline_ns);
@@ -76,32 +79,32 @@ int stop(void);
 int turn(void);
 int turn_of(int max_tasks);
 
-/* Threads that make one call, arg being the tag; what it returns must be one
- * of what can be. */
-void *thread_add_now(void *tag);     /* due at once; 0 */
-void *thread_add_soon(void *tag);    /* in a tick; 0 */
-void *thread_add_far(void *tag);     /* in an hour; 0 */
-void *thread_try_add_now(void *tag); /* 0, or it is stopped */
+/* Threads that make one call. arg is the tag. The call must return one of the
+ * results below. */
+void *thread_add_now(void *tag);     /* due at once; returns 0 */
+void *thread_add_soon(void *tag);    /* in a tick; returns 0 */
+void *thread_add_far(void *tag);     /* in an hour; returns 0 */
+void *thread_try_add_now(void *tag); /* returns 0, or that it is stopped */
 void *thread_cancel(void *tag);
 void *thread_cancel_wait(void *tag);
 void *thread_stop(void *unused);
 void *thread_turn(void *unused);
-/* Make such a thread for a tag. */
+/* Makes a thread like these for a tag. */
 int spawn(const char *name, void *(*thread)(void *arg), unsigned tag);
 
-/* Wait until the task of a tag has ended, so many times. */
+/* Waits until the task of a tag has ended this many times. */
 void await_fired(unsigned tag, unsigned times);
 
-/* Law, and soundness of the timer as it is now. */
+/* Checks that the ledger balances and that the timer is sound, now. */
 void check_balance(void);
 
-/* The timer, which is stopped, has counted what the book has. */
+/* Checks that the ledger agrees with the book. The timer must be stopped. */
 void check_ledger(void);
 
-/* Stop, and see that each timeout ended once, in one way, and was told so, and
- * that the ledger says the same; destroy. */
+/* Stops the timer, and checks that each timeout ended once, in one way, and was
+ * told so, and that the ledger says the same. Then destroys the timer. */
 void close_timer(void);
-/* The same after a destroy. */
+/* The same check after a destroy. */
 void check_book(void);
 
 /* The scenarios. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_cancel.c - cancel and cancel_wait against all. */
+/* scenarios_cancel.c - cancel and cancel_wait against all other calls. */
 #include <errno.h>
 
 #include "scenario_timer.h"

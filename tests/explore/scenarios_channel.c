@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_channel.c - sets of channels: what is removed, shut down, destroyed
- * while a step looks at it. */
+/*
+ * scenarios_channel.c - sets of channels: a channel is removed, or the set is
+ * shut down or destroyed, while a step looks at it.
+ */
 #include <errno.h>
 #include <string.h>
 

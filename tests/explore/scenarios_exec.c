@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_exec.c - tasks that run elsewhere: the pool, and an executor by
- * hand. */
+/*
+ * scenarios_exec.c - tasks that run on an executor: the pool, and one that is
+ * driven by hand.
+ */
 #include <errno.h>
 #include <string.h>
 

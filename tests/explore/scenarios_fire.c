@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_fire.c - the worker fires while others schedule, cancel, look. */
+/*
+ * scenarios_fire.c - the worker fires while other threads schedule, cancel or
+ * query.
+ */
 #include <errno.h>
 
 #include "scenario_timer.h"

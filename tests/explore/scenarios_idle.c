@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_idle.c - wait_idle against all. */
+/* scenarios_idle.c - wait_idle against all other calls. */
 #include <errno.h>
 
 #include "scenario_timer.h"

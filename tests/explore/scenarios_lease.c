@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_lease.c - leases: who ends one, and who still has it then. */
+/*
+ * scenarios_lease.c - leases: which thread ends a lease, and which threads
+ * still hold it then.
+ */
 #include <errno.h>
 #include <string.h>
 

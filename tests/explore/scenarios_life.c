@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_life.c - start and destroy against all. */
+/* scenarios_life.c - start and destroy against all other calls. */
 #include <errno.h>
 
 #include "scenario_timer.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scenarios_lock.c - the lock of src/os, itself, and parking without it:
- * atomics and parks are the points. Parked threads wake up for no reason now
- * and then in all of them.
+ * scenarios_lock.c - the lock of src/os itself, and parking without it. Atomic
+ * operations and parks are the points. In all scenarios, parked threads
+ * sometimes wake up for no reason.
  */
 #include "explore.h"
 #include "os/sync.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_loop.c - a timer in an event loop: polls, and turns of a few. */
+/*
+ * scenarios_loop.c - a timer in an event loop: polls, and turns of a few
+ * timeouts.
+ */
 #include <errno.h>
 
 #include "scenario_timer.h"

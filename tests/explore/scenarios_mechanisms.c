@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scenarios_mechanisms.c - what all waiting in the library is made of, by
- * itself: the bell (os/bell.h) and the rundown (os/rundown.h).
+ * scenarios_mechanisms.c - the two mechanisms by which the library waits: the
+ * bell (os/bell.h) and the rundown (os/rundown.h).
  */
 #include "os/bell.h"
 #include "os/rundown.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scenarios_repeat.c - a repeat every millisecond, its first round against what
- * two threads call when it is due.
+ * scenarios_repeat.c - a repeat every millisecond. When its first round is due,
+ * two threads make calls.
  *
- * In each of them rounds and adjusts come one at a time, and none after on_end,
- * which comes once.
+ * In each scenario, rounds and adjusts come one at a time, none comes after
+ * on_end, and on_end comes once.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_request.c - requests: each ends once, by one of all who try. */
+/*
+ * scenarios_request.c - requests: several threads try to end one, and it ends
+ * once.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_retry.c - tasks of one or two tries, against what ends them. */
+/*
+ * scenarios_retry.c - tasks of one or two tries, against the calls that end
+ * them.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scenarios_sleep.c - the worker falls asleep while others need it earlier.
- * That a timeout is not late is checked by each task: see scenario_timer.h.
+ * scenarios_sleep.c - the worker falls asleep while other threads need it
+ * earlier. Each task checks that its timeout is not late: see scenario_timer.h.
  */
 #include <errno.h>
 

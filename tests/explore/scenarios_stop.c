@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scenarios_stop.c - stop against all. */
+/* scenarios_stop.c - stop against all other calls. */
 #include <errno.h>
 
 #include "scenario_timer.h"

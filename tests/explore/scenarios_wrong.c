@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scenarios_wrong.c - a test of the explorer itself: small programs of which it
- * is known what is wrong with them, and a few with which nothing is. See
- * test_explore_self.sh.
+ * scenarios_wrong.c - tests the explorer itself: small programs with known
+ * errors, and a few without an error. See test_explore_self.sh.
  */
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fault_bed.h - what the fault tests share: memory that can be refused, gates,
- * threads, children, and a timer on the real clock under either drive.
+ * threads, child processes, and a timer on the real clock with each drive.
  *
- * A test is named by the number of its fault: fault_08_... is the eighth. Tests
- * on a virtual clock use timer_bed.h.
+ * The name of a test has the number of its fault: fault_08_... is fault 8.
+ * Tests on a virtual clock use timer_bed.h.
  */
 #ifndef TKW_TESTS_FAULT_BED_H
 #define TKW_TESTS_FAULT_BED_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fault_before_main.c - fault 33: a timer is used before main() begins, by a
- * constructor, and by the static objects of C++ (fault_static_init.cc), which
- * also destroy theirs after main() has ended.
+ * constructor and by static objects of C++ (fault_static_init.cc). The C++
+ * objects also destroy their timers after main() has ended.
  */
 #include "fault_before_main.h"
 #include "fault_bed.h"

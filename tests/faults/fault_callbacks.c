@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_callbacks.c - faults 6 to 12: tasks that do to their timer what a task
- * should rather not.
+ * fault_callbacks.c - faults 6 to 12: tasks that do something to their timer
+ * that a task should not do.
  */
 #include "fault_bed.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_exec.c - faults 5 and 39 where there is an executor: tasks that block
- * on its threads, and executors that are full, dead, or refuse as they like.
- * Fault 5 without one is in fault_callbacks.c.
+ * fault_exec.c - faults 5 and 39 with an executor: tasks that block its
+ * threads, and executors that are full, shut down, or refuse at random. Fault 5
+ * without an executor is in fault_callbacks.c.
  */
 #include "fault_bed.h"
 

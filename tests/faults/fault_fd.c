@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_fd.c - fault 40: somebody closes the timer's file descriptor, as a
- * daemon does that closes all there are.
+ * fault_fd.c - fault 40: somebody closes the timer's file descriptor, for
+ * example a daemon that closes all descriptors.
  *
- * A worker that sleeps at the time sleeps on in the kernel, where nobody can
- * reach it; when it wakes up it goes on without the descriptor. The tests see
- * where it sleeps, and wake it by a second descriptor for the same timerfd.
+ * If the worker sleeps at that time, it sleeps on in the kernel, and nobody can
+ * reach it. When it wakes up, it goes on without the descriptor. The tests look
+ * where it sleeps, and wake it by a second descriptor of the same timerfd.
  */
 #include "fault_bed.h"
 

@@ -2,10 +2,10 @@
 /*
  * fault_fork.c - fault 29: the process forks while its timers live.
  *
- * A child has one thread, and every lock as it was at the fork. It must find
- * each timer of its parent's inert, and be able to free it, whatever another
- * thread of the parent's was doing. By which call the child is made, and what
- * there is besides timers, is for fault_fork_kinds.c.
+ * A child has one thread, and every lock is as it was at the fork. The parent's
+ * timers must be inert in the child, and the child must be able to free them,
+ * whatever another thread of the parent was doing. Other ways to make a child,
+ * and other objects than timers, are in fault_fork_kinds.c.
  */
 #include "fault_bed.h"
 

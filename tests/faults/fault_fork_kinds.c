@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_fork_kinds.c - fault 29: by whichever call a child is made, it finds
- * all that its parents have made inert, and has what it makes itself.
+ * fault_fork_kinds.c - fault 29: whatever call makes the child, all objects of
+ * its parents are inert in it, and its own objects work.
  *
- * The calls: fork(); _Fork() of POSIX, which calls no handlers; and clone()
- * itself, of which libc knows nothing. All threads of the parent are asleep
- * when it forks: only after fork() has a child a right to malloc() otherwise.
- * For forks in the middle of something see fault_fork.c.
+ * The calls are fork(), _Fork() of POSIX, which calls no handlers, and clone()
+ * itself, of which libc knows nothing. All other threads of the parent sleep
+ * meanwhile. Otherwise only a child of fork() could use malloc(). Forks in the
+ * middle of something are in fault_fork.c.
  */
 #include "fault_bed.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_generations.c - fault 24, for the narrow build: a place has 15
- * generations there, so that they run out all the time, and blocks are small.
+ * fault_generations.c - fault 24, for the narrow build. There a place has 15
+ * generations, so that they run out all the time, and blocks are small.
  *
- * Every id that was ever given is kept. None is given twice, and none but those
- * of the timeouts that are pending is ever good for anything.
+ * The test keeps every id. No id is given out twice, and only the ids of
+ * pending timeouts are valid.
  */
 #include "fault_bed.h"
 

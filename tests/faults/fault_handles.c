@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fault_handles.c - faults 21 to 23: ids that are stale, made up, used twice,
- * or used at the very moment in which their timeout fires.
+ * or used at the moment when their timeout fires.
  */
 #include "fault_bed.h"
 

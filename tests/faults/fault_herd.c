@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_herd.c - fault 35: ten million timeouts that are due in one tick. While
- * they fire another thread schedules and cancels in the same shard, and gets
- * through; the memory is that of the herd, and is given back.
+ * fault_herd.c - fault 35: ten million timeouts are due in one tick. While they
+ * fire, another thread can still schedule and cancel in the same shard. The
+ * memory does not exceed that of the herd, and is given back.
  *
- * Nothing here is measured in time. Of every MARK fired, the last waits until
- * the other thread has done something since the one before: if it is shut out,
- * the test does not end.
+ * No time is measured. After each MARK timeouts, a task waits until the other
+ * thread has made another call. If that thread is shut out, the test does not
+ * end.
  */
 #include "fault_bed.h"
 

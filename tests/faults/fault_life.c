@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_life.c - faults 25 to 28 and 30 to 32: the begin and the end of a
- * timer, and of the threads and the process around it. Fork has fault_fork.c,
- * use before main() has fault_before_main.c.
+ * fault_life.c - faults 25 to 28 and 30 to 32: the start and the end of a
+ * timer, of threads and of the process. For forks see fault_fork.c, for use
+ * before main() see fault_before_main.c.
  *
- * fault_life LIBRARY: the last is the shared library, for dlopen().
+ * Usage: fault_life LIBRARY. LIBRARY is the shared library, for dlopen().
  */
 #include "fault_bed.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fault_load.c - faults 34 and 36 to 38: a timer that is full, a storm of
- * cancels, producers that are stopped in the middle, and one that has a higher
+ * cancels, producers while the timer is stopped, and a producer with a higher
  * priority than the worker.
  */
 #include "fault_bed.h"

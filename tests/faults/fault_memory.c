@@ -2,9 +2,9 @@
 /*
  * fault_memory.c - faults 1 to 4: no memory, no thread, no file descriptor.
  *
- * Memory is refused in two ways: by the timer's own hooks, and, where it has
- * none, by the linker (--wrap), which sends each call of the allocator in this
- * program to the functions below. They refuse only while `armed`.
+ * Memory is refused in two ways: by the timer's own hooks and, for a timer
+ * without hooks, by the linker (--wrap). It sends each call of the allocator in
+ * this program to the functions below, which refuse only while `armed` is set.
  */
 #include "fault_bed.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault_time.c - faults 13 to 20: clocks that stand, go back or jump, a worker
- * that is frozen, deadlines at the ends of time and at the boundaries of rings.
+ * fault_time.c - faults 13 to 20: clocks that stand still, go back or jump, a
+ * worker that is frozen, deadlines at the ends of time and at the boundaries of
+ * rings.
  *
- * The linker (--wrap) sends each call by which the library could learn the time
- * of day to the functions at the end, where fault 19 counts them.
+ * The linker (--wrap) sends each call by which the library could read the time
+ * of day to the functions at the end of this file. Fault 19 counts them.
  */
 #include "fault_bed.h"
 

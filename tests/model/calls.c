@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * calls.c - the calls on an entry, made on the wheel and on the oracle, and
- * the callback that makes them again from inside.
+ * calls.c - the calls on an entry, made on the wheel and on the oracle, and the
+ * callback that makes them inside an advance.
  */
 #include <errno.h>
 

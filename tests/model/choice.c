@@ -2,8 +2,8 @@
 /*
  * choice.c - decisions from a seeded generator or from bytes.
  *
- * The generator is a counter with a strong mixing function: neighbouring seeds
- * give unrelated sequences, and it costs a nanosecond.
+ * The generator is a counter with a strong mixing function. So neighbouring
+ * seeds give unrelated sequences, and a number takes a nanosecond.
  */
 #include "choice.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * choice.h - where a random test takes its decisions from.
+ * choice.h - the source of the decisions of a random test.
  *
- * One mechanism, two sources: a generator with a seed (the model test) or a
- * string of bytes (the fuzzer and its corpus). The same source gives the same
- * decisions, so that a failure replays.
+ * A source is a generator with a seed (the model test) or a string of bytes
+ * (the fuzzer and its corpus). The same source gives the same decisions, so
+ * that a failure can be replayed.
  */
 #ifndef MODEL_CHOICE_H
 #define MODEL_CHOICE_H

@@ -2,9 +2,10 @@
 /*
  * driver.c - the life of a wheel under random operations.
  *
- * A run makes a wheel with a drawn engine, size and start, does operations on
- * it and on the oracle, drains it, balances the ledger and, when time has come
- * to its end before the operations have, begins with another wheel.
+ * A run makes a wheel with a random engine, size and start. It makes operations
+ * on the wheel and on the oracle, drains the wheel, and checks that the ledger
+ * balances. If the wheel reaches the end of time before the operations are used
+ * up, the run continues with another wheel.
  */
 #include "driver.h"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# model_driver: the oracle and what drives a wheel beside it. The model test
-# and the fuzzer both link it, with the tickwheel of their choice.
+# model_driver is the oracle, and the code that drives a wheel beside it. The
+# model test and the fuzzer link it together with a build of the library.
 include_guard(GLOBAL)
 
 set(dir ${CMAKE_CURRENT_LIST_DIR})

@@ -2,8 +2,8 @@
 /*
  * driver.h - one run of a wheel beside the oracle, by decisions from a source.
  *
- * The model test feeds it a generator, the fuzzer bytes; what is done and what
- * is checked is the same.
+ * The source is a generator in the model test and a string of bytes in the
+ * fuzzer. The operations and the checks are the same.
  */
 #ifndef MODEL_DRIVER_H
 #define MODEL_DRIVER_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* driving.h - what the files of the driver share; not for others. */
+/*
+ * driving.h - what the files of the driver share. Other files do not include
+ * it.
+ */
 #ifndef MODEL_DRIVING_H
 #define MODEL_DRIVING_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * model_wheel.c - the wheel against the oracle, seed by seed.
+ * model_wheel.c - compares the wheel with the oracle, seed by seed.
  *
- * Idea:   each seed is a run of its own, so that a failing one replays alone.
- *         Processes share the seeds; each counts what happened in memory that
- *         all see, and the parent adds up, prints, and requires each kind of
- *         thing to have happened.
- * Exit:   0: all as the oracle; 1: not; 2: a bad option.
+ * Idea:   each seed is a separate run, so that a failing one can be replayed
+ *         alone. Several processes share the seeds. Each counts what happened,
+ *         in shared memory. The parent adds up and prints the counts, and
+ *         requires that each kind of event has happened.
+ * Exit:   0 if the wheel agrees with the oracle, 1 if not, 2 for a bad option.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, setitimer, sysconf */
 #include <errno.h>

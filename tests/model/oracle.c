@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * oracle.c - the naive list that the wheel is held against.
+ * oracle.c - the naive list that the wheel is compared with.
  *
- * Everything is O(n) and meant to be: read it once and believe it. The rules
- * (O1) to (O5) are in oracle.h.
+ * Everything is O(n), on purpose, so that it is easy to see that it is right.
+ * The rules (O1) to (O5) are in oracle.h.
  */
 #include "oracle.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * oracle.h - what a timing wheel must do, told by a sorted list.
+ * oracle.h - what a timing wheel must do, by a sorted list.
  *
  * The oracle keeps the linked entries in one array, sorted by tick and then by
  * moment, and searches it from the front each time. It has no slots, no rings
- * and no line in common with the wheel: what both agree on is true for another
- * reason than a shared mistake.
+ * and no code in common with the wheel. So the two cannot agree because of a
+ * shared mistake.
  *
- * Moments: a counter that rises by one with each add, move and extension.
+ * A moment is the value of a counter that rises by one with each add, move and
+ * extension.
  *
- * The order rule, exactly. Each linked entry has a tick, a moment and a mark:
+ * The order rule: each linked entry has a tick, a moment and a mark:
  *   - an entry that was added or moved is strict; its moment is that of its
  *     last add or move;
  *   - an entry that was extended (to a later tick) is loose; its moment is
@@ -17,17 +18,17 @@
  * An entry may expire if and only if
  *   (O1) no entry of an earlier tick is linked, and
  *   (O2) no strict entry of the same tick with a smaller moment is linked.
- * So strict entries of a tick come first in, first out; a loose one comes
- * anywhere after the strict ones that were in its tick before it was extended,
- * and before or after all the others.
+ * So strict entries of a tick expire first in, first out. A loose entry may
+ * expire anywhere after the strict ones that were in its tick before it was
+ * extended.
  *
- * What may be demanded of the clock:
+ * The rules of the clock:
  *   (O3) an entry expires while now is its own tick, not above the target;
  *   (O4) an advance that is done has made now = target + 1 (or left it alone,
  *        if the target was < now), and no entry up to the target is linked;
- *   (O5) an advance that was stopped has left now between where it was, or the
- *        last tick that it expired, and the target, and no linked entry has an
- *        earlier tick than now.
+ *   (O5) an advance that was stopped early has not moved now back, nor beyond
+ *        the target, nor before the last tick that it expired, and no linked
+ *        entry has an earlier tick than now.
  */
 #ifndef MODEL_ORACLE_H
 #define MODEL_ORACLE_H

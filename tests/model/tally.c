@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tally.c - names, sums and the report of what happened. */
+/* tally.c - names, sums and the report of the counted events. */
 #include "tally.h"
 
 #include <inttypes.h>

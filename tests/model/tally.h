@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tally.h - how often each kind of thing happened in a random test.
+ * tally.h - counts how often each kind of event happened in a random test.
  *
- * A random test that never met a case proves nothing about it. So each kind is
- * counted, printed, and required to be there.
+ * A random test proves nothing about a case that it never reached. So each kind
+ * is counted and printed, and must have happened.
  */
 #ifndef MODEL_TALLY_H
 #define MODEL_TALLY_H

@@ -2,9 +2,9 @@
 /*
  * ticks.h - ticks at which a wheel is likely to go wrong.
  *
- * Uniform ticks would almost never share a slot or meet a boundary. So a tick
- * is drawn from one of several kinds, and each life of a wheel has its own mix
- * of kinds: some runs are all near ones, some all boundaries.
+ * Uniform ticks would almost never share a slot or reach a boundary. So a tick
+ * is drawn from one of several kinds. Each wheel has its own mix of kinds: in
+ * some runs all ticks are near, in some all are at boundaries.
  */
 #ifndef MODEL_TICKS_H
 #define MODEL_TICKS_H

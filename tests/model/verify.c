@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.c - hold the wheel against the oracle. */
+/* verify.c - compares the wheel with the oracle. */
 #include <inttypes.h>
 #include <stdarg.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_bell.c - waiting for what others change under a lock: no ring is missed,
- * one wakes who it should, and the lock is held by nobody who sleeps.
+ * test_bell.c - tests the bell: no ring is missed, a ring wakes the right
+ * threads, and no thread holds the lock while it sleeps.
  */
 #include "timer_bed.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_id_table.c - records that are found by an id: each id is good for the
- * one use of a record that it was made for, whatever comes after, and to look
- * for one takes no lock.
+ * test_id_table.c - tests the table of records: an id is valid only for the use
+ * of a record that it was made for, whatever comes after, and a lookup takes no
+ * lock.
  */
 #include "timer_bed.h"
 

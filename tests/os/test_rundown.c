@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_rundown.c - who closes something waits until all who were inside have
- * left, and nobody comes in after that.
+ * test_rundown.c - tests the rundown: a thread that closes it waits until all
+ * threads inside have left, and no thread enters after that.
  */
 #include "timer_bed.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * channel_bed.h - a set of channels on the timer's bed, and users who have a
+ * channel_bed.h - a set of channels on the timer's bed, and users with one
  * channel each, for the tests of SPEC 8.2.
  */
 #ifndef TKW_TESTS_CHANNEL_BED_H
@@ -27,7 +27,7 @@ enum {
 #define PERIOD_NS TKW_SEC
 #define HOUR_NS (3600 * TKW_SEC)
 
-/* In a callback: cmocka's assert cannot leave the worker's thread. */
+/* For callbacks, because cmocka's asserts cannot end a test there. */
 #define must(condition)                                                        \
 	((condition) ? (void)0 : must_fail(__LINE__, #condition))
 static inline _Noreturn void must_fail(int line, const char *condition)
@@ -41,22 +41,22 @@ static inline _Noreturn void must_fail(int line, const char *condition)
 struct user {
 	struct tkw_channel ch;
 	atomic_uint calls[KINDS];
-	int64_t called_ns[KINDS]; /* the last time */
-	int said;                 /* what a call of the action's returned */
+	int64_t called_ns[KINDS]; /* when each kind was called last */
+	int said;                 /* what a call inside the action returned */
 };
 
 struct world {
 	struct timer_bed *b;
 	struct tkw_channels *set;
-	/* What an action does besides. */
+	/* Called by each action, if it is not NULL. */
 	int (*act)(struct world *w, struct user *u, int kind);
 	void *more;
-	atomic_uint calls; /* kinds may run side by side */
+	atomic_uint calls; /* atomic, because kinds may run side by side */
 };
 
 static inline struct user *user_of(struct tkw_channel *ch)
 {
-	return (struct user *)(void *)ch; /* it is the first member */
+	return (struct user *)(void *)ch; /* the channel is the first member */
 }
 
 static inline int called(void *ctx, struct tkw_channel *ch, int kind)
@@ -96,7 +96,7 @@ static inline struct tkw_channel_rule rule_of(int kind, int64_t interval_ns,
 					  .period_ns = period_ns };
 }
 
-/* A set that is as cfg says; its timer and ctx are put in. */
+/* Opens a set with this config. The timer and ctx are filled in. */
 static inline struct world *open_with(struct timer_bed *b,
 				      struct tkw_channels_config cfg)
 {
@@ -111,7 +111,7 @@ static inline struct world *open_with(struct timer_bed *b,
 	return w;
 }
 
-/* One that does one kind. */
+/* Opens a set with one kind of action. */
 static inline struct world *open_world(struct timer_bed *b, int kind,
 				       int64_t interval_ns, int64_t period_ns)
 {
@@ -121,7 +121,7 @@ static inline struct world *open_world(struct timer_bed *b, int kind,
 	return open_with(b, cfg);
 }
 
-/* One that does all of them. */
+/* A config with all kinds of actions. */
 static inline struct tkw_channels_config all_rules(int64_t interval_ns,
 						   int64_t period_ns)
 {
@@ -159,7 +159,7 @@ static inline void add(struct world *w, struct user *u)
 	assert_int_equal(tkw_channels_add(w->set, &u->ch), 0);
 }
 
-/* One that is due at each look. */
+/* Adds a channel that is due at each look. */
 static inline void add_old(struct world *w, struct user *u)
 {
 	add(w, u);
@@ -185,14 +185,14 @@ static inline int64_t now_of(struct world *w)
 	return tkw_timer_now_ns(w->b->t);
 }
 
-/* Let time pass tick by tick, so that each step comes at its time. */
+/* Lets time pass tick by tick, so that each step comes at its time. */
 static inline void pass_slowly(struct timer_bed *b, int64_t ns)
 {
 	for (; ns > 0; ns -= TKW_MSEC)
 		bed_pass(b, TKW_MSEC);
 }
 
-/* A look at each channel, and a tick. */
+/* Lets a period and a tick pass, so that each channel is looked at. */
 static inline void pass_a_period(struct world *w)
 {
 	bed_pass(w->b, PERIOD_NS + TKW_MSEC);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lease_bed.h - a set of leases on the timer's test bed, and a book of what it
- * has done. Leases are of 30 s: renewed after 10, lost after 27, tried again
- * after 3. The clock begins at a whole tick.
+ * lease_bed.h - a set of leases on the timer's test bed, and a record of its
+ * calls. Leases last 30 s. They are renewed after 10 s, lost after 27 s, and
+ * tried again after 3 s. The clock begins at a whole tick.
  */
 #ifndef TKW_TESTS_LEASE_BED_H
 #define TKW_TESTS_LEASE_BED_H
@@ -20,7 +20,7 @@ enum {
 	CALLS = 4096
 };
 
-/* Not cmocka's, which cannot leave a callback. */
+/* For callbacks, because cmocka's asserts cannot end a test there. */
 #define must(condition)                                                        \
 	((condition) ? (void)0 : must_fail(__FILE__, __LINE__, #condition))
 static inline void must_fail(const char *file, int line, const char *what)
@@ -29,29 +29,30 @@ static inline void must_fail(const char *file, int line, const char *what)
 	abort();
 }
 
-/* One lease: its data. */
+/* The data of one lease. */
 struct kept {
 	struct tkw_lease_id id;
-	int answer; /* of renew; 1: it sets nothing */
+	int answer; /* the result that renew sets, or 1 to set none */
 	unsigned renewed;
-	int64_t renewed_ns; /* the last begin */
-	int64_t expires_ns; /* as renew was told */
+	int64_t renewed_ns; /* when the last renew began */
+	int64_t expires_ns; /* as it was passed to renew */
 	unsigned lost;
 	int64_t lost_ns;
-	int why; /* the status */
+	int why; /* the status of the loss */
 	int renewing;
 };
 
 struct lease_bed {
 	struct timer_bed *b;
 	struct tkw_leases *set;
-	struct gate *gate; /* renew stays there, if there is one */
-	/* Called by renew, with the first of the batch, and by on_lost. */
+	struct gate *gate; /* renew waits at it, if it is not NULL */
+	/* Called by renew, with the first lease of the batch, and by
+	 * on_lost. */
 	void (*inside)(struct lease_bed *l, const struct kept *k);
-	pthread_mutex_t lock; /* of what follows, and of struct kept */
-	size_t strange;       /* leases that are not what they should be */
+	pthread_mutex_t lock; /* protects the fields below, and struct kept */
+	size_t strange;       /* leases whose fields were not as expected */
 	size_t calls;
-	size_t counts[CALLS]; /* leases of each call */
+	size_t counts[CALLS]; /* how many leases each call had */
 };
 
 static inline void bed_renew(struct tkw_lease *leases, size_t count, void *ctx)
@@ -108,7 +109,7 @@ static inline struct tkw_leases_config bed_leases_config(struct lease_bed *l)
 	};
 }
 
-/* Let this be called inside; NULL: nothing. */
+/* Sets the function that renew and on_lost call, or NULL. */
 static inline void set_inside(struct lease_bed *l,
 			      void (*inside)(struct lease_bed *l,
 					     const struct kept *k))
@@ -118,7 +119,7 @@ static inline void set_inside(struct lease_bed *l,
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* A bed, without a set. */
+/* Makes a bed without a set. */
 static inline void lease_bed_init(struct lease_bed *l, struct timer_bed *b)
 {
 	memset(l, 0, sizeof(*l));
@@ -145,7 +146,7 @@ static inline void lease_bed_close(struct lease_bed *l)
 	pthread_mutex_destroy(&l->lock);
 }
 
-/* Keep a lease that was asked for so long ago. */
+/* Adds a lease that was asked for this long ago. */
 static inline void keep_since(struct lease_bed *l, struct kept *k, int64_t ns)
 {
 	int64_t asked_ns = tkw_timer_now_ns(l->b->t) - ns;
@@ -164,14 +165,14 @@ static inline void keep(struct lease_bed *l, struct kept *k)
 	keep_since(l, k, 0);
 }
 
-/* How often it was renewed, and lost, by now. */
+/* Asserts how often the lease was renewed and lost so far. */
 static inline void assert_kept(struct lease_bed *l, const struct kept *k,
 			       unsigned renewed, unsigned lost)
 {
 	unsigned renewed_now;
 	unsigned lost_now;
 
-	/* An assert that fails leaves: not with the lock. */
+	/* An assert that fails jumps out, so do not hold the lock then. */
 	pthread_mutex_lock(&l->lock);
 	renewed_now = k->renewed;
 	lost_now = k->lost;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * repeat_bed.h - a repeat on the bed of the timer's tests, with a book of its
- * rounds, for the tests of repeat.h.
+ * repeat_bed.h - a repeat on the bed of the timer's tests, and a record of its
+ * rounds (the book), for the tests of repeat.h.
  *
- * What the callbacks write is read by the test's own thread at quiet moments,
- * after bed_pass(). They may run on the worker, from which no test can be left:
- * there must() takes the place of cmocka's asserts. The book is static, for
- * a test that fails leaves its repeat behind, on a timer that lives on for a
- * moment.
+ * The test's own thread reads what the callbacks have written when nothing
+ * runs, after bed_pass(). Callbacks may run on the worker, where cmocka's
+ * asserts cannot end the test. So they use must() instead. The book is static,
+ * because a test that fails leaves its repeat behind, on a timer that lives on
+ * for a moment.
  */
 #ifndef TKW_TESTS_REPEAT_BED_H
 #define TKW_TESTS_REPEAT_BED_H
@@ -34,7 +34,7 @@ static inline _Noreturn void must_fail(const char *file, int line,
 	abort();
 }
 
-/* Where the clock is when a test begins: at a tick. */
+/* The time at which a test begins. It is at a tick. */
 #define ZERO_NS (2000 * TKW_SEC)
 #define MS(n) ((n)*TKW_MSEC)
 
@@ -45,22 +45,24 @@ enum {
 struct book {
 	struct timer_bed *b;
 	struct tkw_repeat *r;
-	unsigned rounds;            /* begun */
-	int64_t at_ns[ROUNDS_MOST]; /* their times, from ZERO_NS on */
-	unsigned checked;           /* by assert_rounds() */
-	unsigned asked;             /* calls of adjust */
-	unsigned broken;            /* calls of on_broken */
-	int err;                    /* the last one's */
-	unsigned ends;              /* calls of on_end */
-	unsigned early;             /* those of them while a round ran */
-	bool inside;                /* of a round */
+	unsigned rounds;            /* rounds that have begun */
+	int64_t at_ns[ROUNDS_MOST]; /* when they began, counted from ZERO_NS */
+	unsigned checked; /* rounds that assert_rounds() has checked */
+	unsigned asked;   /* calls of adjust */
+	unsigned broken;  /* calls of on_broken */
+	int err;          /* the error of the last on_broken */
+	unsigned ends;    /* calls of on_end */
+	unsigned early;   /* calls of on_end while a round ran */
+	bool inside;      /* a round is running */
 	void (*in_round)(struct book *k, struct tkw_repeat *r); /* or NULL */
 	void (*in_broken)(struct book *k);
 	void (*in_end)(struct book *k);
-	int (*in_visitor)(struct tkw_repeat *r); /* of a stop */
-	int said[8];     /* what calls inside callbacks have returned */
-	int64_t long_ns; /* how long a round takes: it moves the clock */
-	pthread_t by;    /* who made the last round */
+	/* Called by the visitor of a stop. */
+	int (*in_visitor)(struct tkw_repeat *r);
+	int said[8]; /* what calls inside callbacks have returned */
+	/* How long a round takes. The round itself moves the clock. */
+	int64_t long_ns;
+	pthread_t by; /* the thread of the last round */
 };
 
 static inline void note_round(struct tkw_repeat *r, void *ctx)
@@ -101,7 +103,7 @@ static inline void note_end(struct tkw_repeat *r, void *ctx)
 		k->in_end(k);
 }
 
-/* A repeat every 50 ms, on a timer that the bed has by now. */
+/* The config of a repeat every 50 ms, on the bed's timer. */
 static inline struct tkw_repeat_config config_of(struct book *k)
 {
 	return (struct tkw_repeat_config){
@@ -139,14 +141,15 @@ static inline void open_repeat(struct book *k, struct timer_bed *b)
 	make_repeat(k, &cfg);
 }
 
-/* The same, started. */
+/* Opens a repeat and starts it. */
 static inline void start_repeat(struct book *k, struct timer_bed *b)
 {
 	open_repeat(k, b);
 	assert_int_equal(tkw_repeat_start(k->r), 0);
 }
 
-/* Shut down by now or not: its end is told once. */
+/* Destroys the repeat, and asserts that on_end was called once, even if it was
+ * shut down before. */
 static inline void close_repeat(struct book *k)
 {
 	assert_int_equal(tkw_repeat_destroy(k->r), 0);
@@ -156,13 +159,13 @@ static inline void close_repeat(struct book *k)
 	assert_int_equal(tkw_timer_count(k->b->t), 0);
 }
 
-/* Let time pass up to so many milliseconds from ZERO_NS. */
+/* Lets time pass up to ms milliseconds from ZERO_NS. */
 static inline void pass_to(struct timer_bed *b, int64_t ms)
 {
 	bed_pass_to(b, ZERO_NS + MS(ms));
 }
 
-/* Assert at which milliseconds there were rounds since the last call. */
+/* Asserts at which milliseconds there were rounds since the last call. */
 #define assert_rounds(k, ...)                                                  \
 	check_rounds(k, (const int64_t[]){ __VA_ARGS__ },                      \
 		     sizeof((const int64_t[]){ __VA_ARGS__ }) / 8)
@@ -181,7 +184,7 @@ static inline void assert_no_round(struct book *k)
 	assert_int_equal(k->checked, k->rounds);
 }
 
-/* There is one chain, or none. */
+/* Asserts how many chains there are, one or none. */
 static inline void assert_chains(struct book *k, uint64_t chains)
 {
 	assert_int_equal(tkw_timer_count(k->b->t), chains);
@@ -205,9 +208,9 @@ static inline void destroy_it(struct book *k)
 
 /* --- a round that waits ------------------------------------------------- */
 
-static struct gate gate; /* of this header, and of the test */
+static struct gate gate; /* used by this header and by the test */
 
-/* The first one waits. */
+/* The first round waits at the gate. */
 static inline void wait_inside(struct book *k, struct tkw_repeat *r)
 {
 	(void)r;
@@ -215,7 +218,8 @@ static inline void wait_inside(struct book *k, struct tkw_repeat *r)
 		gate_pass(&gate);
 }
 
-/* A pass beside the test; a worker of the timer's own needs none. */
+/* A thread that lets time pass beside the test. A timer with its own worker
+ * needs none. */
 struct passer {
 	struct timer_bed *b;
 	pthread_t thread;
@@ -229,7 +233,7 @@ static inline void *pass_beside(void *arg)
 	return NULL;
 }
 
-/* Let time pass up to a round that comes to the gate in this way. */
+/* Lets time pass up to a round that comes to the gate in the given way. */
 static inline void pass_to_gate_in(struct passer *p, struct book *k, int64_t ms,
 				   void (*in_round)(struct book *k,
 						    struct tkw_repeat *r))
@@ -244,13 +248,13 @@ static inline void pass_to_gate_in(struct passer *p, struct book *k, int64_t ms,
 	gate_await(&gate, 1);
 }
 
-/* Let time pass up to a round that waits at the gate. */
+/* Lets time pass up to a round that waits at the gate. */
 static inline void pass_to_gate(struct passer *p, struct book *k, int64_t ms)
 {
 	pass_to_gate_in(p, k, ms, wait_inside);
 }
 
-/* Let it end, and all that is due. */
+/* Lets the round end, and everything that is due. */
 static inline void pass_the_gate(struct passer *p)
 {
 	gate_open(&gate);
@@ -262,7 +266,7 @@ static inline void pass_the_gate(struct passer *p)
 
 /* --- a destroy that waits ----------------------------------------------- */
 
-/* One on a thread of its own, for it waits. */
+/* A thread that destroys the repeat, because destroy waits. */
 struct destroyer {
 	struct book *k;
 	pthread_t thread;
@@ -281,7 +285,7 @@ static inline void *destroy_beside(void *arg)
 	return NULL;
 }
 
-/* Begin to destroy it, and return when that waits. */
+/* Begins to destroy the repeat, and returns when the destroy waits. */
 static inline void destroy_and_wait(struct destroyer *d, struct book *k)
 {
 	pid_t tid;
@@ -293,7 +297,7 @@ static inline void destroy_and_wait(struct destroyer *d, struct book *k)
 		sched_yield();
 }
 
-/* What it waited for is over. */
+/* Ends the destroy, when what it waited for is over. */
 static inline void end_destroy(struct destroyer *d)
 {
 	must(pthread_join(d->thread, NULL) == 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* request_bed.h - a set of requests on the bed, and what its callbacks were
- * told. */
+/*
+ * request_bed.h - a set of requests on the bed, and a record of its callbacks.
+ */
 #ifndef TKW_TESTS_REQUEST_BED_H
 #define TKW_TESTS_REQUEST_BED_H
 
@@ -12,7 +13,7 @@
 
 #define HOUR_NS (3600 * TKW_SEC)
 
-/* One request, and what its fn was told. */
+/* A request, and what was passed to its fn. */
 struct asked {
 	struct tkw_request_id id;
 	atomic_uint calls;
@@ -20,7 +21,7 @@ struct asked {
 	pthread_t by;
 };
 
-/* The id of these bits. */
+/* The id with these bits. */
 static inline struct tkw_request_id id_of(uint64_t bits)
 {
 	return (struct tkw_request_id){ bits };
@@ -66,7 +67,7 @@ static inline void ask(struct tkw_requests *rs, struct asked *a,
 	assert_true(a->id.bits != 0);
 }
 
-/* One that somebody will wait for. */
+/* Adds a request that somebody will wait for. */
 static inline struct tkw_request_id ask_quietly(struct tkw_requests *rs,
 						int64_t timeout_ns)
 {
@@ -76,7 +77,7 @@ static inline struct tkw_request_id ask_quietly(struct tkw_requests *rs,
 	return id;
 }
 
-/* It was told once, and this. */
+/* Asserts that fn was called once, with this. */
 static inline void assert_ended(struct asked *a, int status, void *response)
 {
 	assert_int_equal(atomic_load(&a->calls), 1);
@@ -90,7 +91,7 @@ static inline void assert_under_way(struct asked *a)
 	assert_int_equal(atomic_load(&a->calls), 0);
 }
 
-/* Wait for one that has ended. */
+/* Waits for a request that has ended, and asserts how. */
 static inline void assert_kept(struct tkw_requests *rs,
 			       struct tkw_request_id id, int status,
 			       void *response)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * retry_bed.h - sets of retries on the bed of the timer's tests, and tasks that
- * write down what becomes of them, for the tests of retry.h.
+ * record what happens to them, for the tests of retry.h.
  *
- * Tries and ends may run on the worker, from which no test can be left: there
- * must() takes the place of cmocka's asserts. What they write is read by the
- * test's own thread at quiet moments, after bed_pass().
+ * Tries and ends may run on the worker, where cmocka's asserts cannot end the
+ * test. So they use must() instead. The test's own thread reads what they have
+ * written when nothing runs, after bed_pass().
  */
 #ifndef TKW_TESTS_RETRY_BED_H
 #define TKW_TESTS_RETRY_BED_H
@@ -31,7 +31,7 @@ static inline _Noreturn void must_fail(const char *file, int line,
 	abort();
 }
 
-/* Where the clock is when a set is opened: at a tick. */
+/* The time at which a set is opened. It is at a tick. */
 #define ZERO_NS (2000 * TKW_SEC)
 #define MS(n) ((n)*TKW_MSEC)
 
@@ -39,25 +39,25 @@ enum {
 	TRIES = 64
 };
 
-/* A task, and what became of it. */
+/* A task, and what happened to it. */
 struct attempt {
 	struct timer_bed *b;
 	struct tkw_retries *rs;
 	struct tkw_retry_id id;
-	int succeed_at;       /* the try that does; 0: none */
+	int succeed_at;       /* the number of the try that succeeds, or 0 */
 	bool later;           /* tries that do not succeed answer later */
-	int failure;          /* what others return; 0: -EIO */
-	int64_t at_ns[TRIES]; /* when they began, from ZERO_NS on */
+	int failure;          /* result of the other tries; 0 means -EIO */
+	int64_t at_ns[TRIES]; /* when the tries began, from ZERO_NS */
 	int64_t tries;
 	bool trying;
 	unsigned ends;
 	struct tkw_retry_end end;
-	int64_t end_ns; /* when that was, from ZERO_NS on */
-	pthread_t by;   /* who told it */
-	/* What it does besides, or NULL. */
+	int64_t end_ns; /* when it ended, from ZERO_NS */
+	pthread_t by;   /* the thread of on_end */
+	/* Called in addition, if it is not NULL. */
 	void (*in_try)(struct attempt *a);
 	void (*in_end)(struct attempt *a);
-	int said; /* what a call in there has returned */
+	int said; /* what a call inside has returned */
 	struct gate *gate;
 };
 
@@ -103,13 +103,14 @@ static inline int add(struct attempt *a, int64_t first_ns)
 	return tkw_retries_add(a->rs, &task, first_ns, &a->id);
 }
 
-/* The answer of one of its tries. */
+/* Answers one of the task's tries. */
 static inline int answer(const struct attempt *a, int64_t number, int result)
 {
 	return tkw_retries_done(a->rs, a->id, number, result);
 }
 
-/* A set on the bed's timer. The clock is at ZERO_NS, if it was not beyond. */
+/* Opens a set on the bed's timer. Moves the clock to ZERO_NS, if it was
+ * before. */
 static inline struct tkw_retries *open_set(struct timer_bed *b,
 					   const struct tkw_retries_config *how)
 {
@@ -131,7 +132,7 @@ static inline void close_set(struct timer_bed *b, struct tkw_retries *rs)
 	assert_int_equal(tkw_timer_count(b->t), 0);
 }
 
-/* Another timer, on which the clock begins at ZERO_NS. */
+/* Makes another timer, whose clock begins at ZERO_NS. */
 static inline void begin_anew(struct timer_bed *b,
 			      const struct tkw_timer_config *cfg)
 {
@@ -139,13 +140,13 @@ static inline void begin_anew(struct timer_bed *b,
 	bed_reopen(b, cfg);
 }
 
-/* Let time pass up to so many milliseconds from ZERO_NS. */
+/* Lets time pass up to ms milliseconds from ZERO_NS. */
 static inline void pass_to(struct timer_bed *b, int64_t ms)
 {
 	bed_pass_to(b, ZERO_NS + MS(ms));
 }
 
-/* Assert at which milliseconds it was tried in all. */
+/* Asserts at which milliseconds the task was tried in all. */
 #define assert_tries(a, ...)                                                   \
 	check_tries(a, (const int64_t[]){ __VA_ARGS__ },                       \
 		    sizeof((const int64_t[]){ __VA_ARGS__ }) / 8)
@@ -157,7 +158,7 @@ static inline void check_tries(const struct attempt *a, const int64_t *ms,
 		assert_int_equal(a->at_ns[i], MS(ms[i]));
 }
 
-/* Assert that it ended like this, after all of its tries. */
+/* Asserts that the task ended once with this status, after all of its tries. */
 static inline void assert_ended(const struct attempt *a, int status)
 {
 	assert_int_equal(a->ends, 1);
@@ -171,7 +172,8 @@ static inline void wait_at_gate(struct attempt *a)
 	gate_pass(a->gate);
 }
 
-/* A pass beside the test; a worker of the timer's own needs none. */
+/* A thread that lets time pass beside the test. A timer with its own worker
+ * needs none. */
 struct passer {
 	struct timer_bed *b;
 	pthread_t thread;
@@ -185,7 +187,7 @@ static inline void *pass_beside(void *arg)
 	return NULL;
 }
 
-/* Let what is due run, up to a task that waits at its gate. */
+/* Lets what is due run, up to a task that waits at its gate. */
 static inline void pass_to_gate(struct passer *p, struct attempt *a)
 {
 	*p = (struct passer){ .b = a->b };
@@ -195,7 +197,7 @@ static inline void pass_to_gate(struct passer *p, struct attempt *a)
 	gate_await(a->gate, 1);
 }
 
-/* Let it go on, and all that is due. */
+/* Lets the task go on, and everything that is due. */
 static inline void pass_the_gate(struct passer *p, struct attempt *a)
 {
 	gate_open(a->gate);

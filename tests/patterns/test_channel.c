@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_channel.c - SPEC 8.2: which channels are called, and when; what is
- * refused; actions that change the set. See also test_channel_many.c and
+ * test_channel.c - SPEC 8.2: which channels are called, and when; which calls
+ * are refused; actions that change the set. See also test_channel_many.c and
  * test_channel_threads.c.
  */
 #include "channel_bed.h"

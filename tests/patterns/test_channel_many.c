@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_channel_many.c - SPEC 8.2: many channels, of which none is skipped and
- * none is called that is not due, by an oracle and by counting.
+ * test_channel_many.c - SPEC 8.2: with many channels, none that is due is
+ * skipped, and none is called that is not due. This is checked by an oracle and
+ * by counting.
  */
 #include "channel_bed.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_channel_threads.c - SPEC 8.2: sets of channels with several threads:
- * what remove and destroy wait for, executors and what they refuse, marks and
- * churn beside the steps, and forks.
+ * what remove and destroy wait for, executors that refuse, marks, adds and
+ * removes beside the steps, and forks.
  */
 #include "channel_bed.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_lease.c - leases on the virtual clock: when leases are
- * renewed, in which company, and how they end (SPEC 8.4).
+ * test_lease.c - SPEC 8.4: leases on the virtual clock: when they are renewed,
+ * which of them are in one batch, and how they end.
  */
 #include "lease_bed.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_lease_exec.c - leases on executors and among threads, and what becomes
- * of them without memory, without room on the timer, and in the
- * child of a fork (SPEC 8.4).
+ * test_lease_exec.c - SPEC 8.4: leases with executors and several threads, and
+ * what happens to them without memory, on a timer that is full, and in the
+ * child of a fork.
  */
 #include "lease_bed.h"
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_repeat.c - SPEC 7 from outside: the rounds and their times, each call,
- * bad input, no memory, and forks. Others: test_repeat_delay.c, the times
- * between rounds; test_repeat_inside.c, calls inside the callbacks, or while
- * one runs; test_repeat_broken.c, what breaks it off; test_repeat_threads.c.
+ * test_repeat.c - SPEC 7, calls from outside: the rounds and their times, each
+ * call, bad input, no memory, and forks.
+ *
+ * The other files:
+ *   test_repeat_delay.c    the times between rounds
+ *   test_repeat_inside.c   calls inside callbacks, or while one runs
+ *   test_repeat_broken.c   what breaks a repeat off
+ *   test_repeat_threads.c  several threads
  */
 #include "repeat_bed.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_repeat_broken.c - SPEC 7.4, 7.5, and what 4.8 and 6.2 mean for a repeat:
- * the timer is stopped, is full, or its executor does not take a round.
+ * test_repeat_broken.c - SPEC 7.4, 7.5, 4.8 and 6.2 for a repeat: the timer is
+ * stopped or full, or its executor refuses a round.
  */
 #include "repeat_bed.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_repeat_delay.c - SPEC 7.1, 7.2: how long it is from a round to the next:
- * the hook that is asked, the spread, and from where an interval counts.
+ * test_repeat_delay.c - SPEC 7.1, 7.2: the time from a round to the next one:
+ * the hook that is asked, the spread, and when an interval begins.
  */
 #include "repeat_bed.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_repeat_inside.c - SPEC 7.3 ... 7.5: every call inside the callbacks
- * of a repeat, or while one of them runs on another thread. There is one chain,
- * or none.
+ * test_repeat_inside.c - SPEC 7.3 to 7.5: every call inside the callbacks of a
+ * repeat, or while one of them runs on another thread. There is never more than
+ * one chain.
  */
 #include "repeat_bed.h"
 

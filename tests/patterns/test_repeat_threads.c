@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_repeat_threads.c - SPEC 7.4, 7.5: two threads, and the rounds, call a
- * repeat at random, on a timer with a thread of its own and the system's clock,
- * with and without a pool. What holds is looked at when they pause.
+ * test_repeat_threads.c - SPEC 7.4, 7.5: two threads and the rounds make random
+ * calls on a repeat. The timer has its own thread and the system's clock, with
+ * and without a pool. The invariants are checked when the threads pause.
  *
- * TKW_SEED in the environment repeats the choices, though not who wins.
+ * The environment variable TKW_SEED repeats the choices, but not the order of
+ * the threads.
  */
 #include "repeat_bed.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_request.c - SPEC 8.3: a request ends exactly once, by an answer, which
- * cancels its timeout, by the timeout, by a cancel or by a stop. What each call
- * says, on one thread. For executors, forks and races see
- * test_request_threads.c.
+ * test_request.c - SPEC 8.3: a request ends exactly once: by an answer, which
+ * cancels its timeout, by the timeout, by a cancel or by a stop. These tests
+ * check what each call returns, on one thread. Executors, forks and races are
+ * in test_request_threads.c.
  */
 #include <errno.h>
 #include <stdlib.h>

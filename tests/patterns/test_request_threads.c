@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_request_threads.c - SPEC 8.3 with more than one thread: who waits is
- * told, an executor of choice makes the callbacks, destroy waits for those, a
- * forked child has a set that is inert; and races, with each outcome counted.
+ * test_request_threads.c - SPEC 8.3 with several threads: a thread that waits
+ * is told, an executor makes the callbacks, destroy waits for them, the set is
+ * inert in a forked child; and races, with a count of each outcome.
  */
 #include <errno.h>
 #include <sched.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_retry.c - SPEC 8.1: tasks that are tried until they succeed. Tries that
- * answer later: test_retry_later.c. */
+/*
+ * test_retry.c - SPEC 8.1: tasks that are tried until they succeed. Tries that
+ * answer later are in test_retry_later.c.
+ */
 #include "retry_bed.h"
 
 #include <sys/wait.h>

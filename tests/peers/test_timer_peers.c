@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_timer_peers.c - what Netty's suite asks of its HashedWheelTimer, asked
- * of this timer: on virtual time, so that each of its waits is exact here.
+ * test_timer_peers.c - tests from Netty's suite for its HashedWheelTimer, on
+ * this timer. Time is virtual, so each wait is exact.
  */
 #include "timer_peers.h"
 

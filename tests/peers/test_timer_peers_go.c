@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_timer_peers_go.c - what the suite of Go's timers asks of them, asked of
- * this timer: first on virtual time, then on the real clock with threads that
- * race. No outcome of a race is asked for: whatever wins, the answers must
- * agree with what has happened.
+ * test_timer_peers_go.c - tests from the suite of Go's timers, on this timer:
+ * first on virtual time, then on the real clock with threads that race. No test
+ * expects a certain winner of a race, but the results must agree with what has
+ * happened.
  */
 #include "timer_racers.h"
 

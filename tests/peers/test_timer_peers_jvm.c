@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_timer_peers_jvm.c - what the suites of Kafka's timer, which is
- * hierarchical, and of Pekko's LightArrayRevolverScheduler, which is hashed,
- * ask of them, asked of this timer on virtual time.
+ * test_timer_peers_jvm.c - tests from the suites of Kafka's timer
+ * (hierarchical) and of Pekko's LightArrayRevolverScheduler (hashed), on this
+ * timer and on virtual time.
  */
 #include "timer_peers.h"
 

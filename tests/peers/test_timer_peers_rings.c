@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_timer_peers_rings.c - what the suites of tokio's DelayQueue and of
- * folly's HHWheelTimer ask of them, asked of this timer on virtual time. Both
- * are hierarchical, and most of the bugs that made those tests were found
- * where one ring ends and the next begins. So these tests go to the edges of
- * every ring, and to those of a small hashed one as well.
+ * test_timer_peers_rings.c - tests from the suites of tokio's DelayQueue and of
+ * folly's HHWheelTimer, on this timer and on virtual time. Both are
+ * hierarchical, and most of the bugs behind those tests were at the boundary
+ * between two rings. So these tests go to the edges of every ring, and of a
+ * small hashed one too.
  */
 #include "timer_peers.h"
 

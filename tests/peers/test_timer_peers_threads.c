@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_timer_peers_threads.c - what the suites of DPDK's rte_timer and of
- * Pekko's scheduler ask of them when many threads act at once, asked of this
- * timer. The sums must balance, whoever wins a race.
+ * test_timer_peers_threads.c - tests with many threads from the suites of
+ * DPDK's rte_timer and of Pekko's scheduler, on this timer. The sums must
+ * balance, whoever wins a race.
  */
 #include "timer_racers.h"
 

@@ -2,11 +2,10 @@
 /*
  * timer_peers.h - what the tests of the peers' behaviours share.
  *
- * Timers that people know have suites of their own, and what those suites ask
- * for is asked of this one in test_timer_peers*.c. Many of the peers are
- * hashed wheels: such tests run over the presets that bear their names, over a
- * ring so small that nearly each delay goes round it, and over the default
- * engine, under each drive:
+ * Other well-known timers have test suites. test_timer_peers*.c makes the same
+ * tests on this timer. Many of these timers are hashed wheels. Their tests run
+ * on the presets named after them, on a ring so small that almost every delay
+ * takes several rounds, and on the default engine, with each drive:
  *
  *     static void test_netty_fires_once(struct peers *p) ...
  *     PEERS_TEST(test_netty_fires_once)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timer_racers.h - threads that begin together, for the tests of the peers'
- * behaviours. They only count; the test's own thread asserts.
+ * timer_racers.h - threads that begin together, for the tests from other
+ * timers' suites. They only count. The test's own thread asserts.
  */
 #ifndef TKW_TESTS_TIMER_RACERS_H
 #define TKW_TESTS_TIMER_RACERS_H

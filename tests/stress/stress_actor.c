@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stress_actor.c - the steps of an actor, its tasks and on-cancel callbacks.
+ * stress_actor.c - the steps of an actor, its tasks and its on-cancel
+ * callbacks.
  */
 #include "stress_actor.h"
 

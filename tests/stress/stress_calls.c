@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stress_calls.c - the calls that actors make, each with its answer judged.
+ * stress_calls.c - the calls that actors make. Each result is checked.
  */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include "stress_calls.h"

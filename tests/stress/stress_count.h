@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stress_count.h - what happened in a stress, and what must never happen.
+ * stress_count.h - counts what happened in a stress, and what must never
+ * happen.
  *
- * A race that was not met proves nothing. So each kind is counted, printed, and
- * required to be there; a fault is counted, printed, and required not to be.
- * Each thread counts for itself, and the sums are made when it has ended.
+ * A stress proves nothing about a race that it never met. So each kind of race
+ * is counted and printed, and must have happened. Each fault is counted and
+ * printed, and must not have happened. Each thread has its own counts, which
+ * are added up when it has ended.
  */
 #ifndef STRESS_COUNT_H
 #define STRESS_COUNT_H
@@ -13,7 +15,7 @@
 #include <stdio.h>
 
 enum stress_kind {
-	/* lives of a timer */
+	/* Lives of a timer. */
 	STRESS_LIFE,
 	STRESS_DRAINED,
 	STRESS_STOPPED,
@@ -62,7 +64,7 @@ enum stress_kind {
 	STRESS_QUERIED,
 	STRESS_LEDGER,
 	STRESS_CHECK,
-	/* rounds of stop against schedule */
+	/* Rounds of stop against schedule. */
 	STRESS_ROUND,
 	STRESS_ROUND_MIXED,
 	STRESS_ROUND_ACCEPTED,
@@ -84,8 +86,8 @@ enum stress_fault {
 	STRESS_AFTER_CANCEL, /* fired after a cancel or stop that ended it */
 	STRESS_EARLY,
 	STRESS_BAD_CANCEL, /* on_cancel twice, missing, or after firing */
-	STRESS_UNENDED,    /* cancel_wait or stop came back too soon */
-	STRESS_ANSWER,     /* a call said what it must not say here */
+	STRESS_UNENDED,    /* cancel_wait or stop returned too soon */
+	STRESS_ANSWER,     /* a call returned what it must not return here */
 	STRESS_LAW,        /* the ledger is not the sum of what was seen */
 	STRESS_LIMIT,      /* more pending than allowed */
 	STRESS_UNSOUND,    /* tkw_timer_check() found something */
@@ -95,17 +97,18 @@ enum stress_fault {
 
 void stress_merge(struct stress_counts *into, const struct stress_counts *from);
 
-/* Counts, then faults, as one table. */
+/* Prints the counts and then the faults, as one table. */
 void stress_print(const struct stress_counts *c, FILE *out);
 
-/* The first kind in first ... last that did not happen; NULL if all did. */
+/* Returns the first kind in first ... last that did not happen, or NULL. */
 const char *stress_missing(const struct stress_counts *c, int first, int last);
 
-/* Count a fault, from any thread, and say what it is; not for ever. */
+/* Counts a fault, from any thread, and prints the first ones. After very many
+ * faults it ends the program. */
 void stress_fault(enum stress_fault fault, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* How many faults so far, of all kinds. */
+/* Returns how many faults of all kinds there were so far. */
 uint64_t stress_faults(void);
 
 #endif /* STRESS_COUNT_H */

@@ -2,16 +2,16 @@
 /*
  * stress_life.c - the life of a timer under stress, from create to destroy.
  *
- * Idea:  threads step until enough timeouts were accepted, and then the life
- *        comes to one of three ends:
- *          drain    all threads rest, the far timeouts are cancelled, the near
- *                   ones fire: pending must come down to 0 by itself
- *          stop     the timer is stopped under the threads' hands
+ * Idea:  threads make steps until enough timeouts were accepted. Then the life
+ *        ends in one of three ways:
+ *          drain    all threads rest, the far timeouts are cancelled, and the
+ *                   near ones fire: nothing must stay pending
+ *          stop     the timer is stopped while the threads use it
  *          destroy  all threads rest, and the timer is destroyed as it is
  *        Then each record is judged, the ledger is compared with what was
- *        seen, and the memory must be back.
- * Turns: the manual drive is run by the first thread, which stays until the
- *        others rest; now and then another one takes a turn.
+ *        seen, and all memory must have been freed.
+ * Turns: with the manual drive, the first thread makes the turns until the
+ *        others rest. Sometimes another thread makes one.
  */
 #define _POSIX_C_SOURCE 200809L /* pthread, semaphore, nanosleep */
 #include "stress_life.h"

@@ -9,21 +9,23 @@
 
 #include "stress_count.h"
 
-/* How long and by how many a timer is used. */
+/* How long a timer is used, and by how many threads. */
 struct life_plan {
-	uint64_t number; /* of the life: with it come the config and the end */
+	/* The number of the life. It determines the config and the end. */
+	uint64_t number;
 	uint64_t seed;
-	uint64_t timeouts; /* by all threads together, about */
-	uint32_t threads;  /* 2 to 8; 0: the seed says */
+	uint64_t timeouts; /* of all threads together, about */
+	uint32_t threads;  /* 2 to 8, or 0 to let the seed choose */
 };
 
-/* Live it, and add what happened to total. */
+/* Runs a life, and adds what happened to total. */
 void life_run(const struct life_plan *plan, struct stress_counts *total);
 
-/* What the timer of a life is: "thread, hierarchical, 8 shards, 1000 us". */
+/* Describes the timer of a life, like "thread, hierarchical, 8 shards, 1000
+ * us". */
 void life_describe(uint64_t number, char *buf, size_t size);
 
-/* Lives until each config has come to each end. */
+/* Returns how many lives it takes until each config has had each end. */
 uint64_t life_variants(void);
 
 #endif /* STRESS_LIFE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stress_meeting.c - races that hardly happen by themselves, by appointment.
+ * stress_meeting.c - arranges races that hardly ever happen by chance.
  */
 #define _POSIX_C_SOURCE 200809L /* sched_yield */
 #include "stress_meeting.h"

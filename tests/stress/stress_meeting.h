@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stress_meeting.h - races that hardly happen by themselves, by appointment.
+ * stress_meeting.h - arranges races that hardly ever happen by chance.
  *
- * Two threads meet while one of them is inside a callback of the timer's: the
- * callback says that it runs, and waits until the other side has come. No clock
- * and no luck is needed for it, on a single CPU neither.
+ * Two threads meet while one of them is inside a callback of the timer. The
+ * callback says that it runs, and waits until the other thread has come. This
+ * needs neither a clock nor luck, even on a single CPU.
  */
 #ifndef STRESS_MEETING_H
 #define STRESS_MEETING_H
 
 #include "stress_actor.h"
 
-/* Meet a task while it runs, or an on_cancel while another thread is in it. */
+/* Meets a task, or an on_cancel on another thread, while it runs. */
 void meeting_hold(struct actor *a);
 
-/* Take part, if there is something, in a meeting of another actor's. */
+/* Takes part in a meeting of another actor, if there is one. */
 void meeting_join(struct actor *a);
 
-/* Return when a task runs that goes on until its timer is being stopped, and
- * finds a fault if the stop does not wait for it. */
+/* Starts a task that runs until its timer is being stopped, and returns when it
+ * runs. The task reports a fault if the stop does not wait for it. */
 void meeting_before_stop(struct actor *a);
 
 /*
- * All threads schedule one timeout each, and wait for all of them to fire,
- * again and again: so the worker falls asleep while threads call for it. If a
- * call is lost nobody comes to wake it up, and the test hangs.
+ * All threads schedule one timeout each and wait for all of them to fire, again
+ * and again. So the worker falls asleep while threads wake it. If a wake-up is
+ * lost, nobody wakes it again, and the test hangs.
  */
 void meeting_drill(struct actor *a, uint32_t threads);
 

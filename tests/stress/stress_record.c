@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stress_record.c - one timeout's own witness.
+ * stress_record.c - records what happens to one timeout.
  *
  * The low byte of a floor:
- *   bits 0-5  which timeout of the record, counted round. A record is used
- *             again once per walk over its owner's pool at the most, and the
- *             owner's time goes on meanwhile: number and time together do not
- *             come back.
- *   MOVING    a thread is in the middle of a reschedule: others keep off.
- *   WILD      many may be: the floor goes down only, for nobody knows whose
- *             deadline is the last one.
+ *   bits 0-5  the number of the timeout in this record, modulo 64. A record is
+ *             used again at most once per walk over its owner's pool, and the
+ *             owner's time goes on meanwhile. So number and time together do
+ *             not repeat.
+ *   MOVING    a thread is in the middle of a reschedule, and others must not
+ *             begin one.
+ *   WILD      several threads may reschedule at once. The floor only goes down,
+ *             because nobody knows whose deadline is the last one.
  */
 #include "stress_record.h"
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stress_record.h - one timeout's own witness.
+ * stress_record.h - records what happens to one timeout.
  *
- * Idea:    each event of a timeout adds to one word, and looks at what was in
- *          it: that tells at once what came twice, too late or in vain. The
- *          owner uses a record again only when its timeout is over, and judges
- *          it then; what is never over has been lost.
- * Floor:   before this moment the timeout must not fire. A reschedule takes it
- *          down to the earlier of both deadlines before the call, and up to the
- *          new one when the call has won. So it is never above the truth, and
- *          below it for a moment only. Its low byte says which timeout of the
- *          record it belongs to (see stress_record.c), so that a slow thread
- *          cannot raise the floor of the next one.
- * Threads: arm and judge: the owner; the others: where the timer calls.
- *          The fields that are not atomic are ordered by the timer alone, and
- *          the atomic ones weakly, so that ThreadSanitizer sees what the timer
- *          fails to order.
+ * Idea:    each event of a timeout adds to one word, and looks at the old
+ *          value. That shows at once what came twice, too late or without
+ *          effect. The owner uses a record again only when its timeout is over,
+ *          and judges it then. A timeout that is never over has been lost.
+ * Floor:   the timeout must not fire before this time. A reschedule lowers the
+ *          floor to the earlier of both deadlines before the call, and raises
+ *          it to the new one if the call has succeeded. So it is never too
+ *          high, and too low only for a moment. Its low byte says which timeout
+ *          of the record it belongs to (see stress_record.c), so that a slow
+ *          thread cannot raise the floor of the next one.
+ * Threads: the owner arms and judges. The others are called where the timer
+ *          calls back. Only the timer orders the fields that are not atomic,
+ *          and the atomic ones have a weak order. So ThreadSanitizer sees it if
+ *          the timer fails to order something.
  */
 #ifndef STRESS_RECORD_H
 #define STRESS_RECORD_H
@@ -27,7 +27,7 @@
 
 #include "tickwheel.h"
 
-/* How often each has happened to a timeout. */
+/* How often each event has happened to a timeout. */
 enum record_event {
 	RECORD_FIRED = 1 << 0,
 	RECORD_DONE = 1 << 4, /* its task is about to return */
@@ -38,12 +38,13 @@ enum record_event {
 };
 
 struct record {
-	alignas(64) _Atomic uint32_t state; /* sum of events; 0: free */
-	uint32_t plan; /* random bits: what its task shall do */
-	_Atomic struct tkw_timeout_id id; /* none until its owner knows it */
+	alignas(64) _Atomic uint32_t state; /* the sum of events; 0 if free */
+	uint32_t plan; /* random bits that decide what its task does */
+	_Atomic struct tkw_timeout_id id; /* 0 until the owner knows it */
 	_Atomic int64_t floor;
-	struct tkw_timeout_id fired_id; /* as the task was told */
-	uint32_t touched; /* by whatever runs last; for ThreadSanitizer */
+	struct tkw_timeout_id fired_id; /* the id that the task got */
+	/* Written by whatever runs last, for ThreadSanitizer. */
+	uint32_t touched;
 	bool has_on_cancel;
 	bool reentry; /* scheduled inside a task */
 };
@@ -53,38 +54,42 @@ static inline struct tkw_timeout_id record_id(const struct record *r)
 	return atomic_load_explicit(&r->id, memory_order_relaxed);
 }
 
-/* Get ready for a schedule. wild: many may reschedule it at once, and to what
- * is near only, for its floor does not rise. */
+/* Prepares a record for a schedule. If wild is set, several threads may
+ * reschedule it at once. They must choose near deadlines only, because the
+ * floor does not rise. */
 void record_arm(struct record *r, int64_t floor_ns, bool wild);
 
-/* The schedule was refused: nothing may have happened. */
+/* Called when the schedule was refused. No event may have happened. */
 void record_disarm(struct record *r);
 
-/* The begin and the end of a task. *seen_ns is a reading of the clock, renewed
- * only where an older one does not prove that the task is not early. */
+/* Called at the begin and at the end of a task. *seen_ns is a reading of the
+ * clock. It is renewed only if it does not prove that the task is not early. */
 void record_fired(struct record *r, const struct tkw_firing *f,
 		  int64_t *seen_ns);
 void record_done(struct record *r);
 
-/* A cancel or cancel_wait has returned 0; its on_cancel; the visitor. */
+/* Called when a cancel or cancel_wait has returned 0, by its on_cancel, and by
+ * the visitor. */
 void record_cancelled(struct record *r);
 void record_on_cancel(struct record *r);
 void record_handed(struct record *r);
 
-/* Is it over, so that it may be judged and used again? By the owner. */
+/* Is the timeout over, so that the record may be judged and used again? Called
+ * by the owner. */
 bool record_is_over(const struct record *r);
 
-/* Its timeout must be over: is what happened to it legal? By the owner. */
+/* Checks that what happened to a timeout is legal. It must be over. Called by
+ * the owner. */
 void record_judge(const struct record *r);
 
-/* A cancel_wait of the owner's has come back with 1 or -ENOENT. */
+/* Called when a cancel_wait of the owner has returned 1 or -ENOENT. */
 void record_must_be_still(struct record *r);
 
-/* Is it to fire within a second of now? */
+/* Is it due within a second from now? */
 bool record_is_near(const struct record *r, int64_t now_ns);
 bool record_is_wild(const struct record *r);
 
-/* A reschedule under way. */
+/* A reschedule that is under way. */
 struct record_move {
 	struct tkw_timeout_id id;
 	int64_t was;
@@ -92,8 +97,8 @@ struct record_move {
 	int64_t will;
 };
 
-/* May this thread reschedule it now? If so m->id is the id to be used, and
- * record_move_end() follows. */
+/* May this thread reschedule it now? If so, m->id is the id to use, and the
+ * caller must call record_move_end() afterwards. */
 bool record_move_begin(struct record *r, int64_t floor_ns,
 		       struct record_move *m);
 void record_move_end(struct record *r, const struct record_move *m, bool won);

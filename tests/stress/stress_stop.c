@@ -2,12 +2,11 @@
 /*
  * stress_stop.c - rounds of stop against schedule.
  *
- * Idea:  in each round threads schedule on a new timer as fast as they can, and
- *        the calling thread stops it when a few were accepted. What was
- *        accepted must have fired or been handed over, once; each thread goes
- *        on until it is refused. The threads stay over the rounds and meet at
- *        barriers.
- * Turns: with the manual drive the first thread turns between its schedules.
+ * Idea:  in each round, threads schedule on a new timer as fast as they can.
+ * The calling thread stops it when a few timeouts were accepted. Each accepted
+ * timeout must have fired or been handed over, once. Each thread goes on until
+ * it is refused. The threads live for all rounds and meet at barriers. Turns:
+ * with the manual drive, the first thread makes turns between its schedules.
  */
 #define _POSIX_C_SOURCE 200809L /* barriers, sched_yield */
 #include "stress_stop.h"

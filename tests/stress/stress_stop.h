@@ -10,9 +10,9 @@
 #include "stress_count.h"
 
 /*
- * So many rounds, and add what happened to total.
+ * Runs `rounds` rounds, and adds what happened to total.
  *
- * threads  how many schedule, 2 to 4.
+ * threads  How many threads schedule, 2 to 4.
  */
 void stop_rounds(uint64_t rounds, uint32_t threads, uint64_t seed,
 		 struct stress_counts *total);

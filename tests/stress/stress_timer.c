@@ -2,16 +2,17 @@
 /*
  * stress_timer.c - a timer under real threads, with every timeout watched.
  *
- * First lives (stress_life.c): timers of all kinds, one after the other, are
- * used by 2 to 8 threads and by their own callbacks until as many timeouts were
- * accepted as asked for. Then rounds of stop against schedule (stress_stop.c).
- * Nothing may be lost, fired twice or early, or leaked; the ledger must be what
- * was seen. And each race that the stress is for must have been met: where one
- * is missing it goes on until it has been.
+ * First it runs lives (stress_life.c): timers of all kinds, one after the
+ * other. Each is used by 2 to 8 threads and by its own callbacks, until the
+ * wanted number of timeouts was accepted. Then it runs rounds of stop against
+ * schedule (stress_stop.c). No timeout may be lost, fire twice or fire early,
+ * no memory may leak, and the ledger must agree with what was seen. Each race
+ * that the stress is for must have happened: if one is missing, the stress goes
+ * on until it has.
  *
- * The seed replays the decisions of the threads, but not their interleaving.
+ * The seed repeats the decisions of the threads, but not their interleaving.
  *
- * Exit:  0: all holds; 1: not; 2: a bad option.
+ * The exit status is 0 if all is well, 1 if not, and 2 for a bad option.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include <errno.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* gate.h - a gate for threads: shut until it is opened, and it knows how many
- * have come to it. */
+/*
+ * gate.h - a gate for threads. It is shut until it is opened, and counts the
+ * threads that have come to it.
+ */
 #ifndef TKW_TESTS_GATE_H
 #define TKW_TESTS_GATE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* proc_state.c - see proc_state.h. */
+/* proc_state.c - reads /proc; see proc_state.h. */
 #include "proc_state.h"
 
 #include <stdio.h>

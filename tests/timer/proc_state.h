@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* proc_state.h - what the system says that a thread or a process does. */
+/* proc_state.h - what a thread or a process does, as the system says. */
 #ifndef TKW_TESTS_PROC_STATE_H
 #define TKW_TESTS_PROC_STATE_H
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_loop.c - SPEC 9.1: a timer in an event loop. What holds for each drive
- * is tested by the other files of this folder; here is what tkw_timer_fd()
- * promises besides, and the bound of a turn. On the real clock there are lower
- * bounds only, and waits for what must come, which end in half a minute if it
- * does not.
+ * test_loop.c - SPEC 9.1: a timer in an event loop. The other files of this
+ * folder test what holds for each drive. This one tests tkw_timer_fd() and the
+ * bound of a turn. On the real clock there are only lower bounds, and waits for
+ * what must come. Such a wait ends after half a minute.
  */
 #include "timer_bed.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_timer_batch.c - SPEC 3.8: many timeouts in one call, all or none, with
- * one wake-up at most; and many cancels, each as if it had been alone.
+ * at most one wake-up; and many cancels in one call, each as if it were alone.
  */
 #include "timer_bed.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_timer_cancel.c - SPEC 5, but for 5.5 and 5.8: one decision between fire
- * and cancel, waiting for what runs, on-cancel callbacks, and memory.
+ * test_timer_cancel.c - SPEC 5 without 5.5 and 5.8: one decision between fire
+ * and cancel, waiting for a running task, on-cancel callbacks, and memory.
  */
 #include "timer_bed.h"
 

@@ -2,7 +2,7 @@
 /*
  * test_timer_check.c - tkw_timer_check() and the ledger. Each test breaks an
  * invariant from the inside, expects the checker to find it, and repairs it.
- * The timer has no worker, so that no locks are needed for that.
+ * The timer has no worker, so no lock is needed for that.
  */
 #include "timer_bed.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_timer_create.c - SPEC 2: how a timer is made and started.
+ * test_timer_create.c - SPEC 2: how a timer is created and started.
  *
- * The program is linked so that pthread_create() and clock_gettime() of the
- * library, and of the tests, go through the functions below: they count
- * threads, refuse them, and tell the two clocks of the system apart.
+ * The linker sends pthread_create() and clock_gettime() of the library and of
+ * the tests to the functions below. They count threads, refuse them, and tell
+ * which clock of the system was read.
  */
 #include "timer_bed.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_timer_exec.c - a timer with an executor (SPEC 4.5, 4.8, 5, 6): what is
- * submitted, what can be done with a timeout while the executor has it, the
- * three policies when it does not take one, and the end.
+ * test_timer_exec.c - SPEC 4.5, 4.8, 5, 6: a timer with an executor: what is
+ * submitted, which calls are possible while the executor has a timeout, the
+ * three policies when it refuses one, and the end.
  *
- * Three executors: the pool, the inline one, and a collector, which keeps the
- * jobs until the test says what becomes of each. With a thread of its own the
- * worker sleeps in real time for as long as the virtual clock says: delays are
- * a few milliseconds, and it looks at the clock by itself.
+ * There are three executors: the pool, the inline one, and a collector, which
+ * keeps the jobs until the test decides about each. A timer with its own thread
+ * sleeps in real time for as long as the virtual clock says. So delays are a
+ * few milliseconds, and the worker reads the clock by itself.
  */
 #include "timer_bed.h"
 

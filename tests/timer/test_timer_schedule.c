@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_timer_schedule.c - SPEC 3: what schedule accepts and refuses, and what
- * an id is good for.
+ * an id can be used for.
  */
 #include "timer_bed.h"
 

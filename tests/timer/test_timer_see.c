@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_timer_see.c - SPEC 5.8, 9.2 and the ledger: what one can ask a timer,
- * and which time it believes.
+ * test_timer_see.c - SPEC 5.8, 9.2 and the ledger: queries, and which time a
+ * timer uses.
  */
 #include "timer_bed.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_timer_slow.c - SPEC 10.2: a task that takes too long on the worker is
- * told when it ends, and by the watchdog while it runs.
+ * reported when it ends, and by the watchdog while it runs.
  */
 #include "timer_bed.h"
 

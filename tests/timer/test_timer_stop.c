@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_timer_stop.c - SPEC 6, but for 6.7: what stop and destroy wait for, what
+ * test_timer_stop.c - SPEC 6 without 6.7: what stop and destroy wait for, what
  * they hand over, and who may call them.
  */
 #include "timer_bed.h"

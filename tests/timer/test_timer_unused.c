@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_timer_unused.c - what a timer costs that nobody has used yet, and what
- * its first timeout adds.
+ * test_timer_unused.c - what a timer costs before its first use, and what its
+ * first timeout adds.
  */
 #include "timer_bed.h"
 

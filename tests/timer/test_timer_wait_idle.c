@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_timer_wait_idle.c - tkw_timer_wait_idle(): what it waits for, who ends
- * the wait, and who may not wait. How long it waits is real time, whatever the
- * timer's clock is; of that there are lower bounds only.
+ * test_timer_wait_idle.c - tkw_timer_wait_idle(): what it waits for, what ends
+ * the wait, and who may not wait. It waits in real time, whatever the timer's
+ * clock is. The tests check only lower bounds of that.
  */
 #include "timer_bed.h"
 

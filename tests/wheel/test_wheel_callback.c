@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_wheel_callback.c - SPEC 1.9: what an expiry callback may do to the wheel
- * that runs it, and that a pass ends whatever it does.
+ * that runs it. Whatever it does, the pass ends.
  */
 #include "wheel_bed.h"
 

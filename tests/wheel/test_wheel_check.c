@@ -2,8 +2,9 @@
 /*
  * test_wheel_check.c - SPEC 1.11: the checker finds each kind of corruption.
  *
- * A sound wheel is broken in one place, the checker must name the invariant;
- * mended again it must be content: it was that, and nothing else.
+ * Each test breaks a sound wheel in one place, and the checker must name the
+ * invariant. Then the test repairs it, and the checker must find nothing. So it
+ * was this fault that the checker found.
  */
 #include "wheel_bed.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wheel_cost.c - SPEC 1.5, and the costs in 1.1, 1.7 and 1.11, in units
- * that can be counted: steps of an advance, memory that may not be touched,
- * calls of the allocator. No clock.
+ * test_wheel_cost.c - SPEC 1.5, and the costs in 1.1, 1.7 and 1.11. They are
+ * counted without a clock: steps of an advance, memory that must not be
+ * touched, calls of the allocator.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, sysconf */
 #include "wheel_bed.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wheel_hints.c - each entry of a long list hints at the one seven after
- * it, in the direction in which the engine will walk. Nothing but speed depends
- * on it, so no other test would notice.
+ * test_wheel_hints.c - each entry of a long list has a hint at the entry seven
+ * places later, in the direction in which the engine will walk. Only speed
+ * depends on hints, so no other test would notice an error.
  */
 #include "wheel_bed.h"
 

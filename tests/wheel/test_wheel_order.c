@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wheel_order.c - SPEC 1.6 and 1.8: ascending ticks, first in first out
- * inside a tick, across rings and removals, and with a bounded advance that is
- * resumed; moved and extended entries.
+ * test_wheel_order.c - SPEC 1.6 and 1.8: the order of expiry: ascending ticks,
+ * and first in, first out inside a tick. It holds across rings and removals,
+ * and when a bounded advance is resumed. Also: moved and extended entries.
  */
 #include "wheel_bed.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wheel_place.c - SPEC 1.2 to 1.4: engines, slot counts and the worked
- * examples of which slot an entry is in; and the walk over all entries.
+ * test_wheel_place.c - SPEC 1.2 to 1.4: engines, slot counts, the examples of
+ * which slot an entry is in, and the walk over all entries.
  */
 #include "wheel_bed.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wheel_refuse.c - the caller's mistakes: each gets the answer that the
- * header says, in debug and release alike, and changes nothing, byte by byte.
+ * test_wheel_refuse.c - mistakes of the caller. Each gets the result that the
+ * header promises, in debug and release builds alike, and does not change a
+ * byte.
  */
 #include "wheel_bed.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wheel_see.c - what SPEC 10.1 shows of a wheel: how many steps it has
- * made, and how many slots are in use, against a plain count of both.
+ * test_wheel_see.c - SPEC 10.1 for a wheel: how many steps it has made, and how
+ * many slots are in use, compared with a plain count.
  */
 #include "wheel_bed.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wheel_slack.c - SPEC 1.10: a tick rounded up within its slack. */
+/* test_wheel_slack.c - SPEC 1.10: how a tick is rounded up within its slack. */
 #include "wheel_bed.h"
 
 static void expect(uint64_t tick, uint64_t slack, uint64_t want)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wheel_time.c - SPEC 1.1 and 1.7: what now is, what is due when, the end
- * of time, every ring's boundary, and what the next tick is said to be.
+ * test_wheel_time.c - SPEC 1.1 and 1.7: what now is, when an entry is due, the
+ * end of time, every ring's boundary, and the next tick.
  */
 #include "wheel_bed.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* wheel_bed.c - variants, wrappers that check, and the log of expiries. */
+/*
+ * wheel_bed.c - variants, wrappers that check, and the log of expired entries.
+ */
 #include "wheel_bed.h"
 
 #include <inttypes.h>
