@@ -17,12 +17,12 @@
  *            the handle is closed. After detach, libuv closes the handle in the
  *            next iteration of the loop and then calls on_closed. Set on_closed
  *            after attach if you need it.
- *   End      Detach the adapter before tkw_timer_destroy(). The timer may be
- *            destroyed right after that, before the handle is closed. You may
- *            detach it before or after tkw_timer_stop(). Instead of detaching,
- *            you may close the handle yourself, for example with uv_walk() and
- *            uv_close(). In that case on_closed is not called, and
- *            tkw_uv_detach() does nothing.
+ *   End      Detach the adapter before tkw_timer_destroy(). You may detach it
+ *            before or after tkw_timer_stop(). The timer may be destroyed right
+ *            after you have detached the adapter, before the handle is closed.
+ *            Instead of detaching, you may close the handle yourself, for
+ *            example with uv_walk() and uv_close(). In that case on_closed is
+ *            not called, and tkw_uv_detach() does nothing.
  *   Alive    The handle keeps uv_run() running, even if no timeout is pending.
  *            If you do not want this, call
  *            uv_unref((uv_handle_t *)&adapter.poll) after attach.

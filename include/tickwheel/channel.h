@@ -125,7 +125,8 @@ struct tkw_channel_rule {
 	/* The age above which the action is due. Must be positive. */
 	int64_t interval_ns;
 	/* The set looks at each channel once in this time. 0 means a third of
-	 * the interval, but at least 1 s, or 60 s for a reconnect. */
+	 * the interval, but at least 1 s and, for a reconnect, at least
+	 * 60 s. */
 	int64_t period_ns;
 };
 
@@ -171,7 +172,7 @@ int tkw_channels_create(struct tkw_channels **out,
  * never read and never written or, if mark_on_add is set, as read and written
  * now. The call also schedules the next step of each kind that was resting.
  *
- * ch  The channel. Do not add it to two sets at the same time.
+ * ch  The channel. Two threads must not add it to two sets at the same time.
  *
  * Returns 0, or
  *   -EINVAL  set or ch is NULL
@@ -189,22 +190,23 @@ int tkw_channels_add(struct tkw_channels *set, struct tkw_channel *ch);
  * If an action runs for the channel on another thread, the call waits until
  * that action has returned. Do not hold a lock that an action takes.
  *
- * After 0 the set does not use the channel any more. You may free it, or add it
- * again, as soon as no other thread uses it. A thread uses a channel while it
- * adds, removes or marks the channel. If several threads remove the same
- * channel, one of them gets 0, and may free the channel when the others have
- * returned. Do not free the channel after -ENOENT, because the thread that gets
- * 0 may still be waiting for an action.
+ * When the call has returned 0, the set does not use the channel any more. You
+ * may free it, or add it again, as soon as no other thread uses it. A thread
+ * uses a channel while it adds, removes or marks the channel. If several
+ * threads remove the same channel, one of them gets 0, and may free the channel
+ * when the others have returned. Do not free the channel after -ENOENT, because
+ * the thread that gets 0 may still be waiting for an action.
  *
- * An action that removes its own channel does not wait. After 0 it may free the
- * channel at once, if no other thread uses it.
+ * If an action removes its own channel, the call does not wait. When it has
+ * returned 0, the action may free the channel at once, if no other thread uses
+ * it.
  *
  * Inside any other callback the call does not wait either, because two
  * callbacks could wait for each other. If an action runs for the channel, the
- * call returns -EDEADLK instead. This holds inside all other callbacks of the
- * sets and repeats of this library, and inside all other tasks, on-cancel
- * callbacks and visitors of the set's timer, even if they run nested inside the
- * action.
+ * call returns -EDEADLK instead. The callbacks of all sets and repeats of this
+ * library count, and so do the tasks, on-cancel callbacks and visitors of the
+ * set's timer. A callback that an executor runs nested inside an action, on the
+ * same thread, counts as another callback.
  *
  * Returns 0, or
  *   -EINVAL   set or ch is NULL
@@ -289,7 +291,7 @@ int tkw_channels_shutdown(struct tkw_channels *set);
  *
  * The call waits until no action runs, and removes all channels. No other
  * thread may use the set any more. Do not hold a lock that a callback of the
- * set takes. After 0 you may free the channels.
+ * set takes. When the call has returned 0, you may free the channels.
  *
  * set  The set. If it is NULL, the call does nothing.
  *

@@ -59,8 +59,8 @@ struct tkw_job {
 /* An executor. This struct and struct tkw_job will not grow. */
 struct tkw_exec {
 	/*
-	 * Accepts or refuses a job. It does not wait until the job has run. The
-	 * executor may run the job before submit returns. The caller holds no
+	 * Accepts or refuses a job. It need not wait until the job has run. It
+	 * may also run the job itself, before it returns. The caller holds no
 	 * lock of the library.
 	 *
 	 * Returns 0 if it has accepted the job, or a negative errno if it has

@@ -10,8 +10,8 @@
  *   Promise  A lease is never renewed after tkw_leases_release() has returned.
  *            Each lease ends exactly once: either you release it, or it is
  *            lost. When a lease is lost, on_lost is called once for it. This
- *            happens while the lease is still yours on the local clock,
- *            margin_ns before it runs out. The exception is a lease that a
+ *            happens while the lease is still yours on the local clock, at the
+ *            latest when margin_ns is left. The exception is a lease that a
  *            renewal found to be no longer yours.
  *   Time     Times are nanoseconds on the timer's clock. The time of a lease
  *            counts from the moment when you asked for it, so it runs out here
@@ -113,8 +113,9 @@ struct tkw_lease_end {
 	void *data;
 	/* When the lease runs out. */
 	int64_t expires_ns;
-	/* Not 0 if the lease is in a batch whose renew has not returned yet.
-	 * tkw_leases_release() on another thread waits for that renew. */
+	/* Not 0 if the lease is in a batch whose renew has not returned yet. To
+	 * wait for that renew, call tkw_leases_release() outside of all
+	 * callbacks. */
 	int renewing;
 };
 
@@ -126,9 +127,10 @@ struct tkw_leases_config {
 	size_t size;
 	struct tkw_timer *timer;
 	/*
-	 * The executor that calls renew. NULL means that the timer's worker or
-	 * executor does. If renew can block, pass an executor, for example a
-	 * pool, because a renew that blocks the timer's worker delays on_lost.
+	 * The executor that calls renew. If it is NULL, the timer's worker or
+	 * executor calls renew. If renew can block, pass an executor, for
+	 * example a pool, because a renew that blocks the timer's worker delays
+	 * on_lost.
 	 * The struct is copied. What its ctx points to must stay valid until
 	 * the set is destroyed.
 	 */
@@ -179,10 +181,10 @@ struct tkw_leases_config {
 	 * is not 0, a running renew still uses it.
 	 *
 	 * on_lost runs on the timer's worker or executor, with two exceptions.
-	 * For -ESTALE it runs on the thread that called renew. For -ESHUTDOWN
-	 * it runs inside the call that shuts down the set or stops the timer.
-	 * If the set's timeout is firing when the timer is stopped, on_lost
-	 * still runs on the timer's worker or executor.
+	 * For -ESTALE it runs on the thread that called renew. When the set is
+	 * shut down or the timer is stopped, it runs inside the call that does
+	 * this. But if the set's timeout is firing when the timer is stopped,
+	 * on_lost runs on the timer's worker or executor.
 	 */
 	void (*on_lost)(const struct tkw_lease_end *end, void *ctx);
 	/* Passed to both functions as the last argument. */
@@ -236,8 +238,8 @@ int tkw_leases_add(struct tkw_leases *ls, void *data, int64_t asked_ns,
  * callback of the set takes. A batch that waits in an executor's queue is
  * renewed without this lease.
  *
- * After 0, -ETIMEDOUT or -ENOENT, no callback uses the lease any more, and you
- * may free what data points to.
+ * When the call has returned 0, -ETIMEDOUT or -ENOENT, no callback uses the
+ * lease any more, and you may free what data points to.
  *
  * Returns 0 if the lease was still yours on the local clock, or
  *   -EINVAL     ls is NULL

@@ -116,9 +116,9 @@ struct tkw_requests_config {
 	 * version 0.2. */
 	size_t size;
 	struct tkw_timer *timer;
-	/* The executor that runs the callbacks. If it is NULL, tkw_request_fn
-	 * says where they run. The struct is copied. What its ctx points to
-	 * must stay valid until the set is destroyed. */
+	/* The executor that runs the callbacks. If it is NULL, they run where
+	 * the description of tkw_request_fn says. The struct is copied. What
+	 * its ctx points to must stay valid until the set is destroyed. */
 	const struct tkw_exec *exec;
 	/* How many requests the set may hold. 0 or less means no limit. A
 	 * request that has ended counts until somebody has waited for it or its
@@ -226,8 +226,8 @@ uint64_t tkw_requests_count(struct tkw_requests *rs);
  * Shuts a set down: it refuses new requests, and all its requests end with
  * -ESHUTDOWN.
  *
- * The call never waits. If another thread is ending a request, its callback may
- * come after this call has returned.
+ * The call never waits. The callback of a request may come after this call has
+ * returned, if the set has an executor or another thread is ending the request.
  *
  * Returns 0, even if the set was shut down before or another thread is shutting
  * it down, or

@@ -192,15 +192,17 @@ int tkw_retries_add(struct tkw_retries *rs, const struct tkw_retry *task,
  *
  * The answer may come before the try has returned. A success ends the task,
  * even if it is the answer of an earlier try. A failure counts only if it is
- * the first answer of the latest try, and if that try has not timed out.
+ * the first answer of the latest try, and if that try has not timed out. If the
+ * task is ending, for example because it was cancelled, only a success counts,
+ * and only while a try is running.
  *
  * number  The number of the try, from struct tkw_try.
  * result  0 if the try succeeded. Any other value means that it failed.
  *
  * Returns 0, or
  *   -EINVAL  rs is NULL
- *   -ENOENT  the task has ended or is ending, it has had no try of this number,
- *            or result is a failure and that try is over
+ *   -ENOENT  the task has ended, it has had no try of this number, or the
+ *            answer does not count
  *   -EPERM   as listed at the top
  */
 int tkw_retries_done(struct tkw_retries *rs, struct tkw_retry_id id,
@@ -210,8 +212,8 @@ int tkw_retries_done(struct tkw_retries *rs, struct tkw_retry_id id,
  * Cancels a task.
  *
  * If no try is running, the task ends with -ECANCELED, even if the answer of a
- * try is still awaited. on_end is called inside this call, or by a thread that
- * is working on the task: the timer's, or one in tkw_retries_done().
+ * try is still awaited. on_end is called inside this call, or on a thread that
+ * is working on the task; see struct tkw_retry.
  *
  * If a try is running, it is the last one. When it returns, the task ends with
  * 0 if the try succeeded, and with -ECANCELED if not.

@@ -80,7 +80,8 @@ struct tkw_stats {
 	uint64_t slow;
 	/* The times from the deadline to the start of the task. If a task waits
 	 * for other tasks of its turn, its sample may be too small by up to a
-	 * few milliseconds, which is one tick of the kernel. */
+	 * few milliseconds, because the timer may read the clock only once per
+	 * tick of the kernel. */
 	struct tkw_histogram lateness;
 };
 

@@ -141,8 +141,8 @@ struct tkw_task {
 	 * is rounded up. The timer delays the task within the slack, so that
 	 * many timeouts share a wake-up. A negative slack counts as 0. The
 	 * timer cuts the slack to at most 2 s, or to two ticks if these are
-	 * longer. A reschedule keeps the slack, rounded down to a power of two
-	 * ticks.
+	 * longer. A reschedule uses the same slack, but its number of ticks is
+	 * rounded down to a power of two.
 	 */
 	int64_t slack_ns;
 };
@@ -243,8 +243,8 @@ struct tkw_timer_hooks {
 	 * The timer creates the worker and the watchdog ("tkw-watchdog") with
 	 * this function. The library names the threads and blocks their
 	 * signals. If the timer's file descriptor was closed while the worker
-	 * slept, tkw_timer_stop() ends the worker with pthread_cancel(), inside
-	 * run().
+	 * slept, tkw_timer_stop() ends the worker's thread with
+	 * pthread_cancel(). In that case run() does not return.
 	 */
 	int (*thread_create)(void *(*run)(void *arg), void *arg, void **handle,
 			     void *ctx);
@@ -302,9 +302,10 @@ struct tkw_timer_config {
 	int64_t slow_task_ns;
 	/*
 	 * If this is not 0, the log hook is also told of a slow task while it
-	 * is still running. An extra thread looks for slow tasks, at most twice
-	 * in each slow_task_ns, and only while a task runs. slow_task_ns must
-	 * then be at least TKW_MSEC, and the drive must be TKW_DRIVE_THREAD.
+	 * is still running. An extra thread looks for slow tasks. It wakes up
+	 * at most twice per slow_task_ns, and only while tasks run.
+	 * slow_task_ns must then be at least TKW_MSEC, and the drive must be
+	 * TKW_DRIVE_THREAD.
 	 */
 	int watchdog;
 	/* The hooks. They are copied. NULL means that there are none. */
@@ -391,7 +392,7 @@ int tkw_timer_start(struct tkw_timer *t);
  *
  * Returns 0, or
  *   -EINVAL  t, task or its fn is NULL
- *   -ENOMEM  as listed at the top; the worker may have been started
+ *   -ENOMEM  as listed at the top; the call may have started the worker
  *   -EAGAIN, -ESHUTDOWN, -EPERM, -EBADF
  *            as listed at the top
  */
@@ -442,7 +443,7 @@ struct tkw_batch_item {
  *   -EINVAL  t is NULL; items is NULL and count is not 0; an item has no fn;
  *            count is too large
  *   -EAGAIN  max_pending leaves no room for all of them
- *   -ENOMEM  as listed at the top; the worker may have been started
+ *   -ENOMEM  as listed at the top; the call may have started the worker
  *   -ESHUTDOWN, -EPERM, -EBADF
  *            as listed at the top
  */
@@ -513,10 +514,11 @@ int tkw_timer_cancel_wait(struct tkw_timer *t, struct tkw_timeout_id id);
  * every packet pushes back.
  *
  * In the order of firing, the timeout still belongs to the thread that
- * scheduled it, even if another thread reschedules it. In an earlier tick, it
- * goes behind the timeouts that are already there. In a later tick, it counts
- * as scheduled at some moment between this call and that tick. If the tick does
- * not change, it keeps its place, unless a turn has already reached that tick.
+ * scheduled it, even if another thread reschedules it. If its new tick is
+ * earlier, it goes behind the timeouts that are already in that tick. If its
+ * new tick is later, it counts as scheduled at some moment between this call
+ * and that tick. If its tick does not change, it keeps its place, unless a turn
+ * has already reached that tick.
  *
  * delay_ns     The new delay from now, as in tkw_timer_schedule().
  * deadline_ns  The new deadline, as in tkw_timer_schedule_at().
@@ -679,16 +681,15 @@ int tkw_timer_next_turn(struct tkw_timer *t, int64_t *next_ns);
  * You may poll the fd level-triggered or edge-triggered, with select, poll,
  * epoll, io_uring, or any library that takes an fd. The folder adapters has
  * headers for libuv, libevent, libev and plain epoll. The fd belongs to the
- * timer until tkw_timer_destroy(). Do not read it, set it with
- * timerfd_settime() or close it, and remove it from the loop before you destroy
- * the timer.
+ * timer until tkw_timer_destroy(). Do not read it, close it, or set it with
+ * timerfd_settime(). Remove it from the loop before you destroy the timer.
  *
  * Setting the fd takes a system call. The timer sets it only when the earliest
  * deadline becomes earlier, and in the turn after the fd was readable. Pushing
  * timeouts back costs no system call. The loop wakes up once for nothing if the
- * earliest timeout was pushed back or cancelled. For a timeout that is far
- * away, it also wakes up at most once for each ring of the wheel or, with the
- * hashed engine, once in each round of the ring.
+ * earliest timeout was pushed back or cancelled. A timeout that is far away can
+ * also wake the loop up before it is due: at most once for each ring of the
+ * wheel or, with the hashed engine, once in each round.
  *
  * Returns the number of the fd, even if somebody has closed it, or
  *   -EINVAL  t is NULL, or has another drive

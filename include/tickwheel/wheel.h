@@ -283,11 +283,14 @@ uint64_t tkw_wheel_now_tick(const struct tkw_wheel *w);
  * Finds the tick to which the wheel must be advanced next, in O(rings).
  *
  * This tick is never before now, and never later than the tick of the earliest
- * entry. It may be earlier than that tick if the entry is in a coarse ring, was
- * extended or waits for a later round, if an advance has stopped at its limit
- * or, with the hashed engine, if an earlier entry was removed. An advance to
- * the returned tick then expires nothing. It moves the entries of one slot to
- * where they belong or, with the hashed engine, looks at each of them.
+ * entry. It may be earlier than the tick of that entry if the entry is in a
+ * coarse ring, if the entry was extended, or if an advance has stopped at its
+ * limit. With the hashed engine, it may also be earlier if the entry waits for
+ * a later round, or if an earlier entry was removed.
+ *
+ * If the returned tick is earlier, an advance to it expires nothing. It only
+ * moves the entries of one slot to where they belong or, with the hashed
+ * engine, looks at each of them.
  *
  * Returns the tick; TKW_TICK_NEVER if the wheel is empty or w is NULL.
  */
