@@ -81,7 +81,8 @@ function take_row(    row, impl, key) {
 
 # --- numbers ----------------------------------------------------------------
 
-# Three significant digits, and all digits of a large number.
+# Returns x as text with three significant digits. A larger number keeps all its
+# digits before the point.
 function shown(x,    text) {
 	x += 0
 	if (x >= 99.95 || x <= -99.95)
@@ -96,7 +97,8 @@ function shown_ratio(x) {
 	return x >= 9.95 ? sprintf("%.0f", x) : sprintf("%.2g", x)
 }
 
-# converted(X, FROM, TO): units as in "ns/op"; "" if there is no way.
+# Converts x from one unit to another. A unit may be written as in "ns/op".
+# Returns "" if the units do not fit.
 function converted(x, from, to) {
 	sub(/\/.*/, "", from)
 	if (!(from in factor) || !(to in factor) || \
@@ -118,7 +120,7 @@ function known(row, impl) {
 }
 
 # w[from..to] is ROW IMPL [UNIT or KEY], or ROW IMPL / ROW IMPL. Returns the text
-# and sets `number`; "" after a complaint.
+# and sets `number`. If something is wrong, complains and returns "".
 function expression(w, from, to,    row, impl, what, n) {
 	row = w[from]
 	impl = w[from + 1]
@@ -179,8 +181,9 @@ function goal(w, n,    limit, wanted) {
 		(number <= limit + 0 ? "reached" : "**not reached**")
 }
 
-# The columns of a table: those in `given`, or all that have a figure in one of
-# the rows, ours first.
+# Sets column[] to the columns of a table. These are the entrants in `given`. If
+# that is empty, they are all entrants that have a figure in one of the rows, and
+# tickwheel is the first.
 function choose_columns(given, rows, row_total,    list, n, i, k) {
 	n = split(given == "" ? usual : given, list, " ")
 	for (i = 1; given == "" && i <= impl_count; i++) {
@@ -214,8 +217,8 @@ function rows_like(pattern, rows, n,    i, found) {
 	return found ? n : -1
 }
 
-# choose_rows(LIST, N, ROWS): the rows that the patterns in LIST match; returns
-# how many.
+# Writes the rows that the patterns in list[1..n] match to rows[], and returns how
+# many they are.
 function choose_rows(list, n, rows,    i, k, total) {
 	split("", taken)
 	total = 0
@@ -313,8 +316,8 @@ function placeholder(    w, n, text) {
 	return expression(w, 1, n)
 }
 
-# The template with its placeholders replaced; and, in `bare`, without them, but
-# with as many lines.
+# Returns the template with its placeholders replaced. Sets `bare` to the template
+# without its placeholders, but with as many lines.
 function rendered(text, line,    out, before) {
 	out = ""
 	bare = ""

@@ -82,8 +82,9 @@ need()
 	fi
 }
 
-# need_for_tests "PACKAGE...": what the tests need, and these. Without root, what
-# is not essential stays missing, unless CI wants every test.
+# need_for_tests "PACKAGE...": installs the packages that the tests need, and the
+# given ones. If we are not root, optional packages may be missing, and `absent`
+# names them. In CI, no package may be missing.
 absent=
 need_for_tests()
 {

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# abi.sh ROOT SHARED | --dump ROOT SHARED | --self-test - what programs see of the
-# library, functions and types, is what packaging/abi says: tickwheel-X.Y.Z.abi
-# is a dump of version X.Y.Z by abidw. --dump writes it anew, which is how one says
-# that a change was meant. A dump of another version with the same soname was
-# released: nothing in it may be removed or changed.
+# abi.sh ROOT SHARED | --dump ROOT SHARED | --self-test - checks that the
+# functions and types of the library are those recorded in packaging/abi.
+#
+# tickwheel-X.Y.Z.abi is the record of version X.Y.Z, a dump by abidw. If a change
+# was intended, --dump writes the record of this version again. If there are
+# records of other versions with the same soname, those versions were released,
+# and nothing in their records may be removed or changed.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# common.sh - what the gates share. Each gate is run twice by ctest: once over
-# the tree, and once with --self-test, where it must reject planted mistakes:
-# a gate that cannot fail guards nothing.
+# common.sh - functions that the gates share. ctest runs each gate over the tree,
+# and once more with --self-test. There the gate must reject planted mistakes,
+# because a gate that cannot fail guards nothing.
 
 LC_ALL=C
 export LC_ALL

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# freestanding.sh ROOT [COMPILER...] | --self-test - the wheel needs nothing.
+# freestanding.sh ROOT [COMPILER...] | --self-test - checks that the wheel needs
+# no function but memcpy and memset.
 #
-# src/base and src/wheel, compiled as freestanding (of libc only assert.h and errno.h are read) and linked
-# into one object, use memcpy and memset, which a compiler may call by itself,
-# and nothing else from outside. Asserts are off, as shipped. Several compilers
-# may be named, for other processors.
+# The gate compiles src/base and src/wheel as freestanding code, with asserts off,
+# as they are shipped, and links them into one object. The code includes only
+# assert.h and errno.h of libc. A compiler may call memcpy and memset by itself,
+# so these are allowed. For other processors, name their compilers.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

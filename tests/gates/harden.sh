@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# harden.sh SHARED STATIC PROGRAM | --self-test - what was built is hardened, as
-# docs/internals/hardening.md says.
+# harden.sh SHARED STATIC PROGRAM | --self-test - checks that the built files have
+# the protections that docs/internals/hardening.md lists.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# headers.sh ROOT | --self-test - each public header, the adapters included,
-# compiles alone, twice in one file, as C11 and as C++11, 17 and 20, without a
-# warning. An adapter whose library is not there is skipped, and CI fails then.
+# headers.sh ROOT | --self-test - checks that each public header and each adapter
+# compiles alone, and twice in one file, as C11 and as C++11, 17 and 20, without a
+# warning. An adapter is skipped if its library is not installed. In CI, a skipped
+# adapter is a failure.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# ids.sh ROOT | --self-test - one kind of id cannot be taken for another.
+# ids.sh ROOT | --self-test - checks that no call accepts an id of another kind.
 #
-# For each public function that takes an id, or writes one, there are programs
-# that hand it an id of another kind or a bare number: none may compile. Beside
-# them is the same program with the right kind, which must compile, so that the
-# others fail for their id and for nothing else. All of it in C and in C++.
+# For each public function that takes or writes an id, the gate compiles programs
+# that pass an id of another kind, or a bare number. None of them may compile.
+# It also compiles the same program with the right kind of id. That one must
+# compile, which shows that the others fail only because of their id. The gate
+# does this in C and in C++.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

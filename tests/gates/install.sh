@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# install.sh ROOT | --self-test - the release preset builds and installs, and
-# what it installs is enough, also after its folder was moved: programs of
-# tests/consumer compile against the headers and run with the shared and with the
-# static library, found by the compiler alone, by pkg-config and by CMake. They
-# also build with the sources as a folder of their project.
+# install.sh ROOT | --self-test - checks that the release preset builds, and that
+# the files that it installs are complete and still work after they were moved.
+#
+# The programs of tests/consumer must compile with the installed headers, and run
+# with the shared and with the static library. The compiler finds the library by
+# its own options, by pkg-config and by CMake. The programs must also build with
+# tickwheel's sources as a subdirectory of their project.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# layers.sh ROOT | --self-test - who may include whom. Arrows point down only.
+# layers.sh ROOT | --self-test - checks that each folder includes only what the
+# table in rules() allows.
 #
-# An include is resolved as the compiler would: "../timer/x.h" and <wheel/x.h>
-# are seen through. What is not found in the tree is a system header.
+# The gate finds an included file as the compiler does, however its path is
+# written: "../timer/x.h" or <wheel/x.h>. A header that is not in the tree counts
+# as a system header.
 set -uf
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

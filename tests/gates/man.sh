@@ -1,15 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# man.sh ROOT PLACE LIBRARY TKW | --self-test - the manual pages.
+# man.sh ROOT PLACE LIBRARY TKW | --self-test - checks the manual pages.
 #
-# The pages of section 3 are generated from the headers, so what the headers say
-# needs no check here. Checked are:
+# The pages of section 3 are generated from the headers, so their text is not
+# compared with the headers. The gate checks this:
 #
-#   1. The generator accepts each header, and each awk makes the same page.
+#   1. The generator accepts each header, and writes the same page with each awk
+#      that is installed.
 #   2. mandoc finds nothing to complain about, no line is wider than 80 columns,
-#      and each page of ours that a page refers to is there.
+#      and a page refers only to pages of ours that exist.
 #   3. man finds and shows a page for each public function. PLACE is a build
-#      folder, from which the pages are installed, or where they are.
+#      folder, from which the gate installs the pages, or a folder that already
+#      has them.
 #   4. The programs of the pages compile with the static LIBRARY, run, and print
 #      what their page says.
 #   5. tkw(1) has the options that tkw --help has.

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# names.sh ROOT | --self-test - file names are unique in the tree, each source
-# and script carries its licence line, and no source hides from the coverage.
+# names.sh ROOT | --self-test - checks that file names are unique in the tree,
+# that each source and script has its licence line, and that no source excludes
+# lines from the coverage.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

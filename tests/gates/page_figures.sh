@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# page_figures.sh ROOT | --self-test - every measured figure of README.md and docs/
-# is that of bench/results.json. scripts/figures says how a page is written,
-# and does the work; the self-test is a test of it, too.
+# page_figures.sh ROOT | --self-test - checks that every measured figure in
+# README.md and docs/ comes from bench/results.json. scripts/figures --check does
+# the work, and describes how to write figures. The self-test also tests
+# scripts/figures.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# readme.sh ROOT PROGRAMS | --self-test - what the README and the pages of docs/
-# show in C is in an example of the tree, and what they say it prints is what it
-# prints. PROGRAMS is the folder where the examples are built.
+# readme.sh ROOT PROGRAMS | --self-test - checks that the C code in the README and
+# in docs/ is code of the examples, and that the output shown with it is what the
+# example prints. PROGRAMS is the folder where the examples are built.
 #
-# A block of C is a part of one example, line by line; one with main() is all of
-# it, but for the licence and the title. The next block of text is what it
-# prints; blocks of C that follow each other share one.
+# A block of C must be a part of one example, line by line. A block with main()
+# must be the whole example, without the lines for licence and title. The next
+# block of text must be what that example prints. If several blocks of C follow
+# each other, they share the block of text after them.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# spec.sh ROOT | --self-test - each numbered statement of docs/promises.md, and
-# each fault, has a test that names it: test_1_9_... or "SPEC 1.9", fault_23_...
-# or "fault 23"; and no test names one that does not exist. What
-# docs/guarantees.md names, numbers and tests, exists too.
+# spec.sh ROOT | --self-test - checks that each promise and each fault in
+# docs/promises.md has a test that names it: test_1_9_... or "SPEC 1.9",
+# fault_23_... or "fault 23". No test may name a number that does not exist.
+# Each number and each test that docs/guarantees.md names must exist, too.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

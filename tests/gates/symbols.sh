@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# symbols.sh ROOT SHARED STATIC | --self-test - what the library defines, uses.
+# symbols.sh ROOT SHARED STATIC | --self-test - checks which symbols the library
+# defines, and which functions the wheel calls.
 #
 #   1. The shared library exports the functions that the public headers declare,
 #      and nothing else.
 #   2. The static library defines no global symbol without our prefix.
-#   3. The objects of src/base and src/wheel call nothing from outside but the
-#      four that a compiler may emit by itself, and assert's.
+#   3. The objects of src/base and src/wheel call no outside functions, except
+#      memcpy, memmove, memset and memcmp, which a compiler may call by itself,
+#      and the function that a failed assert calls.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tested.sh ROOT | --self-test - a test calls each function that a public header
-# declares. Benchmarks, tools and examples do not count.
+# tested.sh ROOT | --self-test - checks that a test calls each function that a
+# public header declares. Benchmarks, tools and examples do not count.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

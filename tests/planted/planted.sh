@@ -1,16 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# planted.sh ROOT [PATCH...] | --self-test ROOT - plant bugs, one at a time, and
-# require that the test named in the patch fails, and how. Without PATCH: all of
-# the folder, and they must be one for each scenario of the explorers.
+# planted.sh ROOT [PATCH...] | --self-test ROOT - plants bugs, one at a time, and
+# checks that the test that the patch names fails with the message that the patch
+# names. Without PATCH it plants all bugs of this folder, and checks that each
+# scenario of the explorers has a patch.
 #
 # A patch begins with prose, and these lines:
-#   Test: TARGET [ARGUMENT...]  what to build and to run
-#   Says: TEXT                  a part of the line that tells of the failure
+#   Test: TARGET [ARGUMENT...]  the program to build and run, and its arguments
+#   Says: TEXT                  a part of the line that reports the failure
 #   First: yes                  explorers only: the first order shows the bug;
 #                               without this line it must not
-# Work is done in copies of the tree, one per CPU, each built once; a patch is
-# then a matter of the files it touches.
+# The bugs are planted in copies of the tree, one copy per CPU. Each copy is built
+# once. After that, a patch rebuilds only what depends on the files that it
+# touches.
 set -u
 
 copies=$(nproc)
