@@ -203,10 +203,10 @@ int tkw_channels_add(struct tkw_channels *set, struct tkw_channel *ch);
  *
  * Inside any other callback the call does not wait either, because two
  * callbacks could wait for each other. If an action runs for the channel, the
- * call returns -EDEADLK instead. The callbacks of all sets and repeats of this
- * library count, and so do the tasks, on-cancel callbacks and visitors of the
- * set's timer. A callback that an executor runs nested inside an action, on the
- * same thread, counts as another callback.
+ * call returns -EDEADLK instead. This rule holds inside the callbacks of all
+ * sets and repeats of this library, and inside the tasks, on-cancel callbacks
+ * and visitors of the set's timer. A callback that an executor runs nested
+ * inside an action, on the same thread, counts as another callback.
  *
  * Returns 0, or
  *   -EINVAL   set or ch is NULL

@@ -27,8 +27,8 @@
  *   -ENOMEM     there is not enough memory, or no thread can be created
  *   -EAGAIN     the queue is full
  *   -ESHUTDOWN  the pool is stopped
- *   -EDEADLK    the call would wait for itself, because it is made inside a
- *               job of the pool
+ *   -EDEADLK    the call would wait for itself, because it is made inside run
+ *               or abandon of a job of the pool
  *   -EPERM      the pool belongs to the parent of a fork
  */
 #ifndef TICKWHEEL_EXEC_H
@@ -135,7 +135,7 @@ uint64_t tkw_pool_count(struct tkw_pool *p);
  *
  * Returns 0 if no job is queued or running, or
  *   -ETIMEDOUT  the time is over
- *   -EDEADLK    called inside a job of this pool
+ *   -EDEADLK    called inside run or abandon of a job of this pool
  *   -EINVAL     p is NULL
  *   -EPERM      as listed at the top
  */
