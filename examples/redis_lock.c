@@ -6,9 +6,15 @@
  *
  * The program waits until it has the locks KEY:0 ... KEY:COUNT-1, and keeps
  * them until its input ends. An input line with a number releases the lock of
- * that number. It prints what happens to which key, with the time in
- * nanoseconds: acquired, lost, lost:stale, released, gone. It prints "renewed
- * N" when the N-th batch of renewals was answered.
+ * that number. The program prints what happens to which key, with the time in
+ * nanoseconds:
+ *
+ *   acquired    it has the lock
+ *   lost        the lock could not be renewed in time
+ *   lost:stale  somebody else has the lock, or the key is gone
+ *   released    the lock was released while it was held
+ *   gone        the lock was released, but it was lost before
+ *   renewed N   the N-th batch of renewals was answered (no key)
  *
  * A lock is a key with a time to live, and with a token that only its holder
  * knows. Renewal and release check the token first. They do both in one script,
@@ -118,7 +124,8 @@ static void renew(struct tkw_lease *leases, size_t count, void *ctx)
 		say("renewed", text);
 }
 
-/* Called while the lock is still ours. Stop using what it protects. */
+/* Called before the lock runs out, or if it is no longer ours. Stop using what
+ * it protects. */
 static void lost(const struct tkw_lease_end *end, void *ctx)
 {
 	const struct lock *l = end->data;
