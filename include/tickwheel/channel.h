@@ -252,7 +252,8 @@ struct tkw_channel_stats {
 	uint64_t failed[TKW_CHANNEL_KINDS];
 	/* Steps that ran. */
 	uint64_t steps[TKW_CHANNEL_KINDS];
-	/* How many times the timer refused a step; see Refusal at the top. */
+	/* How many times the timer refused a step; see Refusal at the top.
+	 * tkw_channels_add() returns the error and does not count it. */
 	uint64_t refused[TKW_CHANNEL_KINDS];
 	/* The largest number of channels that one step looked at. */
 	uint64_t max_looks;

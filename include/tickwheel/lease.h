@@ -9,10 +9,11 @@
  *
  *   Promise  A lease is never renewed after tkw_leases_release() has returned.
  *            Each lease ends exactly once: either you release it, or it is
- *            lost. When a lease is lost, on_lost is called once for it. This
- *            happens while the lease is still yours on the local clock, at the
- *            latest when margin_ns is left. The exception is a lease that a
- *            renewal found to be no longer yours.
+ *            lost. When a lease is lost, on_lost is called once for it, at the
+ *            latest when margin_ns is left. If the timer is late, this call is
+ *            late too. When it begins, the lease is still yours on the local
+ *            clock, unless the call comes margin_ns late or more, or a renewal
+ *            found that the lease is no longer yours.
  *   Time     Times are nanoseconds on the timer's clock. The time of a lease
  *            counts from the moment when you asked for it, so it runs out here
  *            before it runs out on the server. The timer may tell you up to one
@@ -180,11 +181,13 @@ struct tkw_leases_config {
 	 * NULL. It may free what data points to if renewing is 0. If renewing
 	 * is not 0, a running renew still uses it.
 	 *
-	 * on_lost runs on the timer's worker or executor, with two exceptions.
-	 * For -ESTALE it runs on the thread that called renew. When the set is
-	 * shut down or the timer is stopped, it runs inside the call that does
-	 * this. But if the set's timeout is firing when the timer is stopped,
-	 * on_lost runs on the timer's worker or executor.
+	 * on_lost runs on the timer's worker or executor, with three
+	 * exceptions. For -ESTALE it runs on the thread that called renew. If
+	 * the timer drops the set's timeout, it runs on the thread that drops
+	 * the timeout. When the set is shut down or the timer is stopped, it
+	 * runs inside the call that does this. But if the set's timeout is
+	 * firing when the timer is stopped, on_lost runs on the timer's worker
+	 * or executor.
 	 */
 	void (*on_lost)(const struct tkw_lease_end *end, void *ctx);
 	/* Passed to both functions as the last argument. */

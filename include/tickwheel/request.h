@@ -15,7 +15,9 @@
  *   Ids      A struct tkw_request_id names a request. It is plain data: you may
  *            keep it for ever, send it to a server and receive it back. When
  *            the request has ended, its id is stale: calls with a stale id
- *            return -ENOENT and never touch another request or timeout.
+ *            return -ENOENT and never touch another request or timeout. The
+ *            exception is a request without a callback: after it has ended,
+ *            tkw_requests_wait() still accepts its id, once.
  *   Threads  Any thread may make any call, even inside a callback, but not in a
  *            signal handler. No lock is held while a callback runs.
  *   Limits   A set consists of parts: two for each CPU that the process may
