@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_bench_compare.sh TKW_BENCH - tkw_bench --compare: its verdicts, and what
-# it says about files that are not the benchmark's.
+# test_bench_compare.sh TKW_BENCH - tests tkw_bench --compare: its verdicts, and
+# what it says about files that are no results of the benchmark.
 set -u
 bench=$1
 # shellcheck source-path=SCRIPTDIR source=../tools/tool_checks.sh
@@ -9,7 +9,7 @@ bench=$1
 old=$scratch/old.json
 new=$scratch/new.json
 
-# line BENCH NAME MEDIAN MIN MAX [RUNS]
+# line BENCH NAME MEDIAN MIN MAX [RUNS]: prints a line of results.
 line()
 {
 	printf '{"bench":"%s","impl":"%s","unit":"ns/op",' "$1" "$2"
@@ -34,7 +34,7 @@ compare()
 	run "$bench" --compare "$old" "$new"
 }
 
-# verdict BENCH NAME VERDICT [CHANGE]
+# verdict BENCH NAME VERDICT [CHANGE]: Does the table have this verdict?
 verdict()
 {
 	grep -Eq "^$1 +$2 .* ${4:-[^ ]+} +$3\$" "$out"
@@ -45,7 +45,8 @@ last_line()
 	[ "$(tail -n 1 "$out")" = "$1" ]
 }
 
-# malformed WHAT LINE: the second line of a file is this one.
+# malformed WHAT LINE: the benchmark must refuse a file whose second line is
+# LINE.
 malformed()
 {
 	{

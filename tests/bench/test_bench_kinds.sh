@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_bench_kinds.sh COMMAND NAME... - a program that the benchmark asks for
-# figures does every kind of sample, in small: it says "done" with the figures
-# that belong to it, or "skip" with a reason; and "fail" to what it does not
-# know. The figures themselves are no test's business, but two: nothing of ours
-# is early, nothing of ours is lost.
+# test_bench_kinds.sh COMMAND NAME... - tests a program that the benchmark asks
+# for figures. The test sends a small request of every kind. The program must
+# answer "done" with all figures of that kind, or "skip" with a reason. To an
+# unknown kind it must answer "fail". The test judges only two figures: with
+# tickwheel no timeout may be early, and none may be lost.
 set -u
 command=$1
 shift
 # shellcheck source-path=SCRIPTDIR source=../tools/tool_checks.sh
 . "$(dirname "$0")/../tools/tool_checks.sh"
 
-# A request, and the figures of its answer.
+# Prints requests, each with the figures that its answer must have.
 kinds()
 {
 	cat <<-'END'
@@ -30,7 +30,7 @@ kinds()
 	memory n=1000 : bytes after_kb
 	stop threads=2 rounds=3 : accepted lost
 	END
-	# Requests and loops are for the rivals in C.
+	# Only the rivals in C know these two kinds.
 	case $command in
 	*tkw_bench_rival*)
 		echo 'request threads=2 ops=1000 : ns cpu_ns'
@@ -41,7 +41,7 @@ kinds()
 	esac
 }
 
-# block N: the answer to the N-th request, in $scratch/answer.
+# block N: writes the answer to the N-th request to $scratch/answer.
 block()
 {
 	awk -v n="$1" '
@@ -54,7 +54,7 @@ block()
 has_figures()
 {
 	case $entrant,$request in
-	# Whether a call falls into a small herd is luck.
+	# In a small herd, maybe no call is made while the timeouts fire.
 	tickwheel,herd*) may_skip=yes ;;
 	# The loop's library may be missing.
 	tickwheel,extend*) may_skip=yes ;;

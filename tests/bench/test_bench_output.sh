@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_bench_output.sh TKW_BENCH - a tiny run of the wheel's rows: what it prints,
-# what was fired, and what it refuses. No figure is judged.
+# test_bench_output.sh TKW_BENCH - runs the wheel's rows briefly, and tests what
+# is printed, how many timers fired, and which arguments are refused. It judges
+# no figure.
 # shellcheck disable=SC2317 # check() calls the functions
 set -u
 bench=$1
@@ -15,21 +16,21 @@ tiny()
 	run "$bench" --quick --runs 1 --sizes 1e3 "$@"
 }
 
-# of ROW NAME: that line.
+# of ROW NAME: prints the line of an entrant in a row.
 of()
 {
 	grep "^{\"bench\":\"$1\",\"impl\":\"$2\"," "$json"
 }
 
-# all_valid: each line is a flat JSON object.
+# Is each line a flat JSON object?
 all_valid()
 {
 	value='("[^"\\]*"|-?[0-9]+(\.[0-9]+)?|null)'
 	! grep -Evx "\{\"[a-z_]+\":$value(,\"[a-z_]+\":$value)*\}" "$json"
 }
 
-# is_origin COMMIT: the first line has a date, this commit and the machine, and
-# no other line has.
+# is_origin COMMIT: Does the first line, and no other line, have a date, this
+# commit and the machine?
 is_origin()
 {
 	head -n 1 "$json" >"$scratch/origin"
@@ -43,7 +44,7 @@ is_origin()
 		field compiler "$scratch/origin" | grep -q '[0-9]$'
 }
 
-# has_keys ROW NAME KEY...
+# has_keys ROW NAME KEY...: Does this line have the keys, with values?
 has_keys()
 {
 	of "$1" "$2" >"$scratch/line" || return 1
@@ -53,7 +54,8 @@ has_keys()
 	done
 }
 
-# fired ROW NUMBER: each entrant that fires has fired so many, the same ones.
+# fired ROW NUMBER: Did each entrant that reports it fire NUMBER timers, and all
+# the same ones?
 fired()
 {
 	grep "^{\"bench\":\"$1\"," "$json" | grep '"fired"' |
@@ -64,7 +66,8 @@ fired()
 		grep -q "^$2 " "$scratch/fired"
 }
 
-# refused WHAT ARG...: exit status 2, one line on stderr, none on stdout.
+# refused WHAT ARG...: the benchmark must refuse the arguments, with exit status
+# 2, one line on stderr and nothing on stdout.
 refused()
 {
 	what=$1
@@ -105,7 +108,7 @@ check 'expire: all have fired' fired wheel/expire/uniform/1e3 1000
 check 'ticks: all are pending' fired wheel/ticks/empty 100000
 check 'jump: all are pending' fired wheel/jump/10y/1e3 1000
 
-# Whoever was not built or not run is named.
+# An entrant that was not built or not run must be named.
 for entrant in libev libuv libevent libevent_common glib asio; do
 	check "$entrant: a line, or the reason why not" \
 		grep -Eq "^  $entrant +([0-9.]+ |skipped: )" "$out"

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_bench_plots.sh PLOTS_SH - draws pictures of made-up figures; whether they
-# are pretty is no test's business.
+# test_bench_plots.sh PLOTS_SH - tests plots.sh with made-up figures. It does
+# not judge how the pictures look.
 set -u
 plots=$1
 # shellcheck source-path=SCRIPTDIR source=../tools/tool_checks.sh
 . "$(dirname "$0")/../tools/tool_checks.sh"
 json=$scratch/lines.json
 
-# row BENCH MEDIAN: of two entrants.
+# row BENCH MEDIAN: prints a row of two entrants.
 row()
 {
 	for entrant in tickwheel netty_1ms; do
@@ -18,20 +18,21 @@ row()
 	done
 }
 
-# early TICK NUMBER: so many of netty_1ms were early, in some run.
+# early TICK NUMBER: prints a line that says that NUMBER timeouts of netty_1ms
+# were early in the worst run.
 early()
 {
 	printf '{"bench":"timer/lateness_early/1e3/%s","impl":"netty_1ms",' "$1"
 	printf '"unit":"x","median":0,"min":0,"max":%s,"runs":7}\n' "$2"
 }
 
-# says NAME TEXT: it is written in the picture.
+# says NAME TEXT: Does the picture contain the text?
 says()
 {
 	grep -q "$2" "$scratch/svg/$1.svg"
 }
 
-# drawn NAME: a picture, with both entrants in it.
+# drawn NAME: Is there a complete picture, with both entrants?
 drawn()
 {
 	grep -qx '</svg>' "$scratch/svg/$1.svg" &&

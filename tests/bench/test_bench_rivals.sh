@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_bench_rivals.sh TKW_BENCH - the rows of the timer, with programs that say
-# what this test wants: right, wrong, nothing, or nonsense.
-# shellcheck disable=SC2016 # what the programs expand, we do not
+# test_bench_rivals.sh TKW_BENCH - tests the rows of the timer with fake
+# entrants. They give right answers, wrong answers, no answer, or nonsense.
+# shellcheck disable=SC2016 # the programs expand it
 set -u
 bench=$1
 # shellcheck source-path=SCRIPTDIR source=../tools/tool_checks.sh
@@ -11,8 +11,8 @@ json=$scratch/lines.json
 programs=$scratch/programs
 mkdir "$programs" || exit 1
 
-# entrant NAME BODY: a program that does BODY for each request, which is in
-# $kind and $rest.
+# entrant NAME BODY: writes a program that runs BODY for each request. BODY
+# finds the request in $kind and $rest.
 entrant()
 {
 	{
@@ -24,25 +24,25 @@ entrant()
 	chmod +x "$programs/$1"
 }
 
-# answers TEXT: the body of a program that gives this answer; \n between lines.
+# answers TEXT: prints a BODY that gives this answer. Write \n between lines.
 answers()
 {
 	printf 'printf "%s\\n"' "$1"
 }
 
-# ask [OPTION...] FILTER
+# ask [OPTION...] FILTER: runs the benchmark with the fake entrants.
 ask()
 {
 	run "$bench" --rivals "$programs" --runs 3 --json "$json" "$@"
 }
 
-# has_line TEXT: a line of JSON.
+# has_line TEXT: Is this a line of the JSON file?
 has_line()
 {
 	grep -qxF "$1" "$json"
 }
 
-# counted FILE NUMBER: a program was asked so often.
+# counted FILE NUMBER: Was the program that writes FILE asked NUMBER times?
 counted()
 {
 	[ "$(wc -l <"$scratch/$1")" -eq "$2" ]
@@ -55,12 +55,12 @@ asked_or_ended()
 
 program_is_gone()
 {
-	# Where nobody collects the dead, they stay as Z.
+	# If no process collects dead processes, they stay in state Z.
 	! grep -q '^State:.[^Z]' "/proc/$(cat "$scratch/pid")/status" 2>/dev/null
 }
 
-# fails BODY WHY: go does BODY, is named as failed, and has no figures; the
-# others have theirs.
+# fails BODY WHY: the entrant go runs BODY. It must be named as failed, with the
+# reason WHY, and have no figures. The others must have theirs.
 fails()
 {
 	entrant go "$1"
@@ -74,7 +74,8 @@ fails()
 	check "$2: the others have theirs" [ "$(grep -c '"impl":"stpe"' "$json")" -eq 2 ]
 }
 
-# The n-th answer has n times 10 ns. The first one is the warm-up.
+# The n-th answer of tickwheel says n times 10 ns. The first answer is the
+# warm-up.
 entrant tickwheel 'n=$((${n:-0} + 1)); echo "$kind $rest" >>'"$scratch/asked"'
 	printf "figure ns %d\nfigure cpu_ns 8.5\ndone\n" $((n * 10))'
 entrant stpe "$(answers 'figure ns 75\nfigure cpu_ns 34\ndone')"
@@ -131,11 +132,12 @@ fails 'head -c 2000 /dev/zero' 'its answer is a line without an end'
 fails 'yes figure ns 1' 'its answer makes no sense'
 fails 'echo fail' 'no reason given'
 fails "$(answers 'figure ns 1\nfigure cpu_ns 1\ndone\ndone')" 'it spoke unasked'
-# The first answer is all that is read at once: the second waits in the pipe.
+# The benchmark reads only the first answer at once. The second one waits in the
+# pipe.
 fails 'printf "figure ns %0480d\nfigure cpu_ns 1\ndone\ndone\n" 1' \
 	'it spoke unasked'
 
-# Ends after its second answer.
+# This program ends after its second answer.
 entrant go 'n=$((${n:-0} + 1)); echo "figure ns 1"; echo "figure cpu_ns 1"
 	echo done; [ $n -lt 2 ] || exit 0'
 ask timer/pair/1t timer/pair/2t
@@ -144,7 +146,7 @@ check 'a program that ends: said once' [ "$(grep -c FAILED "$err")" -eq 1 ]
 check 'a program that ends: left out from then on' [ \
 	"$(grep -c '^  go  *failed: ' "$out")" -eq 4 ]
 
-# A failure is of one row; the program goes on.
+# A program that reports a failure in one row still takes part in the next row.
 entrant go 'case $rest in
 	*threads=1*) echo fail once ;;
 	*) printf "figure ns 1\nfigure cpu_ns 1\ndone\n" ;;
@@ -159,7 +161,7 @@ ask timer/pair/2t
 check 'skip: exit status 0' ended 0
 check 'skip: the reason' grep -q '^  go  *skipped: it has no such thing' "$out"
 
-# Ours must not be early, nor lose anything. A rival may.
+# If tickwheel fires early or loses a timeout, the run fails. A rival may do so.
 late='figure p10 1\nfigure p25 1\nfigure p50 1\nfigure p75 1\nfigure p90 1'
 late="$late"'\nfigure p99 1\nfigure p99_9 1\nfigure max 1'
 entrant tickwheel "$(answers "$late"'\nfigure early 0\ndone')"
@@ -198,13 +200,14 @@ ask --runs 1 --impl tickwheel timer/stop
 check 'ours lost one: exit status 1' ended 1
 check 'stop: how many were accepted' [ "$(field accepted "$json")" = 500.0 ]
 
-# What stands beside a figure is a median too.
+# A number that is printed beside a figure is a median, too.
 entrant tickwheel 'n=$((${n:-0} + 1))
 	printf "figure lost 0\nfigure accepted %d\ndone\n" $((n * n))'
 ask --impl tickwheel timer/stop
 check 'stop: the median of those accepted' [ "$(field accepted "$json")" = 4.0 ]
 
-# Those at rest are asked together, once to warm up: each takes a second.
+# In these rows all entrants are asked at the same time, first for the warm-up
+# and then for the run. Each answer takes a second.
 for entrant in tickwheel stpe go timerfd; do
 	entrant $entrant "sleep 1; $(answers 'figure wakeups 0\nfigure cpu_ms 0\ndone')"
 done
@@ -223,7 +226,7 @@ ask --runs 2,1 --impl stpe timer/pair/2t
 check '--runs 2,1: the first number is for the others' \
 	grep -q '"runs":2' "$json"
 
-# No program outlives the benchmark, not even one that hangs.
+# If the benchmark is killed, its programs end too, even one that hangs.
 entrant tickwheel 'echo $$ >'"$scratch/pid"'; exec sleep 60'
 "$bench" --rivals "$programs" --impl tickwheel timer/pair/1t >"$out" 2>"$err" &
 running=$!

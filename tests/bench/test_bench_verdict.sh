@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_bench_verdict.sh TKW_BENCH_FAULTY - the benchmark fails when the wheel
-# does not do the work. See faulty_wheel.c for the faults.
+# test_bench_verdict.sh TKW_BENCH_FAULTY - tests that the benchmark fails if the
+# wheel has a fault. faulty_wheel.c describes the faults.
 set -u
 bench=$1
 # shellcheck source-path=SCRIPTDIR source=../tools/tool_checks.sh
 . "$(dirname "$0")/../tools/tool_checks.sh"
 
-# measure FAULT ROW
+# measure FAULT ROW: runs the row with this fault in the wheel.
 measure()
 {
 	TKW_FAULT=$1 run "$bench" --quick --runs 1 --sizes 1e3 "wheel/$2"
 }
 
-# sees FAULT ROW
+# sees FAULT ROW: the run must fail, and name the row and both entrants.
 sees()
 {
 	measure "$1" "$2"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_redis_lock.sh REDIS_LOCK - the example against a Redis of its own: locks
-# that are kept, lost and given back. Nothing is asserted of how long things
-# take, only in which order they come.
+# test_redis_lock.sh REDIS_LOCK - tests the example with a Redis server of its
+# own. Locks are kept, lost and released. The test checks the order of events,
+# and not how long they take.
 set -u
 redis_lock=$1
 scratch=$(cd "$(mktemp -d)" && pwd -P)
@@ -12,7 +12,8 @@ failed=0
 
 end()
 {
-	# One that is stopped would not hear the signal.
+	# A stopped server does not react to most signals, so it must go on
+	# first.
 	[ -z "$server" ] || kill -CONT "$server" 2>>"$scratch/kill.log"
 	for pid in $holders $server; do
 		kill -KILL "$pid" 2>>"$scratch/kill.log"
@@ -32,7 +33,7 @@ die()
 	exit 1
 }
 
-# check WHAT COMMAND...
+# check WHAT COMMAND...: counts a failure if the command does not succeed.
 check()
 {
 	what=$1
@@ -50,7 +51,8 @@ cli()
 	redis-cli -h 127.0.0.1 -p "$port" "$@"
 }
 
-# A server on a port that is free: one that is taken ends it at once.
+# Starts a server on a free port. If a port is taken, the server ends at once,
+# and the next port is tried.
 start_server()
 {
 	tries=0
@@ -61,7 +63,7 @@ start_server()
 			>"$scratch/server.log" 2>&1 &
 		server=$!
 		while kill -0 "$server" 2>>"$scratch/kill.log"; do
-			# Its own answer, not that of another on this port.
+			# Another server on this port has another folder.
 			[ "$(cli config get dir 2>>"$scratch/kill.log" |
 				tail -n 1)" = "$scratch" ] && return 0
 			sleep 0.02
@@ -71,8 +73,8 @@ start_server()
 	die 'no server'
 }
 
-# start NAME KEY COUNT LEASE_MS RENEW_MS: a holder that reads from NAME.in and
-# writes to NAME.out; its pid is in $holder.
+# start NAME KEY COUNT LEASE_MS RENEW_MS: starts a holder, which reads NAME.in
+# and writes to NAME.out. Sets $holder to its process id.
 start()
 {
 	: >"$scratch/$1.out"
@@ -83,7 +85,8 @@ start()
 	holders="$holders $holder"
 }
 
-# await NAME LINES PATTERN: until it has said so, that many times.
+# await NAME LINES PATTERN: waits until the holder has printed this many lines
+# with the pattern.
 await()
 {
 	waited=0
@@ -94,7 +97,7 @@ await()
 	done
 }
 
-# when NAME PATTERN: the time of the first such line.
+# when NAME PATTERN: prints the time in the first line with the pattern.
 when()
 {
 	grep "$2" "$scratch/$1.out" | head -n 1 | sed 's/.* //'
@@ -110,7 +113,7 @@ more()
 	[ "$1" -gt "$2" ]
 }
 
-# How often anybody has asked for a lock.
+# Prints how often the holders have asked for a lock, all together.
 asks()
 {
 	cli info commandstats | sed -n 's/^cmdstat_set:calls=\([0-9]*\),.*/\1/p'
@@ -129,8 +132,8 @@ for program in redis-server redis-cli; do
 done
 start_server
 
-# 1: kept alive far past their lease. (They are renewed so often that a machine
-# has to stand still for long before one is lost.)
+# 1: Locks are kept for longer than their lease. They are renewed so often that
+# one is lost only if the machine stands still for long.
 start a kept 3 3000 100
 exec 3>"$scratch/a.in"
 await a 3 '^acquired'
@@ -149,7 +152,7 @@ check 'so are the others' is "$(cli get kept:1) $(cli get kept:2)" \
 	"$token $token"
 check 'none was lost' silent a '^lost'
 
-# 2: the owner is checked before the lease is extended.
+# 2: A lock is renewed only if the key has the token of its owner.
 cli set kept:1 other px 3600000 >"$scratch/cli.log"
 await a 1 '^lost:stale kept:1'
 renewals=$(grep -c '^renewed' "$scratch/a.out")
@@ -158,8 +161,8 @@ check "another's lock stays as it is" is "$(cli get kept:1)" other
 check 'and its time, too' more "$(cli pttl kept:1)" 1800000
 check 'no other was lost' silent a '^lost.* kept:[02]'
 
-# 3: what was given back is not renewed. The key has the token of the one who
-# gave it back, so that the script would renew it, were it asked to.
+# 3: A lock that was released is not renewed. The test gives the key the old
+# token again, so that a renewal would succeed and the test would notice it.
 echo 0 >&3
 await a 1 '^released kept:0'
 check 'released: it is gone' is "$(cli exists kept:0)" 0
@@ -175,7 +178,7 @@ check 'nobody was asked about it' silent a '^lost.* kept:0'
 exec 3>&-
 await a 1 '^released kept:2'
 
-# 4: who is killed loses its lock, and another gets it.
+# 4: A holder that is killed loses its lock, and another holder gets it.
 start b killed 1 3000 100
 exec 4>"$scratch/b.in"
 killed=$holder
@@ -197,7 +200,8 @@ check 'the lock of one who was killed is had by another, later' \
 exec 4>&- 5>&-
 await c 1 '^released'
 
-# 5: the server hangs: that the lock is lost is told before another has it.
+# 5: The server hangs. The holder must report the lock as lost before another
+# holder gets it.
 start d hung 1 3000 100
 exec 4>"$scratch/d.in"
 await d 1 '^acquired'

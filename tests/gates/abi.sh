@@ -13,7 +13,7 @@ set -u
 
 CC=${CC:-cc}
 
-# The dump of the tree's version, in `dump`.
+# Sets `dump` to the record of the tree's version.
 name_dump()
 {
 	version=$(sed -n 's/^#define TKW_VERSION "\(.*\)"$/\1/p' \
@@ -21,8 +21,9 @@ name_dump()
 	dump=$1/packaging/abi/tickwheel-$version.abi
 }
 
-# make_dump ROOT SHARED FILE: the public headers say which types are public.
-# Nothing of the machine goes into it: no lines, and folders from the root.
+# make_dump ROOT SHARED FILE: writes the dump of the library to FILE. Types that
+# are not in the public headers are left out. The dump must be the same on each
+# machine, so it has no line numbers, and its paths begin at the root.
 make_dump()
 {
 	abidw --headers-dir "$1/include" --drop-private-types \
@@ -42,8 +43,9 @@ write_dump()
 	echo "abi: wrote $dump"
 }
 
-# compare DUMP OPTION...: with the library. Two dumps are compared, not a dump
-# and a library: abidiff takes types without a file for private ones.
+# compare OPTION DUMP: compares a dump with the dump of the library that
+# make_dump() wrote to $scratch/now. It does not compare with the library
+# itself, because abidiff takes types without a file for private ones.
 compare()
 {
 	abidiff "$@" "$scratch/now" >&2
@@ -79,14 +81,14 @@ check_abi()
 	verdict "$(grep -c '<elf-symbol ' "$dump") functions as in $dump"
 }
 
-# build: the library of the planted tree.
+# Builds the library of the planted tree.
 build()
 {
 	$CC -g -shared -fPIC -I"$tree/include" -Wl,-soname,libone.so.7 \
 		"$tree/src/one.c" -o "$tree/one.so" || exit 1
 }
 
-# A library in small, and its dump.
+# Writes and builds a tiny library, and records its dump.
 plant()
 {
 	tree=$scratch/tree
@@ -114,7 +116,8 @@ plant()
 	sh "$self" --dump "$tree" "$tree/one.so" >/dev/null || exit 1
 }
 
-# changed FILE SED-SCRIPT: the library is built anew, the dump is not.
+# changed FILE SED-SCRIPT: plants a tree, changes FILE and builds the library
+# again. The dump stays as it was.
 changed()
 {
 	plant

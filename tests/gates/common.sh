@@ -18,7 +18,8 @@ complain()
 	complaints=$((complaints + 1))
 }
 
-# Exit status by what was complained about; $1 says what was looked at.
+# verdict WHAT: exits with status 1 if there was a complaint. Otherwise prints
+# WHAT, which says what was checked.
 verdict()
 {
 	if [ "$complaints" -gt 0 ]; then
@@ -28,7 +29,8 @@ verdict()
 	echo "$gate: $1, no complaints"
 }
 
-# declared INCLUDE_DIR: the functions declared by the public headers, sorted.
+# declared INCLUDE_DIR: prints the functions that the public headers declare,
+# sorted.
 declared()
 {
 	for header in "$1"/tickwheel/*.h; do
@@ -46,7 +48,8 @@ make_scratch()
 	trap 'exit 1' HUP INT TERM
 }
 
-# must_reject WORD COMMAND...: the command fails, and its complaint says WORD.
+# must_reject WORD COMMAND...: counts a mistake of the gate unless the command
+# fails and its output contains WORD.
 must_reject()
 {
 	word=$1
@@ -63,8 +66,9 @@ must_reject()
 	missed=$((missed + 1))
 }
 
-# must_accept WHAT COMMAND...: sound input passes, so that the rejections above
-# are not due to something else.
+# must_accept WHAT COMMAND...: counts a mistake of the gate unless the command
+# succeeds. Sound input must pass. This shows that must_reject() saw the planted
+# mistakes, and not something else.
 must_accept()
 {
 	what=$1

@@ -13,14 +13,15 @@ set -u
 
 CC=${CC:-cc}
 
-# undefined ROOT COMPILER: what the wheel lacks, one name a line.
+# undefined ROOT COMPILER: prints the symbols that the wheel uses and does not
+# define, one in each line.
 undefined()
 {
 	objects=
 	for source in "$1"/src/base/*.c "$1"/src/wheel/*.c; do
 		object=$scratch/$(basename "$source").o
-		# Some compilers are set up to make position-independent code, or
-		# to guard the stack, for which a system has to be there.
+		# Some compilers make position-independent code or protect the
+		# stack by default. Both need symbols of the system.
 		"$2" -std=c11 -O2 -DNDEBUG -ffreestanding -fno-pic \
 			-fno-stack-protector -I"$1/include" -I"$1/src" \
 			-c "$source" -o "$object" || return 1
@@ -37,7 +38,8 @@ check_compiler()
 		complain "$2 does not build the wheel"
 		return
 	fi
-	# All of it is there: an empty object would lack nothing.
+	# An empty object would need no symbol, so check that the wheel is in
+	# it.
 	"$("$2" -print-prog-name=nm)" "$scratch/whole.o" |
 		grep -q ' T tkw_wheel_advance$' ||
 		complain "$2: the wheel is not in what was built"
@@ -64,7 +66,7 @@ check_tree()
 	verdict "the wheel by $*"
 }
 
-# plant LINE: a wheel in small, with one line more.
+# plant LINE: writes a tiny wheel, with LINE added at its end.
 plant()
 {
 	rm -rf "$scratch/tree"

@@ -13,7 +13,7 @@ say()
 	printf 'harden: %-22s %s\n' "$1:" "$2"
 }
 
-# check_image FILE: what holds for the library and for a program.
+# check_image FILE: checks what must hold for the library and for a program.
 check_image()
 {
 	name=$(basename "$1")
@@ -47,15 +47,18 @@ check_shared()
 		sort >"$scratch/used"
 	grep -q '^__stack_chk_fail@' "$scratch/used" ||
 		complain "$name: no stack protector"
-	# Where the compiler knows how large a buffer is, libc is told.
+	# If the compiler knows the size of a buffer, it calls the _chk
+	# function.
 	grep -Eq '^__v?snprintf_chk@' "$scratch/used" ||
 		complain "$name: nothing is fortified"
 	say "$name" "calls $(grep -Eo '^__[a-z_]*_chk(_fail)?' "$scratch/used" |
 		tr '\n' ' ')"
 }
 
-# Each object says so, or the linker takes the mark from all that it links. (The
-# mark of a whole program depends on libc's objects too, so it is not asked for.)
+# check_marks SHARED STATIC: checks that each object in STATIC has the marks of
+# its processor. If one object has no mark, the linker marks nothing that it
+# links with that object. The mark of a whole program also depends on libc's
+# objects, so it is not checked.
 check_marks()
 {
 	case $(readelf -h "$1" | sed -n 's/^ *Machine: *//p') in
@@ -104,8 +107,8 @@ check_built()
 flags='-O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fcf-protection'
 links='-Wl,-z,relro,-z,now'
 
-# plant COMPILE-FLAG LINK-FLAG PROGRAM-FLAG: a library in small, with these flags
-# after the usual ones.
+# plant COMPILE-FLAG LINK-FLAG PROGRAM-FLAG: builds a tiny library and a
+# program, with these flags after the usual ones.
 plant()
 {
 	cat >"$scratch/one.c" <<-'END'
@@ -137,7 +140,8 @@ check_planted()
 	sh "$self" "$scratch/one.so" "$scratch/one.a" "$scratch/one"
 }
 
-# rejected WORD COMPILE-FLAG LINK-FLAG PROGRAM-FLAG
+# rejected WORD COMPILE-FLAG LINK-FLAG PROGRAM-FLAG: the gate must reject what
+# is built with these flags, and say WORD.
 rejected()
 {
 	plant "$2" "$3" "$4"

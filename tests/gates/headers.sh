@@ -11,7 +11,8 @@ set -u
 CC=${CC:-cc}
 CXX=${CXX:-g++}
 
-# compile INCLUDE_DIR HEADER LANGUAGE COMPILER FLAGS...
+# compile INCLUDE_DIR HEADER LANGUAGE COMPILER FLAGS...: compiles a file that
+# includes HEADER twice and nothing else.
 compile()
 {
 	dir=$1
@@ -26,7 +27,7 @@ compile()
 			"(include what it uses; the compiler says what is missing)"
 }
 
-# try_all INCLUDE_DIR HEADER FLAGS...
+# try_all INCLUDE_DIR HEADER FLAGS...: compiles HEADER in all languages.
 try_all()
 {
 	dir=$1
@@ -38,8 +39,8 @@ try_all()
 	done
 }
 
-# Each adapter includes one header of a library, and ours. libuv's asks libc for
-# more than C11.
+# An adapter includes our header and one header of another library. The header
+# of libuv needs more of libc than C11 has, hence _GNU_SOURCE.
 check_adapters()
 {
 	for h in $(cd "$1/adapters" && find . -name '*.h' | sed 's,^\./,,' | sort); do

@@ -16,8 +16,9 @@ CXX=${CXX:-g++}
 
 kinds='timeout request retry lease'
 
-# The right kind, and what is done with an id of it. A call that is missing here
-# is complained about.
+# Prints a table. Each line has the right kind of id, and an expression that
+# uses an id of this kind. The gate complains about a call that is not in the
+# table.
 uses()
 {
 	cat <<-'END'
@@ -48,7 +49,7 @@ uses()
 	END
 }
 
-# One line, so that a program's line is its number and one.
+# Prints the declarations in one line, so that program N is in line N + 1.
 prelude()
 {
 	tr '\n' ' ' <<-'END'
@@ -72,14 +73,15 @@ prelude()
 	echo
 }
 
-# program TYPE USE
+# program TYPE USE: prints a function that uses an id of TYPE.
 program()
 {
 	n=$((n + 1))
 	echo "int use_$n($1 id); int use_$n($1 id) { return $2; }"
 }
 
-# compile LANGUAGE FILE: in C a wrong pointer is an error only if one asks.
+# compile LANGUAGE FILE: In C, a wrong pointer is an error only with
+# -pedantic-errors.
 compile()
 {
 	case $1 in
@@ -103,7 +105,8 @@ right_ones()
 	done <"$scratch/uses"
 }
 
-# wrong_ones KIND USE
+# wrong_ones KIND USE: prints a program for each other kind of id, and one for a
+# bare number.
 wrong_ones()
 {
 	prelude
@@ -114,7 +117,8 @@ wrong_ones()
 	program uint64_t "$2"
 }
 
-# Each line but the first has an error of its own.
+# check_wrong LANGUAGE: the compiler must report an error in each line but the
+# first.
 check_wrong()
 {
 	compile "$1" "$scratch/wrong.c" 2>"$scratch/errors"
@@ -139,7 +143,7 @@ check_language()
 	done <"$scratch/uses"
 }
 
-# The public functions that have an id among their parameters.
+# Prints the public functions that have an id among their parameters.
 functions()
 {
 	echo '#include <tickwheel.h>' | $CC -std=c11 -E -P -I"$include" - |
@@ -168,7 +172,8 @@ check_ids()
 	verdict "$programs programs that must not compile, and do not"
 }
 
-# broken WORD FILE SED-SCRIPT: the headers of the tree, but for this.
+# broken WORD FILE SED-SCRIPT: changes FILE in a copy of the headers. The gate
+# must reject the copy, and say WORD.
 broken()
 {
 	rm -rf "$scratch/tree"
@@ -182,7 +187,7 @@ self_test()
 {
 	make_scratch
 	must_accept 'the headers of the tree' sh "$self" "$headers/.."
-	# A name for the other type is not another type.
+	# Two names for one type do not tell the kinds apart.
 	broken 'compiles as c11: int use_1(struct tkw_timeout_id id)' request.h \
 		'/^struct tkw_request_id {/,/^};/c\
 #define tkw_request_id tkw_timeout_id'
@@ -190,12 +195,13 @@ self_test()
 		'/^struct tkw_retry_id {/,/^};/c\
 #define tkw_retry_id tkw_lease_id\
 struct tkw_lease_id { uint64_t bits; };'
-	# What takes a number takes no id, and so it would have to be made one.
+	# A call that takes a number does not compile with an id, and compiles
+	# with a bare number.
 	broken 'the right ones do not compile as c11' timer.h \
 		's/^int tkw_timer_cancel(.*/int tkw_timer_cancel(struct tkw_timer *t, uint64_t id);/'
 	broken '{ return tkw_timer_cancel(timer, id)' timer.h \
 		's/^int tkw_timer_cancel(.*/int tkw_timer_cancel(struct tkw_timer *t, uint64_t id);/'
-	# What writes anywhere, writes into the wrong one.
+	# A call that writes through a void pointer accepts each kind.
 	broken 'compiles as c11: int use_4(uint64_t id); int use_4(uint64_t id)' \
 		lease.h 's/^\t\t   struct tkw_lease_id \*id);/\t\t   void *id);/'
 	# In C++ a constructor turns a number into an id.

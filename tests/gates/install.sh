@@ -14,11 +14,13 @@ set -u
 CC=${CC:-cc}
 CMAKE=${CMAKE:-cmake}
 unset DESTDIR PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_PATH
-# A folder per architecture, where the compiler knows one: deeper than usual.
+# If the compiler knows a folder for the architecture, install there. Then the
+# installed files must also work in a folder that is deeper than usual.
 libdir=lib/$("$CC" -print-multiarch 2>/dev/null)
 libdir=${libdir%/}
 
-# step WHAT COMMAND...: its output is shown only if it fails, and that ends it.
+# step WHAT COMMAND...: runs the command. If it fails, shows its output and ends
+# the gate.
 step()
 {
 	what=$1
@@ -29,7 +31,7 @@ step()
 	verdict
 }
 
-# Each preset that configures has one that builds.
+# Each configure preset must have a build preset of the same name.
 check_presets()
 {
 	for kind in configure build; do
@@ -57,7 +59,8 @@ install_it()
 	done <"$scratch/named"
 }
 
-# run KIND PROGRAM: it succeeds, and says something.
+# run KIND PROGRAM: the program must succeed, and print something: what the
+# program with the shared library prints.
 run()
 {
 	LD_LIBRARY_PATH=$prefix/$libdir "$2" >"$scratch/$1.out" ||
@@ -68,7 +71,7 @@ run()
 	kinds=$((kinds + 1))
 }
 
-# try KIND FLAG...: compile the consumer in C, run it.
+# try KIND FLAG...: compiles the consumer in C with these flags, and runs it.
 try()
 {
 	kind=$1
@@ -78,9 +81,9 @@ try()
 	run "$kind" "$scratch/$kind"
 }
 
-# ask KIND OPTION...: what pkg-config says, as a list of words in `words`. It does
-# not look anywhere else: a tickwheel that this machine has installed is not the
-# one in question.
+# ask KIND OPTION...: sets `words` to the flags that pkg-config prints.
+# pkg-config looks only in our prefix, so that it does not find another
+# tickwheel that is installed on this machine.
 ask()
 {
 	kind=$1
@@ -103,7 +106,8 @@ try_pkg_config()
 	asks_not pc_static
 }
 
-# try_cmake KIND CMAKE-ARGUMENT...: the consumers by CMake.
+# try_cmake KIND CMAKE-ARGUMENT...: builds the consumers with CMake, and runs
+# them.
 try_cmake()
 {
 	kind=$1
@@ -118,8 +122,8 @@ try_cmake()
 	asks_not "$kind/in_c_static"
 }
 
-# The package is for its own version, and not for an earlier one that may have
-# had another API.
+# The CMake package must accept a request for its own version. It must refuse an
+# earlier version, which may have had another API.
 check_version_file()
 {
 	file=$prefix/$libdir/cmake/tickwheel/tickwheelConfigVersion.cmake
@@ -143,7 +147,7 @@ check_version_file()
 	fi
 }
 
-# asks_for PROGRAM...: each needs the shared library, by its soname.
+# asks_for PROGRAM...: each must need the shared library, by its soname.
 asks_for()
 {
 	for program in "$@"; do
@@ -162,7 +166,8 @@ asks_not()
 	done
 }
 
-# Before 1.0 a minor version may break the API: its number is in the soname.
+# Sets `version` and `soname`. Before 1.0 a minor version may break the API, so
+# the soname contains its number.
 name_version()
 {
 	version=$(sed -n 's/^#define TKW_VERSION "\(.*\)"$/\1/p' \
@@ -177,7 +182,7 @@ name_version()
 	esac
 }
 
-# What comes next takes its time.
+# Ends the gate if there are complaints, because the next steps take long.
 settle()
 {
 	[ "$complaints" -eq 0 ] || verdict
@@ -208,7 +213,7 @@ check_install()
 	verdict "installed, moved, and used in $kinds ways"
 }
 
-# A small project that installs a library of one function.
+# Writes a small project that installs a library of one function.
 plant_project()
 {
 	cat >"$tree/CMakePresets.json" <<-'END'
@@ -279,7 +284,8 @@ plant()
 	cp "$tree/tests/consumer/in_c.c" "$tree/tests/consumer/in_cxx.cc"
 }
 
-# broken WORD FILE SED-SCRIPT
+# broken WORD FILE SED-SCRIPT: plants a tree and changes FILE. The gate must
+# reject it, and say WORD.
 broken()
 {
 	plant
@@ -292,7 +298,7 @@ self_test()
 	make_scratch
 	plant
 	must_accept 'a sound project' sh "$self" "$tree"
-	# One that is installed on this machine must not stand in for it.
+	# The gate must not use a tickwheel that is installed on this machine.
 	mkdir "$scratch/decoy"
 	printf '%s\n' 'Name: tickwheel' 'Description: d' 'Version: 0' \
 		>"$scratch/decoy/tickwheel.pc"

@@ -10,12 +10,14 @@ set -uf
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
-# Headers that bring types and constants, but no calls (assert excepted); and
-# those with the calls of the C library that need no operating system.
+# `plain` lists headers that declare types and constants, but no function except
+# that of assert. `libc` adds the headers of C library functions that need no
+# operating system.
 plain='stddef.h stdint.h stdbool.h stdalign.h stdarg.h limits.h errno.h assert.h'
 libc="$plain string.h stdlib.h stdio.h"
 
-# Public headers, by the lowest room that may know them.
+# Which headers the wheel, the executors, the patterns and the timer may
+# include. A room is a folder or a file with a row in rules().
 api=include/tickwheel
 api_wheel="$api/version.h $api/error.h $api/wheel.h"
 api_exec="$api/version.h $api/error.h $api/exec.h"
@@ -25,13 +27,14 @@ os_for_patterns="$os_for_patterns src/os/fork.h src/os/cpus.h src/os/dice.h"
 os_for_patterns="$os_for_patterns src/os/id_table.h src/timer/for_patterns.h"
 api_timer="$api_wheel $api/exec.h $api/stats.h $api/timer.h"
 
-# It judges the wheel, so it shares no code with it.
+# The oracle judges the wheel, so it shares no code with the wheel.
 oracle='tests/model/oracle.[ch]'
 
-# room | files or folders of the tree it may include | system headers
+# Prints a table with three columns: a room, the files or folders of the tree
+# that it may include, and the system headers that it may include.
 #
-# A row that is added needs a planted violation in self_test(). base may include
-# wheel.h, because an entry's links (struct tkw_link) are declared there.
+# If you add a row, add a planted violation to self_test(). base may include
+# wheel.h, because wheel.h declares an entry's links (struct tkw_link).
 rules()
 {
 	cat <<-END
@@ -50,7 +53,8 @@ rules()
 	END
 }
 
-# is_in NAME PATTERN...: NAME is a pattern, or lies in a folder that is one.
+# is_in NAME PATTERN...: Does a pattern match NAME, or a folder that contains
+# it?
 is_in()
 {
 	member=$1
@@ -66,7 +70,7 @@ is_in()
 	return 1
 }
 
-# a/b/../c -> a/c
+# normalise PATH: prints the path without "." and "..": a/b/../c becomes a/c.
 normalise()
 {
 	path=$1
@@ -79,7 +83,8 @@ normalise()
 	printf '%s\n' "$path"
 }
 
-# resolve FILE SPELLING: the path in the tree, or nothing.
+# resolve FILE SPELLING: prints the path in the tree of the header that FILE
+# includes by this spelling, or nothing if the header is not in the tree.
 resolve()
 {
 	header=$(printf '%s\n' "$2" | tr -d '<>"')
@@ -99,7 +104,8 @@ resolve()
 	done
 }
 
-# judge FILE LINE SPELLING, with the file's row in $may_project, $may_system.
+# judge FILE LINE SPELLING: complains if FILE must not include this header.
+# find_row() has set may_project and may_system to the row of the file.
 judge()
 {
 	case $3 in
@@ -121,7 +127,7 @@ judge()
 	fi
 }
 
-# Set room, may_project and may_system to the row of a file.
+# find_row FILE: sets room, may_project and may_system to the row of the file.
 find_row()
 {
 	room=
@@ -166,7 +172,7 @@ check_tree()
 	verdict "$(wc -l <"$found") includes"
 }
 
-# plant FILE INCLUDE: a tree with this include only.
+# plant FILE INCLUDE: makes a tree in which only FILE includes something.
 plant()
 {
 	rm -rf "$scratch/tree"
@@ -187,7 +193,7 @@ bad()
 	plant "$1" "$2"
 	word=${3:-$(printf '%s\n' "$2" | tr -d '<>"')}
 	must_reject "$word" sh "$self" "$scratch/tree"
-	# Which rooms had their violation, for the completeness check below.
+	# self_test() checks that each room had a violation.
 	echo "$1" >>"$scratch/rooms"
 }
 

@@ -21,11 +21,12 @@ set -u
 
 CC=${CC:-cc}
 CMAKE=${CMAKE:-cmake}
-MAN=mman # mandoc's own, on Debian
+MAN=mman # the man of mandoc, on Debian
 command -v "$MAN" >/dev/null || MAN='man'
-struck=$(printf '.\b') # how a terminal is told what is bold
+struck=$(printf '.\b') # a struck-over character: it marks bold text
 
-# complain_each TEXT LIST: each line of LIST, and TEXT behind it.
+# complain_each TEXT LIST: complains about each line of the file LIST, with TEXT
+# after the line.
 complain_each()
 {
 	while read -r each; do
@@ -33,7 +34,7 @@ complain_each()
 	done <"$2"
 }
 
-# words: each word of the input, once.
+# Prints each word of the input once.
 words()
 {
 	tr -cs 'A-Za-z0-9_' '\n' | sort -u
@@ -41,7 +42,7 @@ words()
 
 # --- 1: the generator --------------------------------------------------------
 
-# generate AWK HEADER: a page on standard output.
+# generate AWK HEADER: writes the page of HEADER to standard output.
 generate()
 {
 	# shellcheck disable=SC2086 # "busybox awk" is two words
@@ -84,11 +85,11 @@ install_pages()
 		}
 	fi
 	man=$(find "$place" -type d -name man3 | sed 's,/man3$,,')
-	# The pages themselves; files that refer to a page are one line.
+	# List the pages. A file with one line, .so, only refers to a page.
 	find "$man" -type f -exec grep -L '^\.so ' {} + | sort >"$scratch/pages"
 }
 
-# source_of PAGE: the file in which its text is to be corrected.
+# source_of PAGE: prints the file in which to correct the text of the page.
 source_of()
 {
 	case $1 in
@@ -118,7 +119,8 @@ check_form()
 	done <"$scratch/pages"
 }
 
-# Pages of ours that a page refers to, and the macros of the page by hand.
+# check_references ROOT: each page of ours to which a page refers must exist.
+# Each TKW_ name in tickwheel(7), which is written by hand, must be in a header.
 check_references()
 {
 	while read -r page; do
@@ -138,7 +140,8 @@ check_references()
 
 # --- 3: what man finds -------------------------------------------------------
 
-# functions INCLUDE_DIR: the names of all public functions, by the compiler.
+# functions INCLUDE_DIR: prints the names of all public functions. It runs the
+# preprocessor of the compiler.
 functions()
 {
 	for header in "$1"/tickwheel/*.h; do
@@ -165,8 +168,8 @@ check_found()
 
 # --- 4: programs -------------------------------------------------------------
 
-# programs_of PAGE PREFIX: each program to PREFIX-N.c, and the display behind it,
-# which is what it prints, to PREFIX-N.txt.
+# programs_of PAGE PREFIX: writes each program of the page to PREFIX-N.c. The
+# next display shows what the program prints, and goes to PREFIX-N.txt.
 programs_of()
 {
 	awk -v prefix="$2" '
@@ -195,7 +198,8 @@ programs_of()
 	}' "$1"
 }
 
-# run_program FILE FROM
+# run_program FILE FROM: compiles FILE.c, runs it, and compares its output with
+# FILE.txt. FROM names the program in complaints.
 run_program()
 {
 	if ! $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
@@ -343,7 +347,7 @@ plant_program()
 	END
 }
 
-# plant_page NAME SECTION: a page that is written by hand.
+# plant_page NAME SECTION: prints a page like those that are written by hand.
 plant_page()
 {
 	cat <<-END
@@ -365,7 +369,7 @@ plant_page()
 	printf '.Ed\n.Bd -literal\na\n.Ed\n.Sh SEE ALSO\n.Xr tkw_a_add 3\n'
 }
 
-# A library of two functions, its pages, and a command.
+# Writes a library of two functions, its pages, and a command.
 plant()
 {
 	tree=$scratch/tree
@@ -387,7 +391,7 @@ plant()
 	chmod +x "$tree/tkw"
 }
 
-# What is installed, and the library.
+# Makes the folder with the installed pages, and builds the library.
 stage()
 {
 	awk -v page=tkw_a -v date='January 1, 2026' -v pages=tkw_a \
@@ -407,19 +411,21 @@ check_planted()
 	sh "$self" "$tree" "$tree/share" "$tree/a.o" "$tree/tkw"
 }
 
-# break_in FILE SED-SCRIPT
+# break_in FILE SED-SCRIPT: changes FILE of the planted tree.
 break_in()
 {
 	sed -i "$2" "$tree/$1"
 }
 
+# Prints the output of the last all_said() run, and returns its status.
 again()
 {
 	cat "$scratch/once"
 	return "$once"
 }
 
-# all_said WORD...: of what is planted each is complained about, in one run.
+# all_said WORD...: runs the gate once. It must fail and say each WORD. Then
+# plants a sound tree again.
 all_said()
 {
 	check_planted >"$scratch/once" 2>&1
@@ -437,7 +443,7 @@ malformed()
 	must_reject "$2" generate awk "$tree/include/tickwheel/timer.h"
 }
 
-# Each form of a comment that is not understood, with the line that is named.
+# Tests each malformed comment. The generator must name the line.
 self_test_generator()
 {
 	generator=$tree/man/header_to_mdoc.awk
@@ -470,7 +476,7 @@ self_test_generator()
 	all_said 'man: include/tickwheel/timer.h:34: "gn" is no parameter'
 }
 
-# What the generator makes of the planted header, word by word.
+# shows TEXT...: the page of the planted header must contain each TEXT.
 shows()
 {
 	"$MAN" -M "$tree/share" tkw_a_add 2>/dev/null | sed "s/$struck//g" |

@@ -10,12 +10,12 @@ set -u
 # A git hook sets these for the repository that it runs in.
 unset GIT_DIR GIT_INDEX_FILE GIT_WORK_TREE
 
-# The files of the tree: in a clone those that git keeps, since there may be
-# any number of build folders beside them.
+# Lists the files of the tree. In a clone it lists only files that git knows,
+# because there may be any number of build folders.
 list_files()
 {
 	if [ -e .git ] && git ls-files >"$scratch/kept" 2>/dev/null; then
-		# Not those that are about to be deleted.
+		# Leave out files that were deleted but are still in the index.
 		while read -r f; do
 			[ ! -f "$f" ] || echo "$f"
 		done <"$scratch/kept"
@@ -25,7 +25,7 @@ list_files()
 	fi | sort >"$scratch/files"
 }
 
-# files PATTERN: those whose path matches.
+# files PATTERN: prints the files whose path matches.
 files()
 {
 	grep -E "$1" "$scratch/files"
@@ -33,8 +33,9 @@ files()
 
 check_unique()
 {
-	# Dot files and these two are named by the tools that read them, and the
-	# inputs in the corpus by what is in them.
+	# These names need not be unique. Tools prescribe the names of dot
+	# files, CMakeLists.txt and README.md. An input of the corpus is named
+	# after its content.
 	grep -Ev '^fuzz/corpus/|(^|/)(CMakeLists\.txt|README\.md|\.[^/]*)$' \
 		"$scratch/files" >"$scratch/ours"
 	for name in $(sed 's,.*/,,' "$scratch/ours" | sort | uniq -d); do
@@ -50,7 +51,7 @@ check_licence()
 		head -n 1 "$f" | grep -qxF '/* SPDX-License-Identifier: MIT */' ||
 			complain "no licence on the first line: $f (add the SPDX line)"
 	done
-	# A script's first line is its #!.
+	# The first line of a script may be its #! line.
 	for f in $(files '\.(sh|awk|cmake)$|(^|/)CMakeLists\.txt$|^dev$|^(\.ci|scripts)/'); do
 		head -n 2 "$f" | grep -qxF '# SPDX-License-Identifier: MIT' ||
 			complain "no licence on the first lines: $f (add the SPDX line)"

@@ -12,7 +12,7 @@ figures=$(dirname "$0")/../../scripts/figures
 check_pages()
 {
 	make_scratch
-	# As many complaints as lines on stderr.
+	# Each line on stderr is one complaint.
 	sh "$1/scripts/figures" --check "$1" >"$scratch/said" \
 		2>"$scratch/wrong" || [ -s "$scratch/wrong" ] ||
 		complain 'scripts/figures failed without a word'
@@ -22,7 +22,8 @@ check_pages()
 	verdict "$(sed -n 's/.*: \([0-9]* pages\) .*/\1/p' "$scratch/said")"
 }
 
-# line ROW IMPL UNIT MEDIAN [MORE]
+# line ROW IMPL UNIT MEDIAN [MORE]: prints a line of results. MORE is JSON text
+# that is added at its end.
 line()
 {
 	printf '{"bench":"%s","impl":"%s","unit":"%s",' "$1" "$2" "$3"
@@ -53,7 +54,8 @@ plant_results()
 	line timer/lateness_early/1e3/1ms early count 7.000
 }
 
-# Each kind of placeholder, and what becomes of it.
+# Prints a template with each kind of placeholder. plant_made() prints what
+# scripts/figures must make of it.
 plant_template()
 {
 	cat <<-'END'
@@ -126,7 +128,8 @@ plant()
 		>"$tree/docs/plots/one.svg"
 }
 
-# spoil FILE SED-SCRIPT WORD: a sound tree, but for this.
+# spoil FILE SED-SCRIPT WORD: changes FILE in a sound tree. scripts/figures must
+# reject it, and say WORD.
 spoil()
 {
 	plant
@@ -134,7 +137,7 @@ spoil()
 	must_reject "$3" sh "$figures" --check "$tree"
 }
 
-# typed TEXT: it is seen in a page, and in a template.
+# typed TEXT: a figure that was typed must be found in a page and in a template.
 typed()
 {
 	spoil docs/page.md "s/^text/It takes $1./" 'docs/page.md:1: a measured fig'
@@ -216,8 +219,8 @@ self_test_results()
 	must_reject 'README.md:18: this is not' sh "$figures" --check "$tree"
 }
 
-# Not checked but made anew: what --check rejects is put right, nothing else is
-# touched, and a page that cannot be made leaves all as they were.
+# Tests scripts/figures without --check. It corrects what --check rejects, and
+# changes nothing else. If one page cannot be made, it changes no page.
 self_test_making()
 {
 	plant
@@ -244,7 +247,7 @@ self_test()
 	self_test_typed
 	self_test_results
 	self_test_making
-	# The gate itself, which looks at all of a tree.
+	# The tests above ran scripts/figures. Now test the gate itself.
 	plant
 	mkdir "$tree/scripts"
 	cp "$figures" "$figures.awk" "$tree/scripts"

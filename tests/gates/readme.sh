@@ -12,8 +12,9 @@ set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
-# split_page FILE PREFIX: its blocks of C and text, in files named after their
-# place; on stdout, what is wrong with its fences.
+# split_page FILE PREFIX: writes each block of C or text to a file that is named
+# PREFIX, the number of the block and its language. Prints what is wrong with
+# the fences.
 split_page()
 {
 	awk -v prefix="$2" '
@@ -33,8 +34,9 @@ split_page()
 	' "$1"
 }
 
-# examples_with FILE: the names of the examples that have its lines, one after
-# the other; if there is a main() among them, all lines but the first two.
+# examples_with FILE: prints the names of the examples that contain the lines of
+# FILE in one piece. If FILE has a main(), it must be the whole example without
+# its first two lines.
 examples_with()
 {
 	# shellcheck disable=SC2016 # the dollars are awk's
@@ -64,7 +66,8 @@ examples_with()
 	'
 }
 
-# check_c FILE: a block of C is in one example, which joins the `shown`.
+# check_c FILE: a block of C must be in exactly one example, which is added to
+# `shown`.
 check_c()
 {
 	found=$(examples_with "$1")
@@ -83,7 +86,7 @@ check_c()
 	esac
 }
 
-# check_text FILE: it is what each of the `shown` prints.
+# check_text FILE: each example in `shown` must print this text.
 check_text()
 {
 	for name in $shown; do
@@ -161,7 +164,8 @@ plant()
 		'```' and '```text' two '```' >"$tree/docs/page.md"
 }
 
-# spoil FILE SED-SCRIPT WORD: a sound tree, but for this.
+# spoil FILE SED-SCRIPT WORD: changes FILE in a sound tree. The gate must reject
+# it, and say WORD.
 spoil()
 {
 	plant
@@ -185,7 +189,7 @@ self_test()
 	spoil two '$a exit 1' 'the example two failed'
 	spoil docs/page.md 's/^two$/too/' 'docs/page.md shows another output of two'
 	spoil docs/page.md '/^int/,$ { /^```text/,$d }' 'not show the output of two'
-	# Two programs, and the output of the second.
+	# Two programs share the second output, which the first does not print.
 	spoil README.md '/^```text/{ N; /one/{ N; d; }; }' 'output of one'
 	spoil docs/page.md 's/^int two;$//' 'docs/page.md shows what is in'
 	spoil docs/page.md '/^int two;$/d' 'docs/page.md shows what is in no'

@@ -8,15 +8,17 @@ set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
-# What is promised: "1.9" or "fault 23", a line each.
+# promised ROOT: prints each number of docs/promises.md in a line of its own, as
+# "1.9" or "fault 23".
 promised()
 {
 	sed -n 's/^| \([1-9][0-9]*\.[1-9][0-9]*\) | .*/\1/p
 		s/^| \([1-9][0-9]*\) | .*/fault \1/p' "$1/docs/promises.md" | sort
 }
 
-# What tests name: in the names of their functions (definitions only: one that
-# is defined but not run is a warning), or in a comment before a definition.
+# named ROOT: prints each number that a test names, in the name of its function
+# or in the comment above it. Only definitions count. They need no further
+# check, because the compiler warns about a test that is defined but not run.
 named()
 {
 	# shellcheck disable=SC2016 # the dollars are awk's
@@ -60,7 +62,8 @@ named()
 	}' | sort
 }
 
-# Each test and each number of the guarantees is there.
+# check_guarantees ROOT: each test and each number that docs/guarantees.md names
+# must exist.
 check_guarantees()
 {
 	page=$1/docs/guarantees.md
@@ -101,7 +104,7 @@ check_spec()
 $(wc -l <"$scratch/promised") statements"
 }
 
-# plant LINE...: a tree that promises 1.1, 1.2 and fault 7, with these lines as
+# plant LINE...: makes a tree that promises 1.1, 1.2 and fault 7. The lines are
 # its tests.
 plant()
 {

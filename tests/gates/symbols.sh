@@ -48,7 +48,8 @@ check_prefix()
 	done <"$scratch/strangers"
 }
 
-# Archive members are named after their sources, and those names are unique.
+# check_calls ROOT STATIC: a member of the archive is named after its source,
+# and the names of sources are unique.
 check_calls()
 {
 	for source in "$1"/src/base/*.c "$1"/src/wheel/*.c; do
@@ -81,7 +82,8 @@ check_library()
 	verdict "$(wc -l <"$scratch/exported") exported functions"
 }
 
-# A library in small, with one line more in the wheel and in the map.
+# plant LINE SYMBOLS: builds a tiny library. LINE is added to its wheel, and
+# SYMBOLS to its map.
 plant()
 {
 	dir=$scratch/lib

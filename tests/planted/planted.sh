@@ -16,7 +16,7 @@
 set -u
 
 copies=$(nproc)
-complete= # yes: all patches are there
+complete= # "yes" if all patches of this folder are planted
 here=$(cd "$(dirname "$0")" && pwd)
 explorers='explore_timer explore_lock'
 LC_ALL=C
@@ -40,7 +40,8 @@ make_scratch()
 	trap 'exit 1' HUP INT TERM
 }
 
-# copy_tree ROOT TO: what is needed to build, with a build folder of its own.
+# copy_tree ROOT TO: copies the files that the build needs, and configures a
+# build folder in the copy.
 copy_tree()
 {
 	mkdir -p "$2"
@@ -52,13 +53,13 @@ copy_tree()
 		die "cannot configure: $(cat "$2/configure.log")"
 }
 
-# field NAME PATCH: what the patch has after "NAME:".
+# field NAME PATCH: prints the text after "NAME:" in the patch.
 field()
 {
 	sed -n "s/^$1: *//p" "$2" | head -n 1
 }
 
-# build TREE TARGET...: what is said goes to TREE/log.
+# build TREE TARGET...: builds the targets. The output goes to TREE/log.
 build()
 {
 	copy=$1
@@ -66,15 +67,16 @@ build()
 	cmake --build "$copy/build" --target "$@" >"$copy/log" 2>&1
 }
 
-# built TREE TARGET: the path of its program.
+# built TREE TARGET: prints the path of the program.
 built()
 {
 	find "$1/build" -type f -name "$2" -perm -u+x | head -n 1
 }
 
-# run_test TREE TEXT TARGET [ARGUMENT...]: run it, with what it prints in
-# TREE/log. Return  0: it passed; 1: it failed and says TEXT; 2: anything else.
-# It is ended as soon as it says so: some bugs make the next test wait for ever.
+# run_test TREE TEXT TARGET [ARGUMENT...]: runs a test. Its output goes to
+# TREE/log. Returns 0 if the test passed, 1 if it failed and said TEXT, and 2
+# otherwise. It ends the test as soon as a failure says TEXT, because some bugs
+# make the next test wait for ever.
 run_test()
 {
 	copy=$1
@@ -88,7 +90,7 @@ run_test()
 		"$copy/pipe" >"$copy/log"
 	kill "$job" 2>"$copy/kill.log"
 	wait "$job" 2>"$copy/kill.log" && return 0
-	# cmocka names the case after a crash, too.
+	# After a crash cmocka names the case, too, but a crash does not count.
 	awk '/^\[ RUN/ { crash = 0 } { last = /failed with exception/ }
 		last { crash = 1 } END { exit crash && !last }' "$copy/log" ||
 		return 2
@@ -97,7 +99,8 @@ run_test()
 	return 1
 }
 
-# check_tests TREE PATCH...: what the patches name passes as it is.
+# check_tests TREE PATCH...: the tests that the patches name must pass before a
+# bug is planted.
 check_tests()
 {
 	tree=$1
@@ -119,7 +122,7 @@ check_tests()
 }
 
 # judge TREE FIRST TEXT TARGET [ARGUMENT...]: prints a verdict on the bug that
-# is in the tree; status 0 if it was found as it should be.
+# is in the tree. Returns 0 if the test found the bug as the patch says.
 judge()
 {
 	tree=$1
@@ -160,8 +163,8 @@ judge()
 		echo "found by $*: $text_said"
 		;;
 	*)
-		# Not by a crash, by another check, a bad argument, a test that
-		# does not end.
+		# A crash, the failure of another check, a bad argument, or a
+		# test that does not end: the bug does not count as found.
 		echo "$* ended, but does not say '$text_said':" \
 			"$(tail -n 3 "$tree/log")"
 		return 1
@@ -169,7 +172,8 @@ judge()
 	esac
 }
 
-# try_patch TREE PATCH: prints a verdict; status 0 if the bug was found.
+# try_patch TREE PATCH: plants a bug, prints the verdict on it, and takes it out
+# again. Returns 0 if the bug was found.
 try_patch()
 {
 	name=$(basename "$2" .patch)
@@ -179,7 +183,7 @@ try_patch()
 		say "$name: does not say which test fails, and how"
 		return 1
 	fi
-	# Nothing of a patch that has become stale gets into the tree.
+	# If a part of a patch no longer applies, apply no part of it.
 	patch -s -p1 -F0 --dry-run -d "$1" <"$2" >"$1/log" 2>&1 || {
 		say "$name: does not apply: $(head -n 3 "$1/log")"
 		return 1
@@ -193,7 +197,8 @@ try_patch()
 	return "$status"
 }
 
-# run_share TREE PATCH...: one after the other.
+# run_share TREE PATCH...: tries the patches one after the other. Returns how
+# many failed.
 run_share()
 {
 	share=$1
@@ -207,8 +212,8 @@ run_share()
 	return "$failures"
 }
 
-# check_scenarios TREE PATCH...: each scenario of the explorers has its bug, and
-# the other way round.
+# check_scenarios TREE PATCH...: each scenario of the explorers must have a
+# patch explore_SCENARIO, and each of these patches must have a scenario.
 check_scenarios()
 {
 	tree=$1
@@ -226,7 +231,8 @@ check_scenarios()
 		die 'scenarios (<) and bugs for them (>) are not the same'
 }
 
-# Deal the patches out to the copies, and wait for all.
+# run_all ROOT PATCH...: divides the patches among the copies of the tree, and
+# waits until all are tried.
 run_all()
 {
 	root=$1
@@ -258,7 +264,7 @@ run_all()
 	[ "$failed" -eq 0 ] && [ $# -gt 0 ]
 }
 
-# expect WORD...: what is in the log, or the self-test fails.
+# expect WORD...: fails the self-test unless each WORD is in the log.
 expect()
 {
 	for word in "$@"; do
@@ -268,7 +274,7 @@ expect()
 	done
 }
 
-# write_patch NAME SAYS BODY: one that puts BODY into tkw_version().
+# write_patch NAME SAYS BODY: writes a patch that puts BODY into tkw_version().
 write_patch()
 {
 	cat >"$scratch/$1.patch" <<-END
@@ -286,7 +292,7 @@ write_patch()
 	END
 }
 
-# Each way in which a patch is not good is told, and what is good is found.
+# Each faulty patch must be reported, and the bug of the good one must be found.
 self_test()
 {
 	make_scratch
@@ -306,7 +312,8 @@ self_test()
 	-nothing like this
 	+is there
 	END
-	# A bug of the folder, of which the wrong thing is said.
+	# Two patches of the folder, with a wrong statement about the first
+	# order.
 	{
 		echo 'First: yes'
 		cat "$here/explore_lock_two.patch"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_tkw_commands.sh TKW - how `tkw` finds a command: its help, its version,
-# and what it refuses. What a command does is tested elsewhere.
+# test_tkw_commands.sh TKW - tests the help and the version of `tkw`, how it
+# finds a command, and what it refuses. Other tests test what a command does.
 # shellcheck disable=SC2317 # check() calls the functions
 set -u
 TKW=$1
@@ -25,7 +25,7 @@ for words in --help -h help 'demo --help' 'demo -h' 'help demo' \
 done
 check '--version: one line' grep -q -x 'tkw [0-9]*\.[0-9]*\.[0-9]*' "$out"
 
-# same_help WORDS WORDS: do both print the same?
+# same_help WORDS WORDS: Do both command lines print the same?
 same_help()
 {
 	# shellcheck disable=SC2086 # words of a command line

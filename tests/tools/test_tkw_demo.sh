@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_tkw_demo.sh TKW - `tkw demo` in real time, from outside: its ledger, its
-# options, and what it sends to a pipe, to a terminal and to a full disk.
+# test_tkw_demo.sh TKW - tests `tkw demo` in real time: its ledger, its options,
+# and what it writes to a pipe, to a terminal and to a full disk.
 # shellcheck disable=SC2317 # check() calls the functions
 set -u
 TKW=$1
@@ -17,7 +17,7 @@ obeys_law()
 		$(field dropped) + $(field handed_over) + $(field pending))) ]
 }
 
-# The timer's terms are those that the demo has counted itself.
+# Are the timer's terms equal to those that the demo has counted itself?
 agrees()
 {
 	for term in accepted fired cancelled handed_over; do
@@ -25,7 +25,8 @@ agrees()
 	done
 }
 
-# ledger_checks WHAT FAR: of the JSON in $out.
+# ledger_checks WHAT FAR: checks the JSON in $out. FAR is the number of far
+# timeouts.
 # SPEC L, 4.1 (never early), 5.2, 5.5, 6.2, 6.4, faults 13, 23, 25
 ledger_checks()
 {
@@ -128,7 +129,7 @@ refuses demo ''
 fails_without_stdout demo --seconds 1 --pending 1000
 fails_without_stdout demo --seconds 1 --pending 1000 --json
 
-# Room for the threads, and not for ten million timeouts.
+# The limit leaves room for the threads, but not for ten million timeouts.
 # shellcheck disable=SC3045 # dash, bash and busybox have ulimit -v
 if sanitized; then
 	echo 'left out: no memory (a sanitizer cannot live with ulimit -v)'
@@ -203,7 +204,7 @@ signal_checks()
 	check 'SIGTERM: ended by the signal' ended 143
 	check 'SIGTERM: the last word' [ "$(tail -n 1 "$out")" = ' balanced' ]
 
-	# While the far timeouts are being scheduled, or soon after.
+	# Send the signal while the far timeouts are scheduled, or soon after.
 	args='demo --seconds 600 --json'
 	signalled INT has_threads_or_is_gone
 	check 'SIGINT, JSON: ended by the signal' ended 130

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_tkw_demo_ledger.sh TKW_FAULTY_TIMER - the ledger of `tkw demo` finds the
-# faults of a timer. See faulty_timer.c for the faults.
+# test_tkw_demo_ledger.sh TKW_FAULTY_TIMER - tests that the ledger of `tkw demo`
+# shows the faults of a timer. faulty_timer.c describes the faults.
 set -u
 tkw=$1
 # shellcheck source-path=SCRIPTDIR source=tool_checks.sh
@@ -12,8 +12,9 @@ demo()
 	TKW_FAULT=$1 run "$tkw" demo --seconds 1 --pending 1000 --json
 }
 
-# sees FAULT FIELD RELATION VALUE: the demo is not balanced, and says why. A
-# value that is not a number is the name of a field.
+# sees FAULT FIELD RELATION VALUE: with this fault the demo must not be
+# balanced, and the relation must hold. If VALUE is not a number, it is the name
+# of a field.
 sees()
 {
 	demo "$1"
@@ -80,7 +81,8 @@ check 'in words: what the checker found' grep -q 'a fault on purpose' "$out"
 check 'in words: the report has one line more' \
 	[ "$(sed -n '/^ in all /,$p' "$out" | wc -l)" -le 21 ]
 
-# The checker comes after the figures: the table and the histogram agree.
+# With this fault the checker delays the worker by a second. The demo runs the
+# checker after it has read the figures, so its table and its histogram agree.
 demo stall
 check "stall: a late task is in both figures, or in none" \
 	[ "$(field timer_late_max_ns)" -lt $(($(field late_max_ns) + 500000000)) ]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_tkw_virtual.sh TKW - `tkw demo --virtual` from outside: its ledger, its
-# options, and what it sends to a pipe, to a terminal and to a full disk.
+# test_tkw_virtual.sh TKW - tests `tkw demo --virtual`: its ledger, its options,
+# and what it writes to a pipe, to a terminal and to a full disk.
 # shellcheck disable=SC2317 # check() calls the functions
 set -u
 TKW=$1
@@ -20,7 +20,8 @@ balances()
 		[ "$(field pending)" -eq 0 ]
 }
 
-# Everything but the times, which no seed decides.
+# untimed FILE: prints the JSON without the times, which do not depend on the
+# seed.
 untimed()
 {
 	sed 's/"[a-z]*_ns":[0-9]*,//g' "$1"

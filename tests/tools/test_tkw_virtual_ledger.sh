@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test_tkw_virtual_ledger.sh TKW_FAULTY - the ledger of `tkw demo --virtual`
-# finds the faults of a wheel. See faulty_wheel.c for the faults.
+# test_tkw_virtual_ledger.sh TKW_FAULTY - tests that the ledger of `tkw demo
+# --virtual` shows the faults of a wheel. faulty_wheel.c describes the faults.
 set -u
 tkw=$1
 # shellcheck source-path=SCRIPTDIR source=tool_checks.sh
@@ -12,7 +12,7 @@ demo()
 	TKW_FAULT=$1 run "$tkw" demo --virtual --count 20000 --json
 }
 
-# sees FAULT FIELD: the field is not 0, as it is without the fault.
+# sees FAULT FIELD: the field must not be 0. Without the fault it is 0.
 sees()
 {
 	demo "$1"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# tool_checks.sh - what the tests of the command line share. They source it.
+# tool_checks.sh - functions that the tests of the command line share.
 # shellcheck shell=sh
 
 passed=0
@@ -16,7 +16,7 @@ TERM=xterm
 export LC_ALL TERM
 esc=$(printf '\033')
 
-# check WHAT COMMAND...: does the command succeed?
+# check WHAT COMMAND...: counts a failure if the command does not succeed.
 check()
 {
 	checked=$1
@@ -35,7 +35,8 @@ check()
 	fi
 }
 
-# run COMMAND...: sets $status, and fills $out and $err.
+# run COMMAND...: runs the command. Sets $status, and writes its output to the
+# files $out and $err.
 run()
 {
 	status=0
@@ -47,7 +48,7 @@ ended()
 	[ "$status" -eq "$1" ]
 }
 
-# field NAME [FILE]: the value of a key of the JSON object.
+# field NAME [FILE]: prints the value of a key in FILE, by default $out.
 field()
 {
 	sed -n 's/.*"'"$1"'":"\{0,1\}\([^,"}]*\).*/\1/p' "${2:-$out}"
@@ -63,7 +64,8 @@ one_line()
 	[ "$(wc -l <"$1")" -eq 1 ] && [ "$(tail -c 1 "$1" | wc -l)" -eq 1 ]
 }
 
-# unchecked WHAT: this machine cannot check it. In CI that is a failure.
+# unchecked WHAT: says that this machine cannot check WHAT. In CI, this is a
+# failure.
 unchecked()
 {
 	if [ "${CI:-}" = true ]; then
@@ -74,7 +76,8 @@ unchecked()
 	fi
 }
 
-# A flat object: each value is a number, a word or a string.
+# Is the output one flat JSON object, whose values are numbers, strings, true or
+# false?
 is_json()
 {
 	pair='"[a-z0-9_]+":("[^"]*"|[0-9]+|true|false)'
@@ -93,7 +96,8 @@ no_control_bytes()
 
 # --- wrong calls of the program $TKW ---
 
-# refuses ARG...: it prints one clear line and exits with status 2.
+# refuses ARG...: the program must refuse the arguments, with one line on stderr
+# and exit status 2.
 refuses()
 {
 	run "$TKW" "$@"
@@ -104,7 +108,8 @@ refuses()
 	check "${what}: it begins with tkw:" grep -q '^tkw: ' "$err"
 }
 
-# fails_without_stdout ARG...: with standard output on a full disk, or closed.
+# fails_without_stdout ARG...: the program must fail if its standard output is
+# on a full disk, or is closed.
 fails_without_stdout()
 {
 	status=0
@@ -118,7 +123,8 @@ fails_without_stdout()
 	check "tkw $*, stdout closed: one line on stderr" one_line "$err"
 }
 
-# A sanitizer needs more memory than any limit that is useful here.
+# Was the program built with a sanitizer? Then it needs more memory than a
+# useful limit allows.
 sanitized()
 {
 	grep -q -e __asan_init -e __tsan_init -e __msan_init "$TKW"
@@ -126,7 +132,7 @@ sanitized()
 
 # --- a terminal ---
 
-# on_terminal COMMAND: in a terminal of 80 columns and 24 rows.
+# on_terminal COMMAND: runs the command in a terminal of 80 columns and 24 rows.
 on_terminal()
 {
 	status=0
@@ -134,7 +140,7 @@ on_terminal()
 		</dev/null || status=$?
 }
 
-# What was written, without the commands to the terminal.
+# Prints the output without the commands to the terminal.
 text()
 {
 	sed "s/$esc\\[[?0-9;]*[a-zA-Z]//g" "$out" | tr -d '\r'
@@ -155,14 +161,15 @@ picture_lines()
 	text | sed '/^ ledger/,$d'
 }
 
-# fits COLUMNS: no line of the text is wider.
+# fits COLUMNS: Is no line of the text wider than that?
 fits()
 {
 	[ "$(text | grep -c ".\\{$(($1 + 1))\\}")" -eq 0 ]
 }
 
-# report_fits LINES: there is a report, with the title of the last picture, and
-# it has no more lines. In 24 rows there must be one left for the prompt.
+# report_fits LINES: Is there a report, and has it at most LINES lines, counted
+# from the title of the last picture? Of 24 rows, one must be left for the
+# prompt.
 report_fits()
 {
 	lines=$(text | awk '/ tickwheel demo/ { first = NR }
@@ -175,21 +182,23 @@ report_fits()
 
 pid_file=$scratch/pid
 export pid_file
-args= # of signalled(), set by the tests
+args= # the arguments of the program in signalled(); a test sets them
 
-# The shell writes its process id and becomes the demo.
+# Has the demo ended? The shell has written its process id to the file before it
+# became the demo.
 demo_is_gone()
 {
 	[ -s "$pid_file" ] && ! kill -0 "$(cat "$pid_file")" 2>/dev/null
 }
 
-# says_or_is_gone PATTERN: the demo has printed it, or has ended.
+# says_or_is_gone PATTERN: Has the demo printed the pattern, or ended?
 says_or_is_gone()
 {
 	grep -q "$1" "$out" || demo_is_gone
 }
 
-# The demo has more threads than a program that has just started.
+# Has the demo started its threads, or ended? It has more than three threads
+# then.
 has_threads_or_is_gone()
 {
 	[ -s "$pid_file" ] || return 1
@@ -197,8 +206,8 @@ has_threads_or_is_gone()
 	[ $# -gt 3 ] || demo_is_gone
 }
 
-# until_true COMMAND...: wait until it is true, but not longer than minutes, so
-# that a demo that hangs is a failure.
+# until_true COMMAND...: waits until the command succeeds. It gives up after ten
+# minutes or more, so that a demo that hangs is a failure.
 until_true()
 {
 	polls=0
@@ -209,13 +218,13 @@ until_true()
 	done
 }
 
-# interrupt COMMAND: in a terminal, type Ctrl-C as soon as there is a picture,
-# and no end of file after it.
+# interrupt COMMAND: runs the command in a terminal, and types Ctrl-C when the
+# first picture begins. The input stays open until the demo has ended.
 interrupt()
 {
 	rm -f "$pid_file"
 	: >"$out"
-	# shellcheck disable=SC2094 # it waits for what is written there
+	# shellcheck disable=SC2094 # it waits for the output
 	{
 		until_true says_or_is_gone "$esc\\[?25l"
 		printf '\003'
@@ -224,9 +233,9 @@ interrupt()
 	status=$?
 }
 
-# signalled SIGNAL COMMAND...: run the program $TKW with $args, and send it a
-# signal as soon as the command is true. The program is in the foreground: a
-# shell makes background commands ignore SIGINT.
+# signalled SIGNAL COMMAND...: runs the program $TKW with $args, and sends it
+# the signal when the command succeeds. The program runs in the foreground,
+# because a shell makes background commands ignore SIGINT.
 signalled()
 {
 	signal=$1
