@@ -19,8 +19,8 @@ libc="$plain string.h stdlib.h stdio.h"
 # Which headers the wheel, the executors, the patterns and the timer may
 # include. A room is a folder or a file with a row in rules().
 api=include/tickwheel
-api_wheel="$api/version.h $api/error.h $api/wheel.h"
-api_exec="$api/version.h $api/error.h $api/exec.h"
+api_wheel="$api/version.h $api/wheel.h"
+api_exec="$api/version.h $api/exec.h"
 os_for_patterns='src/os/atomic.h src/os/sync.h src/os/memory.h src/os/thread.h'
 os_for_patterns="$os_for_patterns src/os/bell.h src/os/rundown.h src/os/frame.h"
 os_for_patterns="$os_for_patterns src/os/fork.h src/os/cpus.h src/os/dice.h"
