@@ -128,10 +128,11 @@ struct tkw_leases_config {
 	size_t size;
 	struct tkw_timer *timer;
 	/*
-	 * The executor that calls renew. If it is NULL, the timer's worker or
-	 * executor calls renew. If renew can block, pass an executor, for
-	 * example a pool, because a renew that blocks the timer's worker delays
-	 * on_lost.
+	 * The executor that calls renew. If it is NULL, renew is called by the
+	 * timer's worker or executor, or by the thread that drops the set's
+	 * timeout; see Refusal at the top. If renew can block, pass an
+	 * executor, for example a pool, because a renew that blocks the timer's
+	 * worker delays on_lost.
 	 * The struct is copied. What its ctx points to must stay valid until
 	 * the set is destroyed.
 	 */

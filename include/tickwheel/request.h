@@ -99,8 +99,10 @@ struct tkw_request_end {
  * happens. So it is always called.
  *
  * If the set has no executor, the callback runs inside the call that ends the
- * request. The exception is a request that times out: its callback runs on the
- * timer's worker or executor.
+ * request, with two exceptions. If the request times out, the callback runs on
+ * the timer's worker or executor. If the timer drops the timeout of the request
+ * (see TKW_REFUSED_DROP in timer.h), the callback runs on the thread that drops
+ * the timeout.
  *
  * The rules of tkw_task_fn in timer.h apply, with one difference: if the
  * callback runs inside a call of yours, pthread_cancel() can end the thread in

@@ -140,9 +140,9 @@ struct tkw_retry {
 	 * NULL.
 	 *
 	 * If a thread is working on the task when it ends, on_end runs on that
-	 * thread. This can be the timer's worker or executor, or a thread in
-	 * tkw_retries_done(). Otherwise on_end runs inside the call that ends
-	 * the task.
+	 * thread. This can be the timer's worker or executor, a thread in
+	 * tkw_retries_done(), or the thread that drops a try; see Drops at the
+	 * top. Otherwise on_end runs inside the call that ends the task.
 	 */
 	void (*on_end)(const struct tkw_retry_end *end, void *ctx);
 	/* Passed to both functions as the last argument. */
