@@ -30,7 +30,7 @@ function end_of_output(    i)
 }
 
 # ninja
-/^\[[0-9]+\/[0-9]+\] / {
+!inside && /^\[[0-9]+\/[0-9]+\] / {
 	split(substr($1, 2), part, /[\/\]]/)
 	show(part[1], part[2], $NF)
 	next
@@ -38,6 +38,8 @@ function end_of_output(    i)
 # ctest
 /^ *Start +[0-9]+: / {
 	end_of_output()
+	if (terminal && part[2])
+		show(part[1], part[2], $NF)
 	next
 }
 /^ *[0-9]+\/[0-9]+ Test +#[0-9]+: / {
@@ -46,7 +48,7 @@ function end_of_output(    i)
 	name = $0
 	sub(/^[^:]*: /, "", name)
 	sub(/ .*/, "", name)
-	if (/\*\*\*/ && !/\*\*\*(Skipped|Not Run)/) {
+	if (/\*\*\*/ && !/\*\*\*Skipped/) {
 		failed++
 		inside = 1
 		lines = 0

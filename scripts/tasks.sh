@@ -68,7 +68,7 @@ need()
 	missing=$(missing_of "$1")
 	[ -n "$missing" ] || return 0
 	[ "$(id -u)" -eq 0 ] ||
-		die "packages are missing; install them: apt-get install$missing"
+		die "packages are missing; install them: sudo apt-get install$missing"
 	echo "dev $task: installing$missing" >&2
 	mkdir -p build
 	# shellcheck disable=SC2086 # a list of names
@@ -105,7 +105,16 @@ moving()
 {
 	terminal=0
 	[ ! -t 2 ] || terminal=1
-	awk -v what="$1" -v terminal="$terminal" -f scripts/progress.awk >&2
+	# Unless it is told to, mawk waits until it has 4096 bytes to read.
+	at_once=
+	case $(awk -W version 2>&1 </dev/null) in
+	mawk*)
+		at_once='-W interactive'
+		;;
+	esac
+	# shellcheck disable=SC2086 # two words or none
+	awk $at_once -v what="$1" -v terminal="$terminal" \
+		-f scripts/progress.awk >&2
 }
 
 # quietly LOG COMMAND...: runs the command with its output in a file, and shows
@@ -135,11 +144,12 @@ build()
 	preset=$1
 	shift
 	log=build/reports/$preset-build.log
+	rm -f build/status
 	{
-		cmake --build "build/$preset" ${1:+--target} "$@" 2>&1 ||
-			echo 'the build failed'
+		cmake --build "build/$preset" ${1:+--target} "$@" 2>&1 &&
+			echo 0 >build/status
 	} | tee "$log" | moving "building $preset"
-	[ "$(tail -n 1 "$log")" != 'the build failed' ] || {
+	[ -f build/status ] || {
 		grep -A 20 '^FAILED:' "$log" >&2 || cat "$log" >&2
 		die "the build of $preset failed; all of its output: $log"
 	}
@@ -188,19 +198,18 @@ attribute()
 }
 
 # run_tests PRESET [CTEST-ARGUMENT...]: runs tests and counts them. Their output
-# goes to build/reports/PRESET.log, and the output of failed tests is also
-# shown.
+# goes to files in build/reports, and the output of failed tests is also shown.
 run_tests()
 {
 	preset=$1
 	shift
 	xml=$PWD/build/$preset/tests.xml
 	log=build/reports/$preset.log
-	rm -f "$xml"
+	rm -f "$xml" build/status
 	{
 		$prefix ctest --test-dir "build/$preset" --parallel "$(nproc)" \
 			--output-on-failure --no-label-summary --output-junit "$xml" \
-			"$@" 2>&1 || true
+			"$@" 2>&1 && echo 0 >build/status
 	} | tee "$log" | moving "testing $preset"
 	[ -f "$xml" ] || {
 		tail -n 5 "$log" >&2
@@ -209,20 +218,38 @@ run_tests()
 	rows_of_tests "$xml"
 	bad=$(attribute failures "$xml")
 	left_out=$(($(attribute skipped "$xml") + $(attribute disabled "$xml")))
-	passed=$((passed + $(attribute tests "$xml") - bad - left_out))
+	ran=$(attribute tests "$xml")
+	passed=$((passed + ran - bad - left_out))
+	# Something else went wrong, for example a program is missing.
+	if [ ! -f build/status ] && [ "$bad" -eq 0 ]; then
+		tail -n 5 "$log" >&2
+		bad=1
+	fi
 	failed=$((failed + bad))
 	skipped=$((skipped + left_out))
 	save_reports "$preset"
-	[ "$left_out" -eq 0 ] || name_skipped "$xml"
+	remark "$(name_skipped "$xml")"
+	wanted=$(sed -n 's,^ *[0-9]*/\([0-9]*\) Test  *#.*,\1,p' "$log" | tail -n 1)
+	[ "$ran" -ge "${wanted:-0}" ] ||
+		remark "stopped early: $((wanted - ran)) tests of $preset were not run"
 }
 
-# save_reports PRESET: writes the output of each test that is labelled "report"
-# to a file in build/reports.
+# remark TEXT: verdict() prints it, unless it is empty.
+remarks=
+remark()
+{
+	[ -z "$1" ] || remarks="$remarks$1
+"
+}
+
+# save_reports PRESET: keeps the output of all tests in build/reports, and that of
+# each test that is labelled "report" in a file of its own.
 save_reports()
 {
 	log=build/$1/Testing/Temporary/LastTest.log
 	[ -f "$log" ] || return 0
-	cp "$log" "$log.kept" # because ctest -N empties the log
+	kept=build/reports/$1-output.log
+	cp "$log" "$kept" # because ctest -N empties the log
 	ctest --test-dir "build/$1" -N -L report |
 		sed -n 's/^ *Test *#[0-9]*: //p' |
 		awk -v place="build/reports/$1-" '
@@ -231,7 +258,7 @@ save_reports()
 		/^<end of output>$/ { inside = 0 }
 		inside && !/^-+$/ { print >(place name ".txt") }
 		/^Output:$/ && name in wanted { inside = 1 }
-		' - "$log.kept"
+		' - "$kept"
 }
 
 # name_skipped XML: prints which tests were skipped, and what they said about
@@ -247,14 +274,17 @@ name_skipped()
 		print "skipped " name ": " text
 		off = 0
 	}
-	/<\/testcase>/ { if (off) print "skipped " name; off = 0 }' "$1" >&2
+	/<\/testcase>/ { if (off) print "skipped " name; off = 0 }' "$1"
 }
 
 # Prints the last line of a task that runs tests, and ends the task.
 verdict()
 {
 	[ -z "$absent" ] ||
-		echo "Tests were left out for want of packages: apt-get install$absent"
+		remark "left out for want of packages: sudo apt-get install$absent"
+	[ "$skipped" -eq 0 ] || [ "${CI:-}" != true ] ||
+		remark 'CI=true: a skipped test is a failure'
+	printf '%s' "$remarks"
 	echo "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ] || exit 1
 	[ "$skipped" -eq 0 ] || [ "${CI:-}" != true ] || exit 1

@@ -302,8 +302,8 @@ self_test()
 	mkdir "$scratch/decoy"
 	printf '%s\n' 'Name: tickwheel' 'Description: d' 'Version: 0' \
 		>"$scratch/decoy/tickwheel.pc"
-	PKG_CONFIG_PATH=$scratch/decoy
-	export PKG_CONFIG_PATH
+	PKG_CONFIG_LIBDIR=$scratch/decoy
+	export PKG_CONFIG_LIBDIR
 	broken 'the build presets are not' CMakePresets.json \
 		's/"name": "release", "conf/"name": "other", "conf/'
 	broken 'failed: build' one.c 's/return/retrun/'
