@@ -160,6 +160,7 @@ build()
 passed=0
 failed=0
 skipped=0
+jobs=$((2 * $(nproc))) # because many tests sleep most of the time
 
 # The sanitizers of Debian 12 do not start if the kernel randomizes more than 28
 # bits of an address. The prefix turns this off, if the system allows it.
@@ -207,7 +208,7 @@ run_tests()
 	log=build/reports/$preset.log
 	rm -f "$xml" build/status
 	{
-		$prefix ctest --test-dir "build/$preset" --parallel "$(nproc)" \
+		$prefix ctest --test-dir "build/$preset" --parallel "$jobs" \
 			--output-on-failure --no-label-summary --output-junit "$xml" \
 			"$@" 2>&1 && echo 0 >build/status
 	} | tee "$log" | moving "testing $preset"
