@@ -258,7 +258,8 @@ function macro_name(s)
 # --- declarations ------------------------------------------------------------
 
 # statements(CHUNK): splits the code of a chunk at the semicolons outside of
-# braces, into statement[1] ...; returns how many there are.
+# braces, into statement[1] ...; returns how many there are. The body of a
+# function ends a statement too, and so does the end of the chunk.
 function statements(c,   s, i, ch, deep, n, one)
 {
 	s = chunk_code[c]
@@ -270,15 +271,23 @@ function statements(c,   s, i, ch, deep, n, one)
 			deep++
 		if (ch == "}")
 			deep--
-		if (ch == ";" && deep == 0) {
+		if (ch != ";" || deep > 0)
+			one = one ch
+		if (deep == 0 && (ch == ";" || ch == "}" && has_body(one) ||
+		    i == length(s)) && trim(one) != "") {
 			statement[++n] = trim(one)
 			gsub(/[ \t]+/, " ", statement[n])
 			one = ""
-		} else {
-			one = one ch
 		}
 	}
 	return n
+}
+
+# A function with its body? Of "int f(void) { ... }" a parenthesis ends what is
+# left of the brace.
+function has_body(s)
+{
+	return s ~ /^[^{]*\)[^({]*[{]/
 }
 
 # parse_prototype(S): sets proto_type, proto_name and proto_arg[1 ... proto_args].
@@ -696,6 +705,16 @@ function write_page(   c, first)
 	write_top()
 }
 
+# Is S a declaration that gets into the page? A plain typedef, one of a pointer to
+# a function, a variable and a function with a body do not.
+function is_known_form(s)
+{
+	if (s ~ /^(struct|enum|union) tkw_[a-z0-9_]+( [{].*[}])?$/)
+		return 1
+	return s !~ /^static / && !has_body(s) && s ~ /\)$/ && \
+		parse_prototype(s) && proto_type !~ /\( *\*/
+}
+
 # What a chunk declares: chunk_kind is "function", "type" or not set at all.
 function classify(c,   n, i, j, names, s)
 {
@@ -703,6 +722,13 @@ function classify(c,   n, i, j, names, s)
 	names = ""
 	for (i = 1; i <= n; i++) {
 		s = statement[i]
+		if (!is_known_form(s)) {
+			sub(/ *[{].*[}]/, " {...}", s)
+			bad(source_at[c, 1], "the page would lack \"" s "\"; declare " \
+				"functions, functions with a typedef, and structs, " \
+				"enums and unions with a name")
+			continue
+		}
 		if (parse_prototype(s)) {
 			for (j = 1; j <= proto_args; j++)
 				is_parameter_of[c, argument_name(proto_arg[j])] = 1
@@ -734,10 +760,16 @@ function classify(c,   n, i, j, names, s)
 	chunk_names[c] = names
 	if (!(c in chunk_kind) && names != "")
 		chunk_kind[c] = "type"
-	if (c in chunk_kind && chunk_kind[c] == "function" &&
+	if (c in chunk_kind && chunk_kind[c] != "type" &&
 	    index(chunk_code[c], "{") > 0)
-		bad(source_at[c, 1], "a function and a type share a comment; put a " \
-			"blank line and a comment between them")
+		bad(source_at[c, 1], "a " chunk_kind[c] " and a type share a " \
+			"comment; put a blank line and a comment between them")
+	# Only the source of a type is shown as it is.
+	if (!(c in chunk_kind) || chunk_kind[c] != "type")
+		for (i = 1; i <= chunk_codes[c]; i++)
+			if (source[c, i] ~ /\/[*\/]/)
+				bad(source_at[c, i], "the page would lack the comment " \
+					"behind this; move it into the comment above")
 	if (!(c in chunk_kind) && c > 1 && chunk_comments[c] &&
 	    !chunk_codes[c] && comment[c, 1] !~ /^---/)
 		bad(comment_at[c, 1], "nothing is declared below this comment; " \

@@ -63,7 +63,7 @@ function take_row(    row, impl, key) {
 		return
 	if ((row, impl) in there)
 		no_results(FNR, row " of " impl " is there twice")
-	if (value_of["median"] !~ /^-?[0-9.]+$/)
+	if (!is_number(value_of["median"]))
 		no_results(FNR, "no median")
 	there[row, impl] = 1
 	best_first[row] = best_first[row] " " impl
@@ -81,6 +81,10 @@ function take_row(    row, impl, key) {
 
 # --- numbers ----------------------------------------------------------------
 
+function is_number(text) {
+	return text ~ /^-?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]+)?$/
+}
+
 # Returns x as text with three significant digits. A larger number keeps all its
 # digits before the point.
 function shown(x,    text) {
@@ -93,8 +97,38 @@ function shown(x,    text) {
 	return text + 0 == 0 ? "0" : text
 }
 
-function shown_ratio(x) {
-	return x >= 9.95 ? sprintf("%.0f", x) : sprintf("%.2g", x)
+# Returns x as text, like shown(). If a goal of the block is about this
+# expression, there are as many digits as it takes that the text and the verdict
+# do not contradict each other.
+function shown_beside_goal(x, about,    text, digits) {
+	text = shown(x)
+	digits = text ~ /[.]/ ? length(text) - index(text, ".") : 0
+	while (contradicts(text + 0, x, about) && digits < 12)
+		text = sprintf("%." ++digits "f", x)
+	return text
+}
+
+function contradicts(text, x, about,    part, n, i) {
+	n = split(goals_of[about], part, " ")
+	for (i = 1; i < n; i += 2) {
+		if (meets(text, part[i], part[i + 1]) != \
+		    meets(x, part[i], part[i + 1]))
+			return 1
+	}
+	return 0
+}
+
+# Returns whether x reaches a goal. The results have fewer than nine digits.
+# What is behind them is an error of the division: 0.3 / 0.1 is less than 3.
+function meets(x, wanted, limit) {
+	x = sprintf("%.9g", x) + 0
+	return wanted == ">=" ? x >= limit + 0 : x <= limit + 0
+}
+
+# Returns the unit as the results name it: "us" for "µs" and "microseconds".
+function unit_name(text) {
+	sub(/\/.*/, "", text)
+	return text in same_unit ? same_unit[text] : text
 }
 
 # Converts x from one unit to another. A unit may be written as in "ns/op".
@@ -119,14 +153,39 @@ function known(row, impl) {
 	return 0
 }
 
-# w[from..to] is ROW IMPL [UNIT or KEY], or ROW IMPL / ROW IMPL. Returns the text
-# and sets `number`. If something is wrong, complains and returns "".
+function joined(w, from, to,    text) {
+	text = w[from]
+	while (++from <= to)
+		text = text " " w[from]
+	return text
+}
+
+# Returns whether the value of that key is a number. Complains if it is not.
+function has_number(row, impl, key) {
+	if (is_number(value[row, impl, key]))
+		return 1
+	complain(at, "the " key " of " row " " impl " is no number")
+	return 0
+}
+
+# Returns whether a rival is better than tickwheel. A rival that fired early is
+# not. tickwheel itself in another form is no rival, and "null" does nothing.
+function is_better(row, impl) {
+	return (row, "tickwheel") in there && \
+		impl !~ /^(tickwheel.*|null)$/ && \
+		value[row, impl, "median"] + 0 < \
+		value[row, "tickwheel", "median"] + 0 && !was_early(row, impl)
+}
+
+# w[from..to] is ROW IMPL [UNIT or KEY], or ROW IMPL / ROW IMPL. Returns the text,
+# and sets `number` and `unit`. If something is wrong, complains and returns "".
+# `number` is "" if the text is not one number.
 function expression(w, from, to,    row, impl, what, n) {
 	row = w[from]
 	impl = w[from + 1]
 	what = w[from + 2]
 	n = to - from + 1
-	number = 0
+	number = unit = ""
 	if (n == 5 && what == "/") {
 		if (!known(row, impl) || !known(w[from + 3], w[from + 4]))
 			return ""
@@ -136,7 +195,8 @@ function expression(w, from, to,    row, impl, what, n) {
 			return ""
 		}
 		number = value[row, impl, "median"] / n
-		return shown_ratio(number)
+		unit = "×"
+		return shown_beside_goal(number, joined(w, from, to))
 	}
 	if (n != 2 && n != 3) {
 		complain(at, "this is no placeholder: {" inner "}")
@@ -144,14 +204,29 @@ function expression(w, from, to,    row, impl, what, n) {
 	}
 	if (!known(row, impl))
 		return ""
-	if (n == 2)
+	unit = unit_name(value[row, impl, "unit"])
+	if (n == 2) {
 		number = value[row, impl, "median"] + 0
-	else if (what == "range")
+	} else if (what == "range") {
+		if (!has_number(row, impl, "min") || !has_number(row, impl, "max"))
+			return ""
 		return shown(value[row, impl, "min"]) "–" \
 			shown(value[row, impl, "max"])
-	else if ((row, impl, what) in value)
+	} else if (what == "wins") {
+		if (!is_better(row, impl)) {
+			complain(at, impl " is not better than tickwheel in " row \
+				"; change the sentence")
+			return ""
+		}
+		number = value[row, impl, "median"] + 0
+	} else if ((row, impl, what) in value) {
+		if (!has_number(row, impl, what))
+			return ""
 		number = value[row, impl, what] + 0
-	else {
+		# The others count something.
+		if (what !~ /^(median|min|max)$/)
+			unit = ""
+	} else {
 		number = converted(value[row, impl, "median"], \
 			value[row, impl, "unit"], what)
 		if (number == "") {
@@ -159,26 +234,47 @@ function expression(w, from, to,    row, impl, what, n) {
 				value[row, impl, "unit"])
 			return ""
 		}
+		unit = unit_name(what)
 	}
-	return shown(number)
+	return shown_beside_goal(number, joined(w, from, to))
 }
 
-function goal(w, n,    limit, wanted) {
-	wanted = w[n - 1]
-	limit = w[n]
-	if (n < 5 || (wanted != ">=" && wanted != "<=") || \
-	    limit !~ /^[0-9.]+$/) {
+# Notes the goals of a template in goals_of[]: operators and limits. The figures
+# that they are about may come first.
+function note_goals(text,    w, n, about) {
+	split("", goals_of)
+	while (match(text, /[{][ \t\n]*goal[ \t\n][^{}]*[}]/)) {
+		n = substr(text, RSTART + 1, RLENGTH - 2)
+		text = substr(text, RSTART + RLENGTH)
+		gsub(/^[ \t\n]+|[ \t\n]+$/, "", n)
+		n = split(n, w, /[ \t\n]+/)
+		if (!is_goal(w, n))
+			continue
+		about = joined(w, 2, n - 2)
+		goals_of[about] = goals_of[about] " " w[n - 1] " " w[n]
+	}
+}
+
+function is_goal(w, n) {
+	return n >= 5 && (w[n - 1] == ">=" || w[n - 1] == "<=") && \
+		is_number(w[n])
+}
+
+function goal(w, n,    text) {
+	if (!is_goal(w, n)) {
 		complain(at, "this is no placeholder: {" inner "}")
 		return ""
 	}
-	if (expression(w, 2, n - 2) == "")
+	text = expression(w, 2, n - 2)
+	unit = ""
+	if (text == "")
 		return ""
-	number = sprintf("%.3g", number) + 0
-	if (wanted == ">=")
-		return "at least " limit ": " \
-			(number >= limit + 0 ? "reached" : "**not reached**")
-	return "at most " limit ": " \
-		(number <= limit + 0 ? "reached" : "**not reached**")
+	if (number == "") {
+		complain(at, "a goal needs one number: {" inner "}")
+		return ""
+	}
+	return (w[n - 1] == ">=" ? "at least " : "at most ") w[n] ": " \
+		(meets(number, w[n - 1], w[n]) ? "reached" : "**not reached**")
 }
 
 # Sets column[] to the columns of a table. These are the entrants in `given`. If
@@ -277,10 +373,7 @@ function losses(text,    list, n, rows, total, i, k, names, better, x) {
 		n = split(best_first[rows[i]], names, " ")
 		for (k = 1; k <= n; k++) {
 			x = value[rows[i], names[k], "median"]
-			if ((rows[i], "tickwheel") in there && \
-			    names[k] !~ /^(tickwheel.*|null)$/ && \
-			    x + 0 < value[rows[i], "tickwheel", "median"] + 0 && \
-			    !was_early(rows[i], names[k]))
+			if (is_better(rows[i], names[k]))
 				better = better (better == "" ? "" : ", ") \
 					names[k] " " shown(x)
 		}
@@ -293,9 +386,10 @@ function losses(text,    list, n, rows, total, i, k, names, better, x) {
 	return text
 }
 
-# Returns the text that replaces {inner}.
+# Returns the text that replaces {inner}, and sets `unit` to its unit.
 function placeholder(    w, n, text) {
 	text = inner
+	unit = ""
 	gsub(/^[ \t\n]+|[ \t\n]+$/, "", text)
 	n = split(text, w, /[ \t\n]+/)
 	if (n == 1 && w[1] == "machine")
@@ -316,9 +410,30 @@ function placeholder(    w, n, text) {
 	return expression(w, 1, n)
 }
 
+# Complains if the text behind a placeholder begins with another unit than that of
+# the figure.
+function check_unit(behind,    word, name) {
+	behind = with_plain_spaces(substr(behind, 1, 80))
+	if (!match(behind, "^[ \t\n*]*(" unit_words ")"))
+		return
+	word = substr(behind, 1, RLENGTH)
+	if (word !~ /×$/ && substr(behind, RLENGTH + 1, 1) ~ /[a-zA-Z0-9_]/)
+		return
+	sub(/^[ \t\n*]+/, "", word)
+	if (unit_name(word) == unit)
+		return
+	name = inner
+	gsub(/[ \t\n]+/, " ", name)
+	if (unit == "")
+		complain(at, "{" name "} has no unit, but " word " follows")
+	else
+		complain(at, "{" name "} is in " unit ", but " word " follows")
+}
+
 # Returns the template with its placeholders replaced. Sets `bare` to the template
 # without its placeholders, but with as many lines.
-function rendered(text, line,    out, before) {
+function rendered(text, line,    out, before, made) {
+	note_goals(text)
 	out = ""
 	bare = ""
 	at = line
@@ -327,7 +442,10 @@ function rendered(text, line,    out, before) {
 		inner = substr(text, RSTART + 1, RLENGTH - 2)
 		text = substr(text, RSTART + RLENGTH)
 		at += gsub(/\n/, "\n", before)
-		out = out before placeholder()
+		made = placeholder()
+		if (made != "")
+			check_unit(text)
+		out = out before made
 		bare = bare before
 		# The next one may be lines further down.
 		before = inner
@@ -343,13 +461,22 @@ function rendered(text, line,    out, before) {
 
 # --- figures that were typed by hand ----------------------------------------
 
+# Returns the text with a plain space for each space that does not break a line,
+# in HTML or in UTF-8, and for each thin one.
+function with_plain_spaces(text) {
+	gsub(/&nbsp;|&#160;|&#xA0;|&#xa0;|&thinsp;/, " ", text)
+	gsub("\302\240|\342\200\257|\342\200\211", " ", text)
+	return text
+}
+
 function is_figure(n, unit,    digits) {
 	gsub(/,/, "", n)
-	if (unit ~ /^(ns|us|µs|μs)/)
+	unit = unit_name(unit)
+	if (unit ~ /^[nu]s$/)
 		return n != "1" && n != "10" && n != "100"
-	if (unit ~ /^wake-ups/)
+	if (unit == "wakeups")
 		return n + 0 != 0
-	if (unit !~ /^ms/)
+	if (unit != "ms")
 		return 1
 	digits = n
 	if (digits ~ /[.]/)
@@ -360,26 +487,44 @@ function is_figure(n, unit,    digits) {
 	return length(digits) > 1
 }
 
-function check_typed(text, line,    found, n, unit) {
+# Complains about the measured figures in a line of text. If the line before ended
+# with a number, `carry` is that number, and it belongs to this line too.
+function check_typed(text, line,    found, n, unit, carried) {
 	if (index(text, "<!-- not a figure -->"))
 		return
+	text = with_plain_spaces(text)
 	gsub(/`[^`]*`/, "`", text)
+	carried = 0
+	# A blank line ends a sentence.
+	if (carry_line == line - 1 && carry != "" && text !~ /^[ \t>]*$/) {
+		sub(/^[ \t>]+/, "", text)
+		carried = length(carry)
+		text = carry " " text
+	}
 	while (match(text, typed)) {
 		found = substr(text, RSTART, RLENGTH)
 		text = substr(text, RSTART + RLENGTH - 1)
+		carried -= RSTART - 1
 		n = found
 		match(n, /^[0-9][0-9.,]*/)
 		unit = substr(n, RLENGTH + 1)
 		n = substr(n, 1, RLENGTH)
 		sub(/^[ *]+/, "", unit)
-		if (is_figure(n, unit)) {
+		if (unit !~ /×$/)
 			sub(/[^a-z]$/, "", unit)
-			complain(line, "a measured figure that was typed: " n \
+		if (is_figure(n, unit))
+			complain(carried > 0 ? line - 1 : line, \
+				"a measured figure that was typed: " n \
 				" " unit "; put it into a block of figures" \
 				(page ~ /^docs\/internals\// ? \
 				", or of what was measured once" : "") \
 				", see scripts/figures")
-		}
+		carried = 0
+	}
+	carry = ""
+	if (match(text, /[0-9]([0-9.,]*[0-9])?[ *]*((times|x) *)?$/)) {
+		carry = substr(text, RSTART)
+		carry_line = line
 	}
 }
 
@@ -422,10 +567,22 @@ BEGIN {
 	factor["bytes"] = 1
 	factor["KiB"] = 1024
 	factor["MiB"] = 1048576
+	same_unit["µs"] = same_unit["μs"] = "us"
+	same_unit["nanosecond"] = same_unit["nanoseconds"] = "ns"
+	same_unit["microsecond"] = same_unit["microseconds"] = "us"
+	same_unit["millisecond"] = same_unit["milliseconds"] = "ms"
+	same_unit["second"] = same_unit["seconds"] = "s"
+	same_unit["byte"] = "bytes"
+	same_unit["wake-up"] = same_unit["wake-ups"] = "wakeups"
+	same_unit["x"] = "×"
+	small = "ns|us|µs|μs|ms|(nano|micro|milli)seconds?|wake-ups"
+	unit_words = small "|wake-up|s|seconds?|bytes?|[KMG]iB|[kKMG]B|×|x"
+	compared = "(as|faster|slower|less|more)([^a-z]|$)"
 	# No multi-byte letter is in brackets, because some awks know only
 	# bytes.
-	typed = "[0-9][0-9.,]*[ *]*((ns|us|µs|μs|ms|wake-ups)([^a-zA-Z0-9_]|$)|×" \
-		"|times (as|faster|slower|less|more)([^a-z]|$))"
+	typed = "[0-9][0-9.,]*[ *]*((" small ")([^a-zA-Z0-9_]|$)|×" \
+		"|(times|x) +" compared ")" \
+		"|[0-9]([0-9.,]*[0-9])?x([^a-zA-Z0-9_]|$)"
 }
 
 FILENAME == results {
@@ -504,6 +661,8 @@ END {
 		exit 2
 	if (state != "" && begin)
 		complain(begin, "a block of figures without <!-- /figures -->")
+	if (fence)
+		complain(fence, "a block of code without its end")
 	if (once)
 		complain(once, "measured once: without an end")
 	exit bad

@@ -443,6 +443,36 @@ malformed()
 	must_reject "$2" generate awk "$tree/include/tickwheel/timer.h"
 }
 
+# lacking DECLARATION [WORD]: a declaration that the page would lack. The generator
+# must name it, or say WORD.
+lacking()
+{
+	malformed "s,^#endif,/* Returns b. */\n$1\n\n&," \
+		"timer.h:49: the page would lack ${2:-\"${1%;}\"}"
+}
+
+self_test_lacking()
+{
+	for each in 'typedef int tkw_b;' 'typedef struct tkw_a tkw_b;' \
+		'typedef int (*tkw_b_fn)(int);' 'typedef int (*tkw_b)(int tkw_c(int));' \
+		'extern int tkw_b;' 'extern const struct tkw_a tkw_b[];' \
+		'struct tkw_a tkw_b;' 'int (*tkw_b)(void);' 'enum { TKW_B };'; do
+		lacking "$each" "\"${each%%[\{;]*}"
+	done
+	lacking 'static inline int tkw_b(void)\n{\n\treturn 1;\n}' \
+		'"static inline int tkw_b(void) {...}"'
+	lacking 'static int tkw_b(void);'
+	# A body must not hide what is around it.
+	lacking 'int tkw_b(void) { return 1; }\nint tkw_c(void);' \
+		'"int tkw_b(void) {...}"'
+	for each in '/* b */' '// b' '/* b\n * c */'; do
+		lacking "int tkw_b(void); $each" 'the comment behind this'
+		lacking "typedef int tkw_b(int); $each" 'the comment behind this'
+	done
+	malformed 's,^/\* A callback.*,&\nstruct tkw_b {\n\tint b;\n};,' \
+		'a callback and a type share a comment'
+}
+
 # Tests each malformed comment. The generator must name the line.
 self_test_generator()
 {
@@ -470,6 +500,7 @@ self_test_generator()
 		'tkw_b() has no comment'
 	malformed '/^\/\* A struct/a int tkw_b(void);' \
 		'a function and a type share a comment'
+	self_test_lacking
 	plant
 	break_in include/tickwheel/timer.h 's/^ \* fn  The/ * gn  The/'
 	stage

@@ -61,7 +61,7 @@ plant_template()
 	cat <<-'END'
 	<!-- figures
 	{date} {commit} {machine}
-	{timer/pair/1t tickwheel} {timer/pair/1t go}, {timer/memory/1e6 tickwheel} ns
+	{timer/pair/1t tickwheel} {timer/pair/1t go}, {timer/memory/1e6 tickwheel} bytes
 	{timer/herd_max/1e7 tickwheel ms} {timer/memory/1e6 new_rival KiB}
 	{timer/herd_max/1e7 tickwheel probes} {timer/pair/2t go range}
 	{timer/pair/2t go / timer/pair/2t
@@ -82,12 +82,12 @@ plant_made()
 {
 	cat <<-'END'
 	2026-11-16 1234567 Xeon, 2 CPUs, Linux 6.1, gcc 12
-	93.3 1234, -0.2 ns
+	93.3 1234, -0.2 bytes
 	0.0395 3
 	70 159–159
-	3.9 ×
+	3.93 ×
 	at least 2.5: reached
-	at most 64: reached
+	at most 64: **not reached**
 	at least 1: **not reached**
 
 	| ns, tick 10 µs | tickwheel | go |
@@ -149,7 +149,7 @@ self_test_pages()
 	spoil README.md 's/^93.3 /93.4 /' 'README.md:19: this is not what'
 	spoil README.md 's/^93.3 /93.4 /' 'run ./dev figures'
 	spoil README.md '/^70 159/d' 'README.md:21: this is not what'
-	spoil README.md 's/^3.9 ×/&\nmore/' 'README.md:23: this is not what'
+	spoil README.md 's/^3.93 ×/&\nmore/' 'README.md:23: this is not what'
 	spoil README.md 's/^| ns, tick/| µs, tick/' 'README.md:27: this is not what'
 	spoil docs/page.md '/^At 1234567/d' 'docs/page.md:9: this is not what'
 	spoil docs/page.md 's/{commit}/{timer\/pair\/9t go}/' \
@@ -178,16 +178,95 @@ self_test_pages()
 	spoil docs/page.md 's/^<!-- .figures -->/<!-- figures/' 'page.md:6: a block'
 }
 
+# placed TEXT WORD: TEXT instead of a placeholder, in line 7 of docs/page.md, must
+# be rejected with WORD.
+placed()
+{
+	spoil docs/page.md "s,{commit},$1," "docs/page.md:7: $2"
+}
+
+# made TEXT RESULT: scripts/figures must make RESULT of TEXT.
+made()
+{
+	plant
+	sed -i "s,{commit},$1," "$tree/docs/page.md"
+	must_accept "$1" sh "$figures" "$tree"
+	must_accept "$1: $2" grep -qxF -e "At $2:" "$tree/docs/page.md"
+}
+
+self_test_numbers()
+{
+	placed '{timer/pair/2t go unit}' 'the unit of timer/pair/2t go is no number'
+	placed '{timer/pair/2t go impl}' 'the impl of timer/pair/2t go is no number'
+	placed '{goal timer/pair/2t go range <= 1}' 'a goal needs one number'
+	spoil bench/results.json '6s/"min"/"mean"/' \
+		'README.md:6: the min of timer/pair/2t go is no number'
+	spoil bench/results.json '2s/"median":1/&.2./' 'results.json:2: no median'
+	# The goal decides by the whole number, and the figure has the digits for it.
+	made '{timer/pair_cpu/2t tickwheel}' 64
+	made '{timer/pair_cpu/2t tickwheel} {goal timer/pair_cpu/2t tickwheel <= 64}' \
+		'64.02 at most 64: **not reached**'
+	made '{goal timer/pair/2t go >= 159.5} {timer/pair/2t go}' \
+		'at least 159.5: **not reached** 159'
+	made '{timer/pair/2t go} {goal timer/pair/2t go <= 159}' \
+		'159.5 at most 159: **not reached**'
+	ours='timer/pair/2t go / timer/pair/2t tickwheel'
+	made "{$ours} {goal $ours >= 3.93}" '3.927 at least 3.93: **not reached**'
+}
+
+self_test_wins()
+{
+	made '{timer/lateness_p50/1e3/1ms go wins} µs' '0.75 µs'
+	placed '{timer/pair/2t go wins}' 'go is not better than tickwheel in timer/p'
+	placed '{timer/lateness_p50/1e3/1ms early wins}' 'early is not better'
+	placed '{timer/pair/2t tickwheel wins}' 'tickwheel is not better'
+	placed '{timer/pair/2t gone wins}' 'there is no gone'
+}
+
+self_test_units()
+{
+	for text in '{timer/pair/2t go}ns' '{timer/pair/2t go us} µs' \
+		'**{timer/pair/2t go}** nanoseconds' '{timer/pair/2t go max} ns' \
+		'{timer/memory/1e6 new_rival KiB} KiB' '{timer/pair/2t go runs} samples' \
+		'{timer/pair/2t go range} ns/op' \
+		'{timer/pair/2t go / timer/pair/1t go} ×'; do
+		plant
+		sed -i "s,{commit},$text," "$tree/docs/page.md"
+		must_accept "$text" sh "$figures" "$tree"
+	done
+	for text in µs us ms s bytes KiB milliseconds wake-ups ×; do
+		placed "{timer/pair/2t go} $text" \
+			"{timer/pair/2t go} is in ns, but $text follows"
+	done
+	for text in 'ms' '\nms' '\&nbsp;ms' '** ms' ' ms/op'; do
+		placed "{timer/pair/2t go}$text" '{timer/pair/2t go} is in ns, but ms'
+	done
+	placed '{timer/pair/2t go us} ns' '{timer/pair/2t go us} is in us, but ns'
+	placed '{timer/pair/2t go range} s' '{timer/pair/2t go range} is in ns, but s'
+	placed '{timer/pair/2t go runs} ns' '{timer/pair/2t go runs} has no unit, but ns'
+	placed '{timer/pair/2t go / timer/pair/1t go} ns' \
+		'{timer/pair/2t go / timer/pair/1t go} is in ×, but ns'
+}
+
 # shellcheck disable=SC2016 # the dollar is that of sed
 self_test_typed()
 {
 	for text in '41 ns' '2,106 ns' '0.36 µs' '21us' '**50** ns' '12 ms' \
 		'1.27 ms' '9,121 wake-ups' '3.9 ×' '4 times faster' \
-		'2 times as fast'; do
+		'2 times as fast' '41 nanoseconds' '4x faster' '4 x faster' '4x' \
+		'41\&nbsp;ns' '41\xc2\xa0ns' '41\nns' '**41**\n  µs' \
+		'4\ntimes faster' '4 times\nfaster' '1.27\nmilliseconds'; do
 		typed "$text"
 	done
 	spoil README.md 's/ <!-- not.*//' 'README.md:39: a measured figure'
 	spoil README.md 's/ <!-- not.*//' 'typed: 256 ms'
+	for text in 'Number 41\n\nns' 'libuv 1.x and 0x41' 'It was 41.\nus' '30\nms' \
+		'41 <!-- not a figure -->\nns' '41\nns <!-- not a figure -->'; do
+		plant
+		sed -i "s/^text/$text/" "$tree/docs/page.md"
+		must_accept "$text" sh "$figures" --check "$tree"
+	done
+	spoil docs/page.md '5d' 'docs/page.md:2: a block of code without its end'
 	spoil docs/internals/in.md 1d 'docs/internals/in.md:1: a measured figure'
 	spoil docs/internals/in.md 1d 'docs/internals/in.md:2: nothing that was'
 	spoil docs/internals/in.md '$d' 'docs/internals/in.md:1: measured once'
@@ -244,6 +323,9 @@ self_test()
 	plant
 	must_accept 'a sound tree' sh "$figures" --check "$tree"
 	self_test_pages
+	self_test_numbers
+	self_test_wins
+	self_test_units
 	self_test_typed
 	self_test_results
 	self_test_making
