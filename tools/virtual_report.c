@@ -189,7 +189,7 @@ int virtual_report(const struct virtual_demo *d, struct screen *s)
 		    (double)ns / 1e9, d->cfg.seed);
 	screen_end_line(s);
 	screen_put(s, balanced ? SCREEN_GREEN : SCREEN_RED,
-		   balanced ? " balanced" : " NOT balanced");
+		   balanced ? " balanced" : " NOT BALANCED");
 	screen_end_line(s);
 	return screen_print(s);
 }

@@ -54,7 +54,7 @@ check 'unsound: sound is false' [ "$(field sound)" = false ]
 
 TKW_FAULT=late run "$tkw" demo --virtual --count 20000
 check 'in words: exit status 1' ended 1
-check 'in words: NOT balanced' grep -q '^ NOT balanced$' "$out"
+check 'in words: NOT BALANCED' grep -q '^ NOT BALANCED$' "$out"
 TKW_FAULT=unsound run "$tkw" demo --virtual --count 20000
 check 'in words: what the checker found' grep -q 'a fault on purpose' "$out"
 finish

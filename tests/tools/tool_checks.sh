@@ -173,7 +173,7 @@ fits()
 report_fits()
 {
 	lines=$(text | awk '/ tickwheel demo/ { first = NR }
-		/^ (NOT )?balanced$/ { last = NR }
+		/^ (NOT BALANCED|balanced)$/ { last = NR }
 		END { print (last > first && first ? last - first + 1 : 999) }')
 	[ "$lines" -le "$1" ]
 }
