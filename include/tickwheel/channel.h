@@ -15,8 +15,8 @@
  *
  * A channel that was never marked is never too old. If mark_on_add is set, the
  * age of a channel counts from the moment when it was added. You can expire
- * sessions in this way: mark a read whenever a session is used, and let the
- * close action end sessions that were not used.
+ * sessions in this way: set mark_on_add, mark both a read and a write whenever
+ * a session is used, and let the close action end sessions that were not used.
  *
  *   Steps    There are three kinds of actions. For each kind, the set makes one
  *            pass over all channels in a period. A pass is divided into steps,

@@ -104,8 +104,14 @@ struct tkw_repeat_config {
 	int64_t (*adjust)(struct tkw_repeat *r, int64_t interval_ns, void *ctx);
 	/*
 	 * Called when the rounds break off because the next round cannot come.
-	 * By then the repeat is paused. tkw_repeat_start() starts it again. May
-	 * be NULL.
+	 * By then the repeat is paused. tkw_repeat_start() can start it again,
+	 * unless the timer is stopped. May be NULL.
+	 *
+	 * If the timer is stopped while a round is pending, on_broken runs
+	 * inside the call that stops the timer. If the timer drops the round,
+	 * on_broken runs on the thread that drops it. If the timer refuses the
+	 * next round, on_broken runs on the thread that ran the last round, or
+	 * inside a call that starts the repeat or sets its interval.
 	 *
 	 * err  The reason:
 	 *        -ESHUTDOWN  the timer is stopped
@@ -237,8 +243,8 @@ int tkw_repeat_reset(struct tkw_repeat *r, int64_t interval_ns);
  *   -ENOENT     no round is pending: the repeat is paused, or the timer has
  *               just ended the round, because it is stopped or has dropped the
  *               round
- *   -EBUSY      a round is running or about to begin; inside a round, the call
- *               always returns this error
+ *   -EBUSY      a round is running or about to begin; a round gets this for its
+ *               own repeat
  *   -ESHUTDOWN  the repeat is shut down
  *   -EPERM      as listed at the top
  */

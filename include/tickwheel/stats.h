@@ -74,7 +74,7 @@ struct tkw_stats {
 	uint64_t turns;
 	/* How often the worker has woken up, as of the end of its last turn. In
 	 * an event loop this is the number of calls of tkw_timer_turn(). A turn
-	 * may take several calls. */
+	 * may take several calls. With the manual drive it is always 0. */
 	uint64_t wake_ups;
 	/* How many tasks took longer than slow_task_ns. */
 	uint64_t slow;
