@@ -114,7 +114,7 @@ static const char virtual_usage[] =
 "  --seed N    the seed of the random load (default 1)\n"
 "  --engine E  hierarchical (the default) or hashed\n"
 "  --slots N   the number of slots of a hashed wheel, 1 to 16777216, rounded up\n"
-"              to a power of two (default 512 for each million begun)\n"
+"              to a power of two (default 512 for each million, or part of one)\n"
 "  --json      print one line of JSON instead of pictures and text\n"
 "  --help      print this text\n"
 "\n"
