@@ -282,7 +282,7 @@ name_skipped()
 verdict()
 {
 	[ -z "$absent" ] ||
-		remark "left out for want of packages: sudo apt-get install$absent"
+		remark "some tests were left out; install their packages: sudo apt-get install$absent"
 	[ "$skipped" -eq 0 ] || [ "${CI:-}" != true ] ||
 		remark 'CI=true: a skipped test is a failure'
 	printf '%s' "$remarks"
