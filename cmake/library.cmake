@@ -99,6 +99,24 @@ add_library(tickwheel::static ALIAS tickwheel_static)
 set_target_properties(tickwheel_static PROPERTIES
   OUTPUT_NAME tickwheel EXPORT_NAME static)
 
+# The heart of the queue, for the queue's homes. Not part of libtickwheel: link
+# it together with the library, whose wheel it uses.
+set(tkw_queue_sources
+  src/queue/advance.c
+  src/queue/apply.c
+  src/queue/audit.c
+  src/queue/call.c
+  src/queue/change.c
+  src/queue/claim.c
+  src/queue/index.c
+  src/queue/line.c
+  src/queue/look.c
+  src/queue/put.c
+  src/queue/record.c
+  src/queue/take.c
+  src/queue/treap.c
+  src/queue/undo.c)
+
 if(TKW_BUILD_TESTS OR TKW_BUILD_FUZZ)
   # Rings of 16 slots, blocks of 64 timeouts and 15 generations, so that the
   # tests reach every boundary often. It has no fence for all threads, like an old
@@ -108,4 +126,9 @@ if(TKW_BUILD_TESTS OR TKW_BUILD_FUZZ)
     TKW__RING_BITS=4 TKW__BLOCK_BITS=6 TKW__GENERATION_BITS=4
     TKW__RECORD_BLOCK_BITS=6 TKW__RECORD_GENERATION_BITS=4
     TKW__NO_FENCE_ALL)
+
+  add_library(tickwheel_heart STATIC ${tkw_queue_sources})
+  target_include_directories(tickwheel_heart
+    PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  tkw_flags(tickwheel_heart)
 endif()

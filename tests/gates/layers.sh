@@ -27,8 +27,9 @@ os_for_patterns="$os_for_patterns src/os/fork.h src/os/cpus.h src/os/dice.h"
 os_for_patterns="$os_for_patterns src/os/id_table.h src/timer/for_patterns.h"
 api_timer="$api_wheel $api/exec.h $api/stats.h $api/timer.h"
 
-# The oracle judges the wheel, so it shares no code with the wheel.
+# The oracles judge the wheel and the queue, so they share no code with them.
 oracle='tests/model/oracle.[ch]'
+queue_oracle='tests/queue/queue_oracle.[ch]'
 
 # Prints a table with three columns: a room, the files or folders of the tree
 # that it may include, and the system headers that it may include.
@@ -44,12 +45,14 @@ rules()
 	src/os    | src/os src/base                            | *
 	src/exec  | src/exec src/os src/base $api_exec         | $libc
 	src/timer | src/timer src/wheel src/os src/base $api_timer | $libc
+	src/queue | src/queue src/wheel src/base $api_wheel    | $plain string.h
 	src/patterns | src/patterns src/base $os_for_patterns include   | $libc
 	adapters  | adapters include                           | *
 	tools     | tools include                              | *
 	examples  | examples include                           | *
 	bench     | bench include                              | *
 	$oracle   | tests/model/oracle.h                       | $libc
+	$queue_oracle | tests/queue/queue_oracle.h             | $libc
 	END
 }
 
@@ -151,7 +154,9 @@ check_tree()
 	rules >"$table"
 	# shellcheck disable=SC2046 # folder names, without spaces
 	find $(ls -d include src adapters tools examples bench \
-		tests/model/oracle.c tests/model/oracle.h 2>/dev/null) \
+		tests/model/oracle.c tests/model/oracle.h \
+		tests/queue/queue_oracle.c tests/queue/queue_oracle.h \
+		2>/dev/null) \
 		\( -name '*.[ch]' -o -name '*.cc' \) -exec awk '
 		/^[ \t]*#[ \t]*include/ {
 			sub(/^[ \t]*#[ \t]*include[ \t]*/, "")
@@ -168,6 +173,8 @@ check_tree()
 	done <"$found"
 	[ ! -d tests/model ] || [ -f tests/model/oracle.c ] ||
 		complain 'tests/model has no oracle.c: its rule is out of date'
+	[ ! -d tests/queue ] || [ -f tests/queue/queue_oracle.c ] ||
+		complain 'tests/queue has no queue_oracle.c: its rule is out of date'
 	[ -s "$found" ] || complain "no includes found under $1"
 	verdict "$(wc -l <"$found") includes"
 }
@@ -181,6 +188,7 @@ plant()
 		src/base/links.h src/wheel/engine.h src/os/sync.h \
 		src/os/clock.h src/timer/shard.h src/exec/queue.h \
 		src/timer/for_patterns.h bench/harness/report.h \
+		src/queue/heart.h \
 		"${1%.c}.h" "$1"; do
 		mkdir -p "$scratch/tree/$(dirname "$h")"
 		: >"$scratch/tree/$h"
@@ -225,6 +233,12 @@ self_test()
 	bad src/timer/a.c '"exec/queue.h"'
 	bad src/timer/a.c '<time.h>'
 	bad src/timer/a.c '"tickwheel/retry.h"'
+	bad src/queue/a.c '"timer/shard.h"'
+	bad src/queue/a.c '"os/sync.h"'
+	bad src/queue/a.c '"tickwheel/timer.h"'
+	for h in time pthread stdatomic stdio stdlib unistd sqlite3; do
+		bad src/queue/a.c "<$h.h>"
+	done
 	bad src/patterns/a.c '"timer/shard.h"'
 	bad src/patterns/a.c '"os/clock.h"'
 	bad src/patterns/a.c '"wheel/engine.h"'
@@ -241,12 +255,21 @@ self_test()
 	bad tests/model/oracle.c '"driver.h"'
 	bad tests/model/oracle.c '<time.h>'
 	bad tests/model/oracle.h '"tickwheel.h"'
+	bad tests/queue/queue_oracle.c '"queue/heart.h"'
+	bad tests/queue/queue_oracle.c '"tickwheel/wheel.h"'
+	bad tests/queue/queue_oracle.h '<time.h>'
+	plant tests/queue/judge.c '<stdint.h>'
+	must_reject 'no queue_oracle.c' sh "$self" "$scratch/tree"
 	plant tests/model/judge.c '<stdint.h>'
 	must_reject 'no oracle.c' sh "$self" "$scratch/tree"
 	bad src/attic/a.c '<stdint.h>' 'no rule'
 	good src/base/a.h '<stdint.h>'
 	good src/wheel/a.c '"base/links.h"'
 	good src/wheel/a.c '"engine.h"'
+	good src/queue/a.c '"base/links.h"'
+	good src/queue/a.c '"tickwheel/wheel.h"'
+	good src/queue/a.c '<string.h>'
+	good tests/queue/queue_oracle.c '"queue_oracle.h"'
 	good src/timer/a.c '"os/sync.h" /* a comment */'
 	good src/patterns/a.c '"timer/for_patterns.h"'
 	good src/patterns/a.c '"os/sync.h"'

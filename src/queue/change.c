@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* change.c - cancel, reschedule, revive, purge, and settings of the queue. */
+#include <errno.h>
+
+#include "queue/state.h"
+
+static int emit_kind(struct tkw__queue *q, struct tkw__queue_call *call,
+		     enum tkw__record_kind kind, struct tkw__item *it)
+{
+	struct tkw__record r = { .kind = kind,
+				 .id = it ? it->id : 0,
+				 .item = it };
+
+	return tkw__emit(q, call, &r);
+}
+
+static bool legal_name(const struct tkw__queue_name *n)
+{
+	return n->key.at == NULL || n->key.len <= TKW__QUEUE_MAX_KEY;
+}
+
+/* Finds an item that is to be changed by someone who does not hold it. */
+static int find_free(struct tkw__queue *q, struct tkw__queue_call *call,
+		     const struct tkw__queue_name *name, struct tkw__item **out,
+		     enum tkw__queue_answer *answer)
+{
+	struct tkw__item *it;
+
+	*out = NULL;
+	*answer = TKW__QUEUE_UNKNOWN;
+	if (!legal_name(name))
+		return -EINVAL;
+	it = tkw__find(q, name);
+	if (it) {
+		int err = tkw__settle(q, call, it);
+
+		if (err)
+			return err;
+		*answer = it->state == TKW__TAKEN ? TKW__QUEUE_TAKEN
+						  : TKW__QUEUE_DONE;
+		if (it->state != TKW__TAKEN)
+			*out = it;
+	}
+	return 0;
+}
+
+int tkw__queue_cancel(struct tkw__queue *q, struct tkw__queue_call *call,
+		      const struct tkw__queue_name *names, size_t count,
+		      enum tkw__queue_answer *answers)
+{
+	struct tkw__mark m;
+	int err = 0;
+
+	if (!names || !answers || count == 0)
+		return -EINVAL;
+	tkw__begin(q, call, &m);
+	for (size_t i = 0; i < count && !err; i++) {
+		struct tkw__item *it;
+
+		err = find_free(q, call, &names[i], &it, &answers[i]);
+		if (!err && it)
+			err = emit_kind(q, call, TKW__RECORD_CANCEL, it);
+	}
+	return tkw__finish(q, call, &m, err);
+}
+
+/* RESCHEDULE or REVIVE. */
+static int emit_due(struct tkw__queue *q, struct tkw__queue_call *call,
+		    enum tkw__record_kind kind, struct tkw__item *it,
+		    uint64_t due_ms)
+{
+	struct tkw__record r = { .kind = kind, .id = it->id, .item = it };
+
+	r.word[TKW__NACK_DUE] = due_ms;
+	r.word[TKW__NACK_SEQ] = tkw__next_seq(q, call);
+	return tkw__emit(q, call, &r);
+}
+
+int tkw__queue_reschedule(struct tkw__queue *q, struct tkw__queue_call *call,
+			  const struct tkw__queue_name *name,
+			  struct tkw__queue_when when,
+			  enum tkw__queue_answer *answer)
+{
+	struct tkw__item *it;
+	struct tkw__mark m;
+	int err;
+
+	if (!name || !answer)
+		return -EINVAL;
+	tkw__begin(q, call, &m);
+	err = find_free(q, call, name, &it, answer);
+	if (!err && it && it->state == TKW__DEAD)
+		*answer = TKW__QUEUE_UNKNOWN;
+	else if (!err && it)
+		err = emit_due(q, call, TKW__RECORD_RESCHEDULE, it,
+			       tkw__when_ms(q, when));
+	return tkw__finish(q, call, &m, err);
+}
+
+static int end_death(struct tkw__queue *q, struct tkw__queue_call *call,
+		     enum tkw__record_kind kind, struct tkw__item *it)
+{
+	if (kind == TKW__RECORD_REVIVE)
+		return emit_due(q, call, kind, it, q->now_ms);
+	return emit_kind(q, call, kind, it);
+}
+
+/* Revives or purges items by id. */
+static int for_dead(struct tkw__queue *q, struct tkw__queue_call *call,
+		    enum tkw__record_kind kind,
+		    const struct tkw__queue_claims *c, const uint64_t *ids)
+{
+	struct tkw__mark m;
+	int err = 0;
+
+	if (!ids || !c->answer || c->count == 0)
+		return -EINVAL;
+	tkw__begin(q, call, &m);
+	for (size_t i = 0; i < c->count && !err; i++) {
+		struct tkw__queue_name name = { .id = ids[i] };
+		struct tkw__item *it;
+
+		err = find_free(q, call, &name, &it, &c->answer[i]);
+		if (err)
+			break;
+		if (it && it->state == TKW__DEAD)
+			err = end_death(q, call, kind, it);
+		else
+			c->answer[i] = TKW__QUEUE_UNKNOWN;
+	}
+	return tkw__finish(q, call, &m, err);
+}
+
+int tkw__queue_revive(struct tkw__queue *q, struct tkw__queue_call *call,
+		      const uint64_t *ids, size_t count,
+		      enum tkw__queue_answer *answers)
+{
+	return for_dead(q, call, TKW__RECORD_REVIVE,
+			&(struct tkw__queue_claims){ NULL, count, answers },
+			ids);
+}
+
+int tkw__queue_purge(struct tkw__queue *q, struct tkw__queue_call *call,
+		     const uint64_t *ids, size_t count,
+		     enum tkw__queue_answer *answers)
+{
+	return for_dead(q, call, TKW__RECORD_PURGE,
+			&(struct tkw__queue_claims){ NULL, count, answers },
+			ids);
+}
+
+static int64_t some_dead(struct tkw__queue *q, struct tkw__queue_call *call,
+			 enum tkw__record_kind kind, uint32_t max)
+{
+	struct tkw__mark m;
+	uint32_t n = 0;
+	int err = 0;
+
+	tkw__begin(q, call, &m);
+	while (n < max && !err) {
+		struct tkw__item *it = tkw__treap_first(&q->dead);
+
+		if (!it)
+			break;
+		err = end_death(q, call, kind, it);
+		n++;
+	}
+	call->behind = q->dead.root != NULL;
+	err = tkw__finish(q, call, &m, err);
+	return err ? err : (int64_t)n;
+}
+
+int64_t tkw__queue_revive_some(struct tkw__queue *q,
+			       struct tkw__queue_call *call, uint32_t max)
+{
+	return some_dead(q, call, TKW__RECORD_REVIVE, max);
+}
+
+int64_t tkw__queue_purge_some(struct tkw__queue *q,
+			      struct tkw__queue_call *call, uint32_t max)
+{
+	return some_dead(q, call, TKW__RECORD_PURGE, max);
+}
+
+static int set_paused(struct tkw__queue *q, struct tkw__queue_call *call,
+		      bool paused)
+{
+	struct tkw__mark m;
+	int err = 0;
+
+	tkw__begin(q, call, &m);
+	if ((q->totals.paused != 0) != paused)
+		err = emit_kind(q, call,
+				paused ? TKW__RECORD_PAUSE : TKW__RECORD_RESUME,
+				NULL);
+	return tkw__finish(q, call, &m, err);
+}
+
+int tkw__queue_pause(struct tkw__queue *q, struct tkw__queue_call *call)
+{
+	return set_paused(q, call, true);
+}
+
+int tkw__queue_resume(struct tkw__queue *q, struct tkw__queue_call *call)
+{
+	return set_paused(q, call, false);
+}
+
+int tkw__queue_limit(struct tkw__queue *q, struct tkw__queue_call *call,
+		     const struct tkw__queue_limits *limits)
+{
+	struct tkw__record r = { .kind = TKW__RECORD_LIMIT };
+	struct tkw__mark m;
+
+	if (!limits || limits->payload > TKW__QUEUE_MAX_PAYLOAD)
+		return -EINVAL;
+	r.word[TKW__LIMIT_ITEMS] = limits->items;
+	r.word[TKW__LIMIT_BYTES] = limits->bytes;
+	r.word[TKW__LIMIT_PAYLOAD] = limits->payload;
+	tkw__begin(q, call, &m);
+	return tkw__finish(q, call, &m, tkw__emit(q, call, &r));
+}

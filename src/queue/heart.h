@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heart.h - the heart of the durable delay queue: a pure state machine
+ *
+ * A queue is told the time and a command. It answers, and writes what changed
+ * to a log of records. It reads no clock, starts no thread, does no I/O, and
+ * allocates through hooks. The homes of the queue (a file, a Redis module) are
+ * shells around it: they read the clock, store the records and talk to clients.
+ *
+ *   Time     Each command gets now_us, the wall clock in microseconds since
+ *            1970. Due times and leases are in milliseconds. The clock may step
+ *            back.
+ *   States   waiting, ready, taken and dead. Waiting and ready differ only by
+ *            the time: an item is ready when due_ms <= now. This is recorded
+ *            nowhere.
+ *   Records  A command appends its records to the log of its call, all of them
+ *            or none. tkw__queue_replay() applies them to another queue, which
+ *            is then equal to the first. A command changes the queue only
+ *            through its records: it makes them and applies them.
+ *   Undo     Changes can be undone back to the last tkw__queue_commit().
+ *   Leases   When a lease runs out the item counts as nacked at that moment,
+ *            whether or not a record says so yet. tkw__queue_advance() makes
+ *            the records in bounded steps.
+ *   Quiet    A queue is quiet at a time if tkw__queue_advance() has returned 0
+ *            for it. Counts by state and lists of the dead are exact at quiet
+ *            times. All other answers are exact always, unless the call says
+ *            that it is behind.
+ *   Bounds   A call takes O(1) steps, or O(items asked for). Steps in an
+ *            ordered tree take O(log n); see docs/internals/queue.md for when
+ *            these are needed. tkw__queue_count_steps() counts.
+ *   Threads  None. During a call, no other thread may use the queue.
+ *   Errors   0 or -errno. A call that fails changes nothing. -EINVAL: an
+ *            argument is not valid. -ENOMEM: an allocation failed. -EOVERFLOW:
+ *            the last id or token has been given, 2^63 - 1. If a table or a
+ *            wheel cannot grow, nothing fails: the queue becomes slower.
+ */
+#ifndef TKW_QUEUE_HEART_H
+#define TKW_QUEUE_HEART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The latest time, in ms. In microseconds it fits an int64_t. */
+#define TKW__QUEUE_MAX_MS (UINT64_C(9223372036854775))
+
+enum {
+	TKW__QUEUE_MAX_KEY = 255,
+	TKW__QUEUE_MAX_REASON = 255,
+	/* No limit allows larger payloads. */
+	TKW__QUEUE_MAX_PAYLOAD = 1 << 29,
+	TKW__QUEUE_DEFAULT_PAYLOAD = 1 << 20,
+	/* The largest number of items that one take may ask for. */
+	TKW__QUEUE_MAX_TAKE = 4096,
+	/* A line of more items than this uses a wheel. */
+	TKW__QUEUE_SMALL = 64,
+	TKW__QUEUE_TAKE_STEPS = 256
+};
+
+struct tkw__queue;
+
+/* Where memory comes from. free is told the size that alloc was asked for. */
+struct tkw__queue_hooks {
+	void *(*alloc)(size_t bytes, void *ctx);
+	void (*free)(void *mem, size_t bytes, void *ctx);
+	void *ctx;
+};
+
+struct tkw__queue_config {
+	struct tkw__queue_hooks hooks;
+	uint64_t now_us;
+	/* A secret. It keeps users from choosing keys that collide. */
+	uint64_t seed[2];
+	/* For tests; 0 means the default. Instead of TKW__QUEUE_SMALL, and how
+	 * many steps a take may make besides those for each item. */
+	uint32_t small;
+	uint32_t take_steps;
+};
+
+/* Records, as bytes. All zero is an empty log. */
+struct tkw__queue_log {
+	uint8_t *bytes;
+	size_t len;
+	size_t room;
+	size_t last; /* where the last record starts */
+};
+
+/* What each command is told. */
+struct tkw__queue_call {
+	uint64_t now_us;
+	/* Receives the records. NULL: they are not kept. */
+	struct tkw__queue_log *log;
+	/* Written by commands that say so: true if the work for this time is
+	 * not finished. Call tkw__queue_advance() and then ask again. */
+	bool behind;
+};
+
+/* A time, given as a delay from now or as a UNIX time. */
+struct tkw__queue_when {
+	bool absolute;
+	int64_t ms; /* a negative one counts as 0 */
+};
+
+/* Bytes of the caller. */
+struct tkw__queue_text {
+	const void *at;
+	size_t len;
+};
+
+/* What happens if the key of a put is held by an item. */
+enum tkw__queue_held {
+	TKW__QUEUE_REFUSE, /* -EEXIST */
+	/* The item gets the new payload, due time and options, and starts from
+	 * zero attempts. It keeps its id. -EBUSY if it is taken. */
+	TKW__QUEUE_REPLACE,
+	TKW__QUEUE_KEEP /* nothing changes */
+};
+
+struct tkw__queue_put {
+	struct tkw__queue_when when;
+	struct tkw__queue_text payload;
+	struct tkw__queue_text key; /* at = NULL: no key */
+	enum tkw__queue_held held;
+	uint32_t max_attempts; /* 0: no limit */
+	uint32_t backoff_ms; /* the first delay, which then doubles; 0: none */
+	uint32_t max_backoff_ms; /* 0: no limit */
+};
+
+/* One item given out. The pointers are valid until the item ends or is
+ * replaced, and that is committed. */
+struct tkw__queue_taken {
+	uint64_t id;
+	uint64_t token;
+	uint64_t due_ms;
+	uint32_t attempt;
+	struct tkw__queue_text payload;
+	struct tkw__queue_text key;
+};
+
+/* A consumer's proof that it holds an item. */
+struct tkw__queue_claim {
+	uint64_t id;
+	uint64_t token;
+};
+
+/* Answers, one per item. */
+enum tkw__queue_answer {
+	TKW__QUEUE_TAKEN = -1,  /* a consumer has it; nothing changed */
+	TKW__QUEUE_UNKNOWN = 0, /* no such item, or a stale token */
+	TKW__QUEUE_DONE = 1
+};
+
+/* Many claims and an answer for each. */
+struct tkw__queue_claims {
+	const struct tkw__queue_claim *claim;
+	size_t count;
+	enum tkw__queue_answer *answer;
+};
+
+/* How an item is named: by its key, or by its id if key.at is NULL. */
+struct tkw__queue_name {
+	uint64_t id;
+	struct tkw__queue_text key;
+};
+
+/* The options of a nack. */
+struct tkw__queue_nack {
+	bool has_delay; /* else the item's back-off */
+	uint64_t delay_ms;
+	struct tkw__queue_text reason;
+};
+
+/* Limits. A put beyond one is refused, and nothing changes. */
+struct tkw__queue_limits {
+	uint64_t items;   /* 0: no limit. -EAGAIN */
+	uint64_t bytes;   /* of keys and payloads; 0: no limit. -EAGAIN */
+	uint64_t payload; /* bytes of one payload; 0: 1 MiB. -EMSGSIZE */
+};
+
+enum tkw__queue_state {
+	TKW__QUEUE_IS_WAITING,
+	TKW__QUEUE_IS_READY,
+	TKW__QUEUE_IS_TAKEN,
+	TKW__QUEUE_IS_DEAD,
+	TKW__QUEUE_STATES
+};
+
+/* Everything about an item. The pointers are valid as those of a take. */
+struct tkw__queue_facts {
+	uint64_t id;
+	enum tkw__queue_state state;
+	uint64_t due_ms;
+	uint64_t seq;      /* waiting, ready: its place among those due then */
+	uint64_t token;    /* taken */
+	uint64_t lease_ms; /* taken: when the lease ends */
+	uint64_t died_ms;  /* dead */
+	uint32_t attempts;
+	uint32_t max_attempts;
+	uint32_t backoff_ms;
+	uint32_t max_backoff_ms;
+	struct tkw__queue_text key;
+	struct tkw__queue_text payload;
+	/* Not taken: the reason of the last nack. */
+	struct tkw__queue_text reason;
+};
+
+/* Since the beginning, over restarts. */
+struct tkw__queue_totals {
+	uint64_t last_id; /* the last number given to an id or a sequence */
+	uint64_t last_token;
+	/* The law: puts = acks + cancels + purges + the items of all states. */
+	uint64_t puts;
+	uint64_t acks;
+	uint64_t cancels;
+	uint64_t purges;
+	uint64_t replaces;
+	uint64_t takes;
+	uint64_t nacks;
+	uint64_t losses; /* leases that ran out */
+	uint64_t deaths;
+	uint64_t revivals;
+	uint64_t extends;
+	uint64_t reschedules;
+	uint64_t paused; /* 0 or 1 */
+	uint64_t max_items;
+	uint64_t max_bytes;
+	uint64_t max_payload;
+};
+
+/* A bucket is one millisecond wide below 8 ms. From there on, each power of two
+ * has four. */
+#define TKW__QUEUE_LATENESS_BUCKETS 156
+
+struct tkw__queue_stats {
+	struct tkw__queue_totals totals;
+	uint64_t count[TKW__QUEUE_STATES]; /* exact at quiet times */
+	uint64_t items;
+	uint64_t bytes;         /* of keys and payloads */
+	uint64_t allocated;     /* bytes that the queue has from its hooks */
+	uint64_t oldest_age_ms; /* how long the first ready item has been due */
+	/* Takes of this process, by the time from due to taken. */
+	uint64_t lateness[TKW__QUEUE_LATENESS_BUCKETS];
+};
+
+/* Creates an empty queue. Returns 0, -EINVAL or -ENOMEM. */
+int tkw__queue_create(struct tkw__queue **out,
+		      const struct tkw__queue_config *cfg);
+
+/* Frees a queue at once, in O(items). */
+void tkw__queue_destroy(struct tkw__queue *q);
+
+/*
+ * Frees a queue piece by piece. After the first call, the queue may only be
+ * passed to this function.
+ *
+ * Returns 1 if there is more to free, 0 if the queue is gone.
+ */
+int tkw__queue_free_some(struct tkw__queue *q, uint64_t max_items);
+
+/* Empties a log and keeps its memory. */
+void tkw__queue_log_clear(struct tkw__queue_log *log);
+/* Frees the memory of a log. */
+void tkw__queue_log_fini(struct tkw__queue *q, struct tkw__queue_log *log);
+
+/*
+ * Puts items, all or none.
+ *
+ * ids  Receives the id of each. With TKW__QUEUE_KEEP it may be an old one.
+ *
+ * Returns 0, or
+ *   -EEXIST    a key is held
+ *   -EBUSY     an item that would be replaced is taken
+ *   -EAGAIN    the queue is full: items or bytes
+ *   -EMSGSIZE  a payload is larger than the limit
+ *   -EINVAL, -ENOMEM
+ */
+int tkw__queue_put(struct tkw__queue *q, struct tkw__queue_call *call,
+		   const struct tkw__queue_put *puts, size_t count,
+		   uint64_t *ids);
+
+/*
+ * Takes up to max items that are ready, in the order of (due, sequence).
+ *
+ * If call->behind is set, these items are right, but there may be more.
+ *
+ * Returns how many were taken, or -EINVAL, -ENOMEM.
+ */
+int tkw__queue_take(struct tkw__queue *q, struct tkw__queue_call *call,
+		    size_t max, uint64_t lease_ms,
+		    struct tkw__queue_taken *out);
+
+/* Ends items; makes them wait again; extends their leases to now + lease_ms.
+ * Return 0, -EINVAL or -ENOMEM. */
+int tkw__queue_ack(struct tkw__queue *q, struct tkw__queue_call *call,
+		   const struct tkw__queue_claims *claims);
+int tkw__queue_nack(struct tkw__queue *q, struct tkw__queue_call *call,
+		    const struct tkw__queue_claims *claims,
+		    const struct tkw__queue_nack *how);
+int tkw__queue_extend(struct tkw__queue *q, struct tkw__queue_call *call,
+		      const struct tkw__queue_claims *claims,
+		      uint64_t lease_ms);
+
+/* Ends items that are waiting, ready or dead. */
+int tkw__queue_cancel(struct tkw__queue *q, struct tkw__queue_call *call,
+		      const struct tkw__queue_name *names, size_t count,
+		      enum tkw__queue_answer *answers);
+
+/* Gives an item that is waiting or ready a new due time. A dead one is
+ * unknown. */
+int tkw__queue_reschedule(struct tkw__queue *q, struct tkw__queue_call *call,
+			  const struct tkw__queue_name *name,
+			  struct tkw__queue_when when,
+			  enum tkw__queue_answer *answer);
+
+/* Makes dead items ready, with no attempts made; ends dead items. One that is
+ * not dead is unknown. */
+int tkw__queue_revive(struct tkw__queue *q, struct tkw__queue_call *call,
+		      const uint64_t *ids, size_t count,
+		      enum tkw__queue_answer *answers);
+int tkw__queue_purge(struct tkw__queue *q, struct tkw__queue_call *call,
+		     const uint64_t *ids, size_t count,
+		     enum tkw__queue_answer *answers);
+
+/* The same for the dead items with the lowest ids, up to max. call->behind
+ * says if there are more. Return how many, or -ENOMEM. */
+int64_t tkw__queue_revive_some(struct tkw__queue *q,
+			       struct tkw__queue_call *call, uint32_t max);
+int64_t tkw__queue_purge_some(struct tkw__queue *q,
+			      struct tkw__queue_call *call, uint32_t max);
+
+/* A paused queue gives nothing out. Doing it twice makes no record. */
+int tkw__queue_pause(struct tkw__queue *q, struct tkw__queue_call *call);
+int tkw__queue_resume(struct tkw__queue *q, struct tkw__queue_call *call);
+int tkw__queue_limit(struct tkw__queue *q, struct tkw__queue_call *call,
+		     const struct tkw__queue_limits *limits);
+
+/* What advance does. */
+enum tkw__queue_role {
+	TKW__QUEUE_MASTER, /* records the leases that have run out */
+	/* Makes no records: what is decided comes from the master. */
+	TKW__QUEUE_REPLICA
+};
+
+/*
+ * Does the work that the time has brought, up to max_steps items.
+ *
+ * Returns 0 if the queue is quiet, 1 if there is more to do, or -ENOMEM. After
+ * -ENOMEM, what was done before it stays undone.
+ */
+int tkw__queue_advance(struct tkw__queue *q, struct tkw__queue_call *call,
+		       uint64_t max_steps, enum tkw__queue_role role);
+
+/*
+ * Tells when something can change next: an item becomes due, or a lease runs
+ * out. The answer may be early, never late.
+ *
+ * Returns ms; now if the queue is not quiet; UINT64_MAX if nothing can change
+ * by time.
+ */
+uint64_t tkw__queue_next_ms(struct tkw__queue *q, uint64_t now_us);
+
+/* Makes all changes so far final, in O(changes). */
+void tkw__queue_commit(struct tkw__queue *q);
+/* Takes back all changes since the last commit, in O(changes * log n). */
+void tkw__queue_undo(struct tkw__queue *q);
+
+/*
+ * Applies records, whole commands only. It looks at no clock.
+ *
+ * used  Receives how many bytes the whole commands took. What is behind them is
+ *       the beginning of a command that was cut off.
+ *
+ * Returns 0, or
+ *   -EBADMSG  a record is malformed or does not fit; nothing has changed
+ *   -ENOMEM   nothing has changed
+ */
+int tkw__queue_replay(struct tkw__queue *q, const void *bytes, size_t len,
+		      size_t *used);
+
+/*
+ * Writes records that make an empty queue equal to this one. Each piece is a
+ * command of its own; between pieces the queue must not change.
+ *
+ * cursor  Starts at 0. It is 0 again at the end.
+ */
+int tkw__queue_dump(struct tkw__queue *q, uint64_t *cursor, uint32_t max,
+		    struct tkw__queue_log *log);
+
+/* Writes one record that has all facts of an item. -ENOENT: no such item. */
+int tkw__queue_dump_item(struct tkw__queue *q, uint64_t id,
+			 struct tkw__queue_log *log);
+
+/* Gets an item by id or key. Returns 0 or -ENOENT. */
+int tkw__queue_get(struct tkw__queue *q, uint64_t now_us,
+		   const struct tkw__queue_name *name,
+		   struct tkw__queue_facts *out);
+
+typedef void tkw__queue_visit_fn(const struct tkw__queue_facts *facts,
+				 void *ctx);
+
+/* What to list. */
+struct tkw__queue_list {
+	uint64_t now_us;
+	enum tkw__queue_state state; /* TKW__QUEUE_STATES: all */
+	/* How much to look at; a call may visit a few items more, or none. */
+	uint32_t max;
+	tkw__queue_visit_fn *visit;
+	void *ctx;
+};
+
+/*
+ * Lists items. An item that is in the state throughout is visited at least
+ * once. fn must not change the queue.
+ *
+ * cursor  0 to begin. Returns the next cursor; 0 at the end.
+ */
+uint64_t tkw__queue_list(struct tkw__queue *q,
+			 const struct tkw__queue_list *list, uint64_t cursor);
+
+void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,
+			  struct tkw__queue_stats *out);
+
+/* Returns the bucket of a lateness, and the smallest lateness of a bucket. */
+uint32_t tkw__queue_lateness_bucket(uint64_t ms);
+uint64_t tkw__queue_lateness_least_ms(uint32_t bucket);
+
+/* Returns a number over all recorded facts, in O(items + bytes). Queues that
+ * are equal item by item have the same digest. */
+uint64_t tkw__queue_digest(struct tkw__queue *q);
+
+/* Returns how many steps all calls have made so far. */
+uint64_t tkw__queue_count_steps(const struct tkw__queue *q);
+
+/* Checks all invariants and the law, in O(items + bytes). Returns NULL if the
+ * queue is sound, else a static string that says what is broken. */
+const char *tkw__queue_check(struct tkw__queue *q);
+
+#endif /* TKW_QUEUE_HEART_H */

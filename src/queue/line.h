@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * line.h - items by time. A queue has two lines: idle items by when they are
+ * due, and taken items by when their leases end.
+ *
+ * A line has three parts, and an item is in one of them:
+ *
+ *   wheel  Items whose time comes. Exists only in a line of many items.
+ *   list   Items whose time has come, in order. The wheel appends to it.
+ *   tree   All others: small lines, times before the wheel's now (after the
+ *          clock was put back), and items that came out of their order.
+ *
+ * Order:   in a strict line the order is (tick, other, id), else tick alone.
+ *          Within a tick the wheel gives items in the order of adding. So an
+ *          item goes into the wheel of a strict line only if its `other` is not
+ *          below any that was placed in the line before: then the order of
+ *          adding is the order of the line. Otherwise it goes into the tree.
+ * Invariants, verified by tkw__line_check():
+ * (L1) The list is sorted.
+ * (L2) An item knows its part.
+ * (L3) The tree is sound (see treap.h), and the wheel is.
+ * (L4) In a strict line, of an item in the list and one of its tick in the
+ *      wheel, the first is less.
+ */
+#ifndef TKW_QUEUE_LINE_H
+#define TKW_QUEUE_LINE_H
+
+#include "base/links.h"
+#include "queue/item.h"
+#include "queue/treap.h"
+
+struct tkw__line {
+	struct tkw_link list;
+	uint64_t listed; /* how many are in the list */
+	struct tkw__treap tree;
+	struct tkw_wheel *wheel; /* NULL: none */
+	uint64_t max_other;
+	bool strict;
+};
+
+/* What a line says about its first item at a time. */
+enum tkw__line_says {
+	TKW__LINE_NONE,  /* nothing is due */
+	TKW__LINE_FIRST, /* this item is first and due */
+	TKW__LINE_PUMP   /* the wheel must be pumped to a tick first */
+};
+
+struct tkw__line_head {
+	enum tkw__line_says says;
+	struct tkw__item *item; /* FIRST */
+	uint64_t tick;          /* FIRST: the item's. PUMP: to which */
+};
+
+struct tkw__queue;
+
+void tkw__line_init(struct tkw__queue *q, struct tkw__line *l, bool strict);
+uint64_t tkw__line_count(const struct tkw__line *l);
+/* An item goes to where its fields say. It cannot fail. */
+void tkw__line_place(struct tkw__queue *q, struct tkw__line *l,
+		     struct tkw__item *it);
+void tkw__line_remove(struct tkw__queue *q, struct tkw__line *l,
+		      struct tkw__item *it);
+/* Gives an item of a line that is not strict another tick. */
+void tkw__line_move(struct tkw__queue *q, struct tkw__line *l,
+		    struct tkw__item *it, uint64_t tick);
+
+/* Asks for the first item whose tick is not above now. */
+struct tkw__line_head tkw__line_look(struct tkw__queue *q, struct tkw__line *l,
+				     uint64_t now);
+/* No item of the line has an earlier tick than this one. */
+uint64_t tkw__line_bound(struct tkw__queue *q, const struct tkw__line *l);
+/* Advances the wheel. Returns true if there is more to do up to the tick. */
+bool tkw__line_pump(struct tkw__queue *q, struct tkw__line *l, uint64_t to,
+		    uint64_t *max_steps);
+/* After the clock was put back: takes items that are not due out of the list.
+ * Returns true if there are more. */
+bool tkw__line_unlist(struct tkw__queue *q, struct tkw__line *l, uint64_t now,
+		      uint64_t *max_steps);
+/* The earliest tick above now; UINT64_MAX if there is none. May be early. */
+uint64_t tkw__line_next(struct tkw__queue *q, struct tkw__line *l,
+			uint64_t now);
+
+/* Frees the wheel. The items are not touched. */
+void tkw__line_fini(struct tkw__queue *q, struct tkw__line *l);
+const char *tkw__line_check(struct tkw__queue *q, const struct tkw__line *l);
+
+#endif /* TKW_QUEUE_LINE_H */

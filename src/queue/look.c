@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* look.c - calls that change nothing: get, list, stats, digest, dump. */
+#include <errno.h>
+
+#include "queue/hash.h"
+#include "queue/state.h"
+
+struct tkw__queue_text tkw__reason_of(const struct tkw__item *it)
+{
+	static const char lost[] = "lease lost";
+
+	if (it->state == TKW__TAKEN)
+		return (struct tkw__queue_text){ NULL, 0 };
+	if (it->lost)
+		return (struct tkw__queue_text){ lost, sizeof(lost) - 1 };
+	if (!it->reason)
+		return (struct tkw__queue_text){ NULL, 0 };
+	return (struct tkw__queue_text){ it->reason->text, it->reason->len };
+}
+
+static enum tkw__queue_state idle_state(uint64_t due_ms, uint64_t now_ms)
+{
+	return due_ms <= now_ms ? TKW__QUEUE_IS_READY : TKW__QUEUE_IS_WAITING;
+}
+
+/* A lease that has run out, and no record says so yet. */
+static void lost_facts(const struct tkw__item *it, uint64_t now_ms,
+		       struct tkw__queue_facts *f)
+{
+	static const char lost[] = "lease lost";
+	struct tkw__record r;
+
+	tkw__lost_record(it, &r);
+	f->reason = (struct tkw__queue_text){ lost, sizeof(lost) - 1 };
+	if (r.kind == TKW__RECORD_DEAD) {
+		f->state = TKW__QUEUE_IS_DEAD;
+		f->died_ms = r.word[TKW__DEAD_WHEN];
+		return;
+	}
+	f->due_ms = r.word[TKW__NACK_DUE];
+	f->seq = r.word[TKW__NACK_SEQ];
+	f->state = idle_state(f->due_ms, now_ms);
+}
+
+static void item_facts(const struct tkw__item *it, uint64_t now_ms,
+		       struct tkw__queue_facts *f)
+{
+	struct tkw__backoff b = tkw__item_backoff(it);
+
+	*f = (struct tkw__queue_facts){
+		.id = it->id,
+		.due_ms = tkw__item_due(it),
+		.attempts = it->attempts,
+		.max_attempts = it->max_attempts,
+		.backoff_ms = b.first_ms,
+		.max_backoff_ms = b.max_ms,
+		.key = { it->key_len ? tkw__item_key(it) : NULL, it->key_len },
+		.payload = { tkw__item_payload(it), it->payload_len },
+		.reason = tkw__reason_of(it),
+	};
+	if (it->state == TKW__IDLE) {
+		f->state = idle_state(it->node.tick, now_ms);
+		f->seq = it->other;
+	} else if (it->state == TKW__DEAD) {
+		f->state = TKW__QUEUE_IS_DEAD;
+		f->died_ms = it->other;
+	} else if (tkw__has_run_out(it, now_ms)) {
+		lost_facts(it, now_ms, f);
+	} else {
+		f->state = TKW__QUEUE_IS_TAKEN;
+		f->token = it->token;
+		f->lease_ms = it->node.tick;
+	}
+}
+
+int tkw__queue_get(struct tkw__queue *q, uint64_t now_us,
+		   const struct tkw__queue_name *name,
+		   struct tkw__queue_facts *out)
+{
+	const struct tkw__item *it;
+
+	if (!name || !out)
+		return -EINVAL;
+	it = tkw__find(q, name);
+	if (!it)
+		return -ENOENT;
+	item_facts(it, now_us / 1000, out);
+	return 0;
+}
+
+struct listing {
+	const struct tkw__queue_list *list;
+	uint32_t visited;
+};
+
+static void visit(struct tkw__queue *q, struct tkw__item *it, void *ctx)
+{
+	struct listing *l = ctx;
+	struct tkw__queue_facts f;
+
+	(void)q;
+	l->visited++;
+	item_facts(it, l->list->now_us / 1000, &f);
+	if (l->list->state == TKW__QUEUE_STATES || l->list->state == f.state)
+		l->list->visit(&f, l->list->ctx);
+}
+
+/* The dead are few among many, and have a tree by id. */
+static uint64_t list_dead(struct tkw__queue *q, struct listing *l,
+			  uint64_t cursor)
+{
+	struct tkw__item *it = tkw__treap_from_id(&q->dead, cursor);
+
+	while (it && l->visited < l->list->max) {
+		visit(q, it, l);
+		it = tkw__treap_from_id(&q->dead, it->id + 1);
+	}
+	return it ? it->id : 0;
+}
+
+uint64_t tkw__queue_list(struct tkw__queue *q,
+			 const struct tkw__queue_list *list, uint64_t cursor)
+{
+	struct listing l = { list, 0 };
+	uint32_t buckets = 0;
+
+	if (list->state == TKW__QUEUE_IS_DEAD)
+		return list_dead(q, &l, cursor);
+	do {
+		cursor = tkw__index_scan(q, &q->by_id, cursor, visit, &l);
+		buckets++;
+	} while (cursor != 0 && buckets < list->max && l.visited < list->max);
+	return cursor;
+}
+
+static uint64_t oldest_age(struct tkw__queue *q, uint64_t now_ms)
+{
+	struct tkw__line_head h = tkw__line_look(q, &q->idle, now_ms);
+
+	return h.says == TKW__LINE_FIRST ? now_ms - h.tick : 0;
+}
+
+void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,
+			  struct tkw__queue_stats *out)
+{
+	uint64_t now_ms = now_us / 1000;
+	uint64_t idle = tkw__line_count(&q->idle);
+	uint64_t ready =
+		q->idle.listed + tkw__treap_rank(&q->idle.tree, now_ms);
+
+	*out = (struct tkw__queue_stats){
+		.totals = q->totals,
+		.items = q->by_id.count,
+		.bytes = q->bytes,
+		.allocated = q->allocated,
+		.oldest_age_ms = oldest_age(q, now_ms),
+	};
+	out->count[TKW__QUEUE_IS_READY] = ready;
+	out->count[TKW__QUEUE_IS_WAITING] = idle - ready;
+	out->count[TKW__QUEUE_IS_TAKEN] = tkw__line_count(&q->taken);
+	out->count[TKW__QUEUE_IS_DEAD] = tkw__treap_size(q->dead.root);
+	memcpy(out->lateness, q->lateness, sizeof(out->lateness));
+}
+
+static uint64_t hash_word(uint64_t h, uint64_t word)
+{
+	return tkw__mix(h * 3 + word);
+}
+
+static uint64_t hash_text(uint64_t h, const void *at, size_t len)
+{
+	static const uint64_t seed[2] = { 1, 2 };
+
+	return hash_word(hash_word(h, len), tkw__hash(seed, at, len));
+}
+
+/* A sum over the items does not depend on their order. */
+static void add_item(struct tkw__queue *q, struct tkw__item *it, void *ctx)
+{
+	struct tkw__backoff b = tkw__item_backoff(it);
+	struct tkw__queue_text reason = tkw__reason_of(it);
+	uint64_t *sum = ctx;
+	uint64_t h = hash_word(1, it->id);
+
+	(void)q;
+	h = hash_word(h, it->node.tick);
+	h = hash_word(h, it->other);
+	h = hash_word(h, it->state == TKW__TAKEN ? it->token : 0);
+	h = hash_word(h, (uint64_t)it->attempts << 32 | it->max_attempts);
+	h = hash_word(h, (uint64_t)b.first_ms << 32 | b.max_ms);
+	h = hash_word(h, (uint64_t)it->state << 1 | it->lost);
+	h = hash_text(h, tkw__item_key(it), it->key_len);
+	h = hash_text(h, tkw__item_payload(it), it->payload_len);
+	*sum += hash_text(h, reason.at ? reason.at : "", reason.len);
+}
+
+uint64_t tkw__queue_digest(struct tkw__queue *q)
+{
+	uint64_t words[TKW__RECORD_WORDS];
+	uint64_t sum = 0;
+
+	memcpy(words, &q->totals, sizeof(words));
+	for (int i = 0; i < TKW__RECORD_WORDS; i++)
+		sum = hash_word(sum, words[i]);
+	tkw__index_each(q, &q->by_id, add_item, &sum);
+	return sum;
+}
+
+static void item_record(const struct tkw__item *it, struct tkw__record *r)
+{
+	struct tkw__backoff b = tkw__item_backoff(it);
+	bool taken = it->state == TKW__TAKEN;
+
+	*r = (struct tkw__record){
+		.kind = TKW__RECORD_ITEM,
+		.flags = it->lost ? TKW__RECORD_LOST : 0,
+		.id = it->id,
+		.key = { tkw__item_key(it), it->key_len },
+		.payload = { tkw__item_payload(it), it->payload_len },
+	};
+	if (!it->lost)
+		r->reason = tkw__reason_of(it);
+	r->word[TKW__PUT_DUE] = tkw__item_due(it);
+	r->word[TKW__PUT_OPTIONS] =
+		(uint64_t)b.first_ms << 32 | it->max_attempts;
+	r->word[TKW__PUT_MAX_BACKOFF] = b.max_ms;
+	r->word[TKW__ITEM_OTHER] = taken ? it->node.tick : it->other;
+	r->word[TKW__ITEM_TOKEN] = taken ? it->token : 0;
+	r->word[TKW__ITEM_STATE] = (uint64_t)it->attempts << 32 | it->state;
+}
+
+struct dumping {
+	struct tkw__queue_log *log;
+	uint32_t items;
+	int err;
+};
+
+static void dump_one(struct tkw__queue *q, struct tkw__item *it, void *ctx)
+{
+	struct dumping *d = ctx;
+	struct tkw__record r;
+
+	if (d->err)
+		return;
+	item_record(it, &r);
+	r.flags |= TKW__RECORD_MORE;
+	d->err = tkw__record_write(q, d->log, &r);
+	d->items++;
+}
+
+int tkw__queue_dump(struct tkw__queue *q, uint64_t *cursor, uint32_t max,
+		    struct tkw__queue_log *log)
+{
+	struct tkw__queue_call call = { .now_us = q->now_ms * 1000,
+					.log = log };
+	struct tkw__record r = { .kind = TKW__RECORD_TOTALS,
+				 .flags = TKW__RECORD_MORE };
+	struct dumping d = { log, 0, 0 };
+	uint64_t at = *cursor;
+	struct tkw__mark m;
+
+	tkw__begin(q, &call, &m);
+	if (at == 0) {
+		memcpy(r.word, &q->totals, sizeof(q->totals));
+		d.err = tkw__record_write(q, log, &r);
+	}
+	do {
+		at = tkw__index_scan(q, &q->by_id, at, dump_one, &d);
+	} while (at != 0 && d.items < max && !d.err);
+	if (!d.err)
+		*cursor = at;
+	return tkw__finish(q, &call, &m, d.err);
+}
+
+int tkw__queue_dump_item(struct tkw__queue *q, uint64_t id,
+			 struct tkw__queue_log *log)
+{
+	const struct tkw__item *it = tkw__index_find_id(q, id);
+	struct tkw__record r;
+
+	if (!it)
+		return -ENOENT;
+	item_record(it, &r);
+	return tkw__record_write(q, log, &r);
+}

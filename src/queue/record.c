@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record.c - records to bytes and back. The format is in record.h.
+ *
+ * Reading trusts nothing: bytes come from a disk or from another server. What
+ * is read has legal lengths, times and numbers. Whether it fits the queue is
+ * decided where it is applied.
+ */
+#include "queue/record.h"
+
+#include <errno.h>
+
+#include "queue/hash.h"
+#include "queue/state.h"
+
+enum body {
+	NO_BODY = 0,
+	WITH_KEY = 1,
+	WITH_REASON = 2,
+	WITH_PAYLOAD = 4
+};
+
+enum {
+	LONGEST_BODY = 4 + TKW__QUEUE_MAX_KEY + TKW__QUEUE_MAX_REASON +
+		       TKW__QUEUE_MAX_PAYLOAD
+};
+
+static const struct shape {
+	uint8_t words;
+	uint8_t body;
+	uint8_t has_id;
+} shapes[TKW__RECORD_KINDS] = {
+	[TKW__RECORD_PUT] = { 3, WITH_KEY | WITH_PAYLOAD, 1 },
+	[TKW__RECORD_REPLACE] = { 4, WITH_KEY | WITH_PAYLOAD, 1 },
+	[TKW__RECORD_TAKE] = { 2, NO_BODY, 1 },
+	[TKW__RECORD_EXTEND] = { 1, NO_BODY, 1 },
+	[TKW__RECORD_ACK] = { 0, NO_BODY, 1 },
+	[TKW__RECORD_NACK] = { 2, WITH_REASON, 1 },
+	[TKW__RECORD_DEAD] = { 1, WITH_REASON, 1 },
+	[TKW__RECORD_CANCEL] = { 0, NO_BODY, 1 },
+	[TKW__RECORD_RESCHEDULE] = { 2, NO_BODY, 1 },
+	[TKW__RECORD_REVIVE] = { 2, NO_BODY, 1 },
+	[TKW__RECORD_PURGE] = { 0, NO_BODY, 1 },
+	[TKW__RECORD_PAUSE] = { 0, NO_BODY, 0 },
+	[TKW__RECORD_RESUME] = { 0, NO_BODY, 0 },
+	[TKW__RECORD_LIMIT] = { 3, NO_BODY, 0 },
+	[TKW__RECORD_TOTALS] = { TKW__RECORD_WORDS, NO_BODY, 0 },
+	[TKW__RECORD_ITEM] = { 6, WITH_KEY | WITH_REASON | WITH_PAYLOAD, 1 },
+};
+
+static uint8_t *put_le(uint8_t *at, uint64_t x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		at[i] = (uint8_t)(x >> 8 * i);
+	return at + n;
+}
+
+static uint8_t *put_text(uint8_t *at, struct tkw__queue_text t)
+{
+	if (t.len)
+		memcpy(at, t.at, t.len);
+	return at + t.len;
+}
+
+static size_t body_len(const struct tkw__record *r)
+{
+	size_t len = r->key.len + r->reason.len + r->payload.len;
+
+	return len ? len + 4 : 0;
+}
+
+/* Makes room in a log, doubling it. */
+static int make_room(struct tkw__queue *q, struct tkw__queue_log *log,
+		     size_t more)
+{
+	size_t room = log->room ? log->room : 256;
+	uint8_t *bytes;
+
+	if (more <= log->room - log->len)
+		return 0;
+	while (room - log->len < more) {
+		if (room > SIZE_MAX / 2)
+			return -ENOMEM;
+		room *= 2;
+	}
+	bytes = tkw__queue_alloc(q, room);
+	if (!bytes)
+		return -ENOMEM;
+	if (log->len)
+		memcpy(bytes, log->bytes, log->len);
+	if (log->bytes)
+		tkw__queue_free(q, log->bytes, log->room);
+	log->bytes = bytes;
+	log->room = room;
+	return 0;
+}
+
+int tkw__record_write(struct tkw__queue *q, struct tkw__queue_log *log,
+		      const struct tkw__record *r)
+{
+	const struct shape *s = &shapes[r->kind];
+	size_t body = body_len(r);
+	size_t len = TKW__RECORD_HEADER + (size_t)s->words * 8 + body;
+	uint8_t *at;
+	int err = make_room(q, log, len);
+
+	if (err)
+		return err;
+	at = log->bytes + log->len;
+	at = put_le(at, len, 4);
+	at = put_le(at, r->kind, 1);
+	at = put_le(at, TKW__RECORD_VERSION, 1);
+	at = put_le(at, r->flags, 2);
+	at = put_le(at, r->id, 8);
+	for (int i = 0; i < s->words; i++)
+		at = put_le(at, r->word[i], 8);
+	if (body) {
+		at = put_le(at, r->key.len, 1);
+		at = put_le(at, r->reason.len, 1);
+		at = put_le(at, 0, 2);
+		at = put_text(at, r->key);
+		at = put_text(at, r->reason);
+		put_text(at, r->payload);
+	}
+	log->last = log->len;
+	log->len += len;
+	return 0;
+}
+
+/* The body: what a kind does not have must be empty. */
+static bool read_body(struct tkw__record *r, unsigned has, const uint8_t *at,
+		      size_t len)
+{
+	if (len == 0)
+		return true;
+	if (len <= 4 || has == NO_BODY || at[2] != 0 || at[3] != 0)
+		return false;
+	r->key = (struct tkw__queue_text){ at + 4, at[0] };
+	r->reason = (struct tkw__queue_text){ at + 4 + at[0], at[1] };
+	if (len - 4 < r->key.len + r->reason.len)
+		return false;
+	r->payload.at = at + 4 + at[0] + at[1];
+	r->payload.len = len - 4 - r->key.len - r->reason.len;
+	return (r->key.len == 0 || (has & WITH_KEY)) &&
+	       (r->reason.len == 0 || (has & WITH_REASON)) &&
+	       (r->payload.len == 0 || (has & WITH_PAYLOAD)) &&
+	       r->payload.len <= TKW__QUEUE_MAX_PAYLOAD;
+}
+
+static bool is_ms(uint64_t ms)
+{
+	return ms <= TKW__QUEUE_MAX_MS;
+}
+
+/* Ids, tokens and sequences. */
+static bool is_stamp(uint64_t x)
+{
+	return x <= INT64_MAX;
+}
+
+static bool legal_item(const uint64_t *w, uint16_t flags)
+{
+	uint64_t state = w[TKW__ITEM_STATE] & UINT32_MAX;
+	uint32_t most = (uint32_t)w[TKW__PUT_OPTIONS];
+	bool taken = state == TKW__TAKEN;
+
+	return is_ms(w[TKW__PUT_DUE]) &&
+	       w[TKW__PUT_MAX_BACKOFF] <= UINT32_MAX && state <= TKW__DEAD &&
+	       (taken || state == TKW__DEAD ? is_ms(w[TKW__ITEM_OTHER])
+					    : is_stamp(w[TKW__ITEM_OTHER])) &&
+	       is_stamp(w[TKW__ITEM_TOKEN]) &&
+	       taken == (w[TKW__ITEM_TOKEN] != 0) &&
+	       !(taken && (flags & TKW__RECORD_LOST)) &&
+	       (most == 0 || w[TKW__ITEM_STATE] >> 32 <= most);
+}
+
+static bool legal_totals(const uint64_t *w)
+{
+	struct tkw__queue_totals t;
+
+	memcpy(&t, w, sizeof(t));
+	return is_stamp(t.last_id) && is_stamp(t.last_token) && t.paused <= 1 &&
+	       t.max_payload <= TKW__QUEUE_MAX_PAYLOAD;
+}
+
+static bool legal_words(const struct tkw__record *r)
+{
+	const uint64_t *w = r->word;
+
+	switch (r->kind) {
+	case TKW__RECORD_REPLACE:
+		return is_ms(w[TKW__PUT_DUE]) &&
+		       w[TKW__PUT_MAX_BACKOFF] <= UINT32_MAX &&
+		       is_stamp(w[TKW__REPLACE_SEQ]) && r->key.len > 0;
+	case TKW__RECORD_PUT:
+		return is_ms(w[TKW__PUT_DUE]) &&
+		       w[TKW__PUT_MAX_BACKOFF] <= UINT32_MAX;
+	case TKW__RECORD_TAKE:
+		return is_stamp(w[TKW__TAKE_TOKEN]) &&
+		       w[TKW__TAKE_TOKEN] != 0 && is_ms(w[TKW__TAKE_LEASE]);
+	case TKW__RECORD_EXTEND:
+	case TKW__RECORD_DEAD:
+		return is_ms(w[0]);
+	case TKW__RECORD_NACK:
+	case TKW__RECORD_RESCHEDULE:
+	case TKW__RECORD_REVIVE:
+		return is_ms(w[TKW__NACK_DUE]) && is_stamp(w[TKW__NACK_SEQ]);
+	case TKW__RECORD_LIMIT:
+		return w[TKW__LIMIT_PAYLOAD] <= TKW__QUEUE_MAX_PAYLOAD;
+	case TKW__RECORD_TOTALS:
+		return legal_totals(w);
+	case TKW__RECORD_ITEM:
+		return legal_item(w, r->flags);
+	default:
+		return true;
+	}
+}
+
+static bool legal_flags(const struct tkw__record *r)
+{
+	unsigned may = TKW__RECORD_MORE;
+
+	if (r->kind == TKW__RECORD_NACK || r->kind == TKW__RECORD_DEAD ||
+	    r->kind == TKW__RECORD_ITEM)
+		may |= TKW__RECORD_LOST;
+	if (r->flags & ~may)
+		return false;
+	return !(r->flags & TKW__RECORD_LOST) || r->reason.len == 0;
+}
+
+bool tkw__record_is_legal(const struct tkw__record *r)
+{
+	return shapes[r->kind].has_id == (r->id != 0) && is_stamp(r->id) &&
+	       legal_words(r) && legal_flags(r);
+}
+
+int64_t tkw__record_read(struct tkw__record *r, const uint8_t *bytes,
+			 size_t len)
+{
+	const struct shape *s;
+	uint64_t size;
+	size_t fixed;
+
+	if (len < TKW__RECORD_HEADER)
+		return 0;
+	size = tkw__le_bytes(bytes, 4);
+	*r = (struct tkw__record){ .kind = bytes[4],
+				   .flags = (uint16_t)tkw__le_bytes(bytes + 6,
+								    2),
+				   .id = tkw__le_bytes(bytes + 8, 8) };
+	if (r->kind == 0 || r->kind >= TKW__RECORD_KINDS ||
+	    bytes[5] != TKW__RECORD_VERSION)
+		return -EBADMSG;
+	s = &shapes[r->kind];
+	fixed = TKW__RECORD_HEADER + (size_t)s->words * 8;
+	if (size < fixed || size > fixed + LONGEST_BODY)
+		return -EBADMSG;
+	if (size > len)
+		return 0;
+	for (size_t i = 0; i < s->words; i++)
+		r->word[i] = tkw__le_word(bytes + TKW__RECORD_HEADER + i * 8);
+	if (!read_body(r, s->body, bytes + fixed, (size_t)size - fixed) ||
+	    !tkw__record_is_legal(r))
+		return -EBADMSG;
+	return (int64_t)size;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * state.h - the struct of a queue, and what its files share.
+ *
+ *   commands (put.c take.c claim.c change.c advance.c)
+ *        |  decide, and make records
+ *   tkw__emit()          record.c, call.c
+ *        |  write the record to the log, and apply it
+ *   tkw__apply()         apply.c; replay and replicas begin here
+ *        |  saves what it changes (undo.c)
+ *   index, lines, dead   index.c, line.c, treap.c
+ */
+#ifndef TKW_QUEUE_STATE_H
+#define TKW_QUEUE_STATE_H
+
+#include "queue/heart.h"
+#include "queue/index.h"
+#include "queue/item.h"
+#include "queue/line.h"
+#include "queue/record.h"
+#include "queue/treap.h"
+#include "queue/undo.h"
+
+struct tkw__queue {
+	struct tkw__queue_hooks hooks;
+	uint64_t seed[2];
+	uint64_t small; /* a line of more items has a wheel */
+	uint64_t take_steps;
+	uint64_t now_ms; /* as told last */
+	/* Recorded facts about the queue itself. */
+	struct tkw__queue_totals totals;
+	struct tkw__queue_totals committed; /* what undo goes back to */
+
+	struct tkw__index by_id;
+	struct tkw__index by_key;
+	struct tkw__line idle;
+	struct tkw__line taken;
+	struct tkw__treap dead;
+	uint64_t bytes; /* of keys and payloads */
+
+	struct tkw__undo undo;
+	uint64_t steps;
+	uint64_t allocated;
+	bool freeing; /* tkw__queue_free_some() has begun */
+	uint64_t lateness[TKW__QUEUE_LATENESS_BUCKETS];
+};
+
+/* A moment to which a command can go back. */
+struct tkw__mark {
+	struct tkw__undo_entry *top;
+	struct tkw__queue_totals totals;
+	size_t len;
+	size_t last;
+};
+
+void *tkw__queue_alloc(struct tkw__queue *q, size_t bytes);
+void tkw__queue_free(struct tkw__queue *q, void *mem, size_t bytes);
+
+/* Begins and ends a command. finish() goes back to the mark if err is not 0,
+ * and returns err. */
+void tkw__begin(struct tkw__queue *q, struct tkw__queue_call *call,
+		struct tkw__mark *m);
+int tkw__finish(struct tkw__queue *q, struct tkw__queue_call *call,
+		const struct tkw__mark *m, int err);
+/* Writes a record to the log and applies it. Returns 0 or an error. */
+int tkw__emit(struct tkw__queue *q, struct tkw__queue_call *call,
+	      const struct tkw__record *r);
+
+/* Applies a record whose fields are legal. Returns 0, -ENOMEM, or -EBADMSG if
+ * the record does not fit the queue. On an error nothing has changed. */
+int tkw__apply(struct tkw__queue *q, const struct tkw__record *r);
+
+/* Takes an item out of, or puts it into, the structure that its state says. */
+void tkw__unplace(struct tkw__queue *q, struct tkw__item *it);
+void tkw__place(struct tkw__queue *q, struct tkw__item *it);
+/* The same for all structures of the queue. attach() needs prepared indexes. */
+void tkw__detach(struct tkw__queue *q, struct tkw__item *it);
+void tkw__attach(struct tkw__queue *q, struct tkw__item *it);
+/* Frees an item that is in no structure. */
+void tkw__item_free(struct tkw__queue *q, struct tkw__item *it);
+void tkw__reason_free(struct tkw__queue *q, struct tkw__reason *r);
+
+/* The next number of a counter: max(last + 1, now). */
+static inline uint64_t tkw__stamp(uint64_t last, uint64_t now_us)
+{
+	return tkw__max_u64(last + 1, now_us);
+}
+
+static inline uint64_t tkw__next_seq(const struct tkw__queue *q,
+				     const struct tkw__queue_call *call)
+{
+	return tkw__stamp(q->totals.last_id, call->now_us);
+}
+
+/* The time that a caller means, in ms. */
+uint64_t tkw__when_ms(const struct tkw__queue *q, struct tkw__queue_when when);
+
+/* True if the lease of a taken item has run out. */
+static inline bool tkw__has_run_out(const struct tkw__item *it, uint64_t now_ms)
+{
+	return it->state == TKW__TAKEN && it->node.tick <= now_ms;
+}
+
+/* Makes the record of a lease that has run out. */
+void tkw__lost_record(const struct tkw__item *it, struct tkw__record *r);
+/* Records that a lease has run out, if it has. Each command that finds an item
+ * by name does this first. */
+int tkw__settle(struct tkw__queue *q, struct tkw__queue_call *call,
+		struct tkw__item *it);
+/* Finds an item by id or by key. */
+struct tkw__item *tkw__find(struct tkw__queue *q,
+			    const struct tkw__queue_name *name);
+
+struct tkw__queue_text tkw__reason_of(const struct tkw__item *it);
+
+#endif /* TKW_QUEUE_STATE_H */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* undo.c - a stack of changes. See undo.h. */
+#include "queue/undo.h"
+
+#include <errno.h>
+
+#include "queue/state.h"
+
+int tkw__undo_reserve(struct tkw__queue *q, uint32_t n)
+{
+	struct tkw__undo *u = &q->undo;
+	struct tkw__undo_block *b = u->block;
+
+	if (b && b->used + n <= TKW__UNDO_BLOCK)
+		return 0;
+	b = u->spare;
+	u->spare = NULL;
+	if (!b)
+		b = tkw__queue_alloc(q, sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	b->used = 0;
+	b->below = u->block;
+	u->block = b;
+	return 0;
+}
+
+struct tkw__undo_entry *tkw__undo_push(struct tkw__queue *q,
+				       enum tkw__undo_kind kind,
+				       struct tkw__item *it)
+{
+	struct tkw__undo *u = &q->undo;
+	struct tkw__undo_entry *e;
+
+	assert(u->block && u->block->used < TKW__UNDO_BLOCK);
+	e = &u->block->entry[u->block->used++];
+	*e = (struct tkw__undo_entry){ .below = u->top,
+				       .item = it,
+				       .kind = (uint8_t)kind };
+	if (kind == TKW__CHANGED)
+		e->saved = tkw__item_save(it);
+	u->top = e;
+	return e;
+}
+
+/* One empty block is kept. */
+static void retire_block(struct tkw__queue *q)
+{
+	struct tkw__undo *u = &q->undo;
+	struct tkw__undo_block *b = u->block;
+
+	u->block = b->below;
+	if (u->spare)
+		tkw__queue_free(q, b, sizeof(*b));
+	else
+		u->spare = b;
+}
+
+static struct tkw__undo_entry pop(struct tkw__queue *q)
+{
+	struct tkw__undo *u = &q->undo;
+	struct tkw__undo_entry e = *u->top;
+
+	while (u->block->used == 0)
+		retire_block(q);
+	u->block->used--;
+	u->top = e.below;
+	q->steps++;
+	return e;
+}
+
+static void restore(struct tkw__queue *q, const struct tkw__undo_entry *e)
+{
+	struct tkw__item *it = e->item;
+	bool same =
+		e->saved.state != TKW__TAKEN && e->saved.reason == it->reason;
+
+	tkw__unplace(q, it);
+	if (it->state != TKW__TAKEN && !same)
+		tkw__reason_free(q, it->reason);
+	tkw__item_restore(it, &e->saved);
+	tkw__place(q, it);
+	if (e->sample)
+		q->lateness[e->sample - 1]--;
+}
+
+void tkw__undo_to(struct tkw__queue *q, const struct tkw__undo_entry *top)
+{
+	while (q->undo.top != top) {
+		struct tkw__undo_entry e = pop(q);
+
+		switch (e.kind) {
+		case TKW__MADE:
+			tkw__detach(q, e.item);
+			tkw__item_free(q, e.item);
+			break;
+		case TKW__CHANGED:
+			restore(q, &e);
+			break;
+		default:
+			tkw__attach(q, e.item);
+		}
+	}
+}
+
+void tkw__queue_commit(struct tkw__queue *q)
+{
+	while (q->undo.top) {
+		struct tkw__undo_entry e = pop(q);
+
+		if (e.kind == TKW__ENDED)
+			tkw__item_free(q, e.item);
+		else if (e.kind == TKW__CHANGED && e.drops)
+			tkw__reason_free(q, e.saved.reason);
+	}
+	q->committed = q->totals;
+}
+
+void tkw__queue_undo(struct tkw__queue *q)
+{
+	tkw__undo_to(q, NULL);
+	q->totals = q->committed;
+}
+
+void tkw__undo_fini(struct tkw__queue *q)
+{
+	assert(!q->undo.top);
+	while (q->undo.block)
+		retire_block(q);
+	if (q->undo.spare)
+		tkw__queue_free(q, q->undo.spare, sizeof(*q->undo.spare));
+	q->undo.spare = NULL;
+}
