@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* queue_driving.h - what the files of the driver share; not for others. */
+#ifndef QUEUE_DRIVING_H
+#define QUEUE_DRIVING_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "choice.h"
+#include "queue/heart.h"
+#include "queue_driver.h"
+#include "queue_oracle.h"
+#include "queue_tally.h"
+
+enum {
+	QD_LOTS = 64,
+	QD_MANY = 4,    /* items of one command */
+	QD_TOKENS = 16, /* claims remembered */
+	QD_KEYS = 12
+};
+
+/* Memory that is counted, and that runs out when a test wants it to. */
+struct qd_memory {
+	uint64_t bytes;   /* handed out */
+	uint32_t fail_at; /* this allocation from now on fails; 0: none */
+	bool failed;
+};
+
+/* A scan that goes on over several commands. */
+struct qd_scan {
+	bool on;
+	uint64_t cursor;
+	uint32_t count;
+	uint64_t id[QO_MAX]; /* what was there at its start */
+	bool seen[QO_MAX];
+};
+
+struct qd {
+	struct choice *choice;
+	const struct queue_driver_opts *opts;
+	struct queue_tally *tally;
+	struct queue_driver_failure *failure;
+	jmp_buf out;
+	uint64_t op;
+
+	struct tkw__queue *q;
+	struct tkw__queue *replica;
+	struct qd_memory mem, replica_mem;
+	struct tkw__queue_config cfg;
+	struct qo oracle;
+	struct qo saved;  /* at the last commit */
+	struct qo before; /* a command of several items */
+	uint64_t now_us;
+	uint64_t quiet_ms; /* all is quiet at this time; 0: not known */
+	uint8_t lots[QD_LOTS];
+	struct tkw__queue_claim token[QD_TOKENS];
+	uint32_t tokens;
+	struct qd_scan scan;
+
+	struct tkw__queue_log log; /* since the last commit */
+	size_t log_mark;           /* before this command */
+	uint64_t digest;           /* before a command that may fail */
+	struct tkw__queue_call call;
+	bool keep; /* keep all records for a rebuild at the end */
+	uint8_t *whole;
+	size_t whole_len, whole_room;
+};
+
+_Noreturn void qd_fail(struct qd *d, const char *what);
+void qd_trace(struct qd *d, const char *what, uint64_t a, uint64_t b);
+uint32_t qd_below(struct qd *d, uint32_t n);
+static inline uint64_t qd_now_ms(const struct qd *d)
+{
+	return d->now_us / 1000;
+}
+
+/* Texts, made from numbers. */
+struct tkw__queue_text qd_key(uint32_t key);
+struct tkw__queue_text qd_payload(uint32_t payload, uint32_t len);
+struct tkw__queue_text qd_reason(uint32_t reason);
+bool qd_same(struct tkw__queue_text a, struct tkw__queue_text b);
+
+/* The commands, on both. */
+void qd_put(struct qd *d);
+void qd_take(struct qd *d);
+void qd_ack(struct qd *d);
+void qd_nack(struct qd *d);
+void qd_extend(struct qd *d);
+void qd_cancel(struct qd *d);
+void qd_reschedule(struct qd *d);
+void qd_revive_or_purge(struct qd *d);
+void qd_some_dead(struct qd *d);
+void qd_settings(struct qd *d);
+void qd_advance(struct qd *d);
+void qd_commit(struct qd *d);
+void qd_undo(struct qd *d);
+
+/* Gets ready for a command; memory may run out in it. */
+struct tkw__queue_call *qd_call(struct qd *d);
+/* The queue has answered: tell the oracle which leases were lost. Returns true
+ * if it failed for want of memory, and so changed nothing. */
+bool qd_answered(struct qd *d, int64_t answer);
+
+/* Holds the queue against the oracle. */
+void qd_verify(struct qd *d);
+void qd_verify_items(struct qd *d);
+void qd_verify_quiet(struct qd *d);
+void qd_scan_some(struct qd *d);
+
+/* Records: replicas, crashes, rebuilding. */
+void qd_replicate(struct qd *d);
+void qd_rebuild(struct qd *d);
+void *qd_alloc(size_t bytes, void *ctx);
+void qd_free(void *mem, size_t bytes, void *ctx);
+
+#endif /* QUEUE_DRIVING_H */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* queue_tally.h - how often each kind of thing happened in the model test. */
+#ifndef QUEUE_TALLY_H
+#define QUEUE_TALLY_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#define QUEUE_TALLY_KINDS(X)                                                   \
+	X(COMMAND, "commands")                                                 \
+	X(PUT, "items put")                                                    \
+	X(PUT_MANY, "puts of several items")                                   \
+	X(PUT_PAST, "items put for a time in the past")                        \
+	X(PUT_SHARED, "items put for a time that another item has")            \
+	X(PUT_HELD, "puts refused: the key is held")                           \
+	X(PUT_BUSY, "replacements refused: the item is taken")                 \
+	X(PUT_FULL, "puts refused: full")                                      \
+	X(PUT_LARGE, "puts refused: the payload is too large")                 \
+	X(REPLACE, "items replaced")                                           \
+	X(REPLACE_DEAD, "dead items replaced")                                 \
+	X(REPLACE_LOST, "items replaced whose lease had just run out")         \
+	X(KEEP, "items kept")                                                  \
+	X(TAKE, "items taken")                                                 \
+	X(TAKE_NONE, "takes that found nothing")                               \
+	X(TAKE_PAUSED, "takes from a paused queue")                            \
+	X(TAKE_BEHIND, "takes that were behind")                               \
+	X(TAKE_BEHIND_SOME, "takes that were behind and gave items")           \
+	X(TAKE_LOST, "takes that met a lease that had run out")                \
+	X(TAKE_TIE, "items taken beside others of the same due time")          \
+	X(ACK, "acks")                                                         \
+	X(NACK, "nacks")                                                       \
+	X(NACK_REASON, "nacks with a reason")                                  \
+	X(EXTEND, "extensions")                                                \
+	X(EXTEND_SHORTER, "extensions to an earlier time")                     \
+	X(STALE, "stale claims")                                               \
+	X(STALE_BY_TIME, "claims stale by time alone")                         \
+	X(CANCEL, "cancels")                                                   \
+	X(CANCEL_TAKEN, "cancels refused: taken")                              \
+	X(RESCHEDULE, "reschedules")                                           \
+	X(DEATH, "items that died")                                            \
+	X(REVIVE, "revivals")                                                  \
+	X(PURGE, "purges")                                                     \
+	X(SOME_DEAD, "bounded revivals and purges")                            \
+	X(LOSS, "leases lost")                                                 \
+	X(PAUSE, "pauses")                                                     \
+	X(LIMIT, "limits set")                                                 \
+	X(ADVANCE_QUIET, "advances that came to an end")                       \
+	X(ADVANCE_MORE, "advances that met their bound")                       \
+	X(CLOCK_BACK, "clock put back")                                        \
+	X(CLOCK_BACK_READY, "clock put back while items were ready")           \
+	X(CLOCK_JUMP, "clock jumped ahead")                                    \
+	X(COMMIT, "commits")                                                   \
+	X(UNDO, "undos")                                                       \
+	X(UNDO_CHANGES, "undos of something")                                  \
+	X(NO_MEMORY, "commands that failed for want of memory")                \
+	X(NO_MEMORY_BORNE, "commands that did without memory")                 \
+	X(TORN, "commands cut off at a record and not applied")                \
+	X(TORN_INSIDE, "commands cut off inside a record")                     \
+	X(REBUILT, "queues rebuilt from all their records")                    \
+	X(DUMPED, "queues rebuilt from a dump")                                \
+	X(SCAN, "scans finished")                                              \
+	X(COMPARE, "comparisons item by item")                                 \
+	X(WITH_WHEEL, "commands on a queue with a wheel")                      \
+	X(WITHOUT_WHEEL, "commands on a queue without one")
+
+#define QUEUE_TALLY_NAME(name, text) QT_##name,
+enum queue_tally_kind {
+	QUEUE_TALLY_KINDS(QUEUE_TALLY_NAME) QT_KINDS
+};
+#undef QUEUE_TALLY_NAME
+
+struct queue_tally {
+	uint64_t n[QT_KINDS];
+};
+
+void queue_tally_merge(struct queue_tally *into, const struct queue_tally *t);
+void queue_tally_print(const struct queue_tally *t, FILE *out);
+/* What did not happen at all; NULL if everything did. */
+const char *queue_tally_missing(const struct queue_tally *t);
+
+#endif /* QUEUE_TALLY_H */

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* queue_verify.c - holds the queue against the oracle. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "queue_driving.h"
+
+_Noreturn void qd_fail(struct qd *d, const char *what)
+{
+	struct queue_driver_failure *f = d->failure;
+
+	f->what = what;
+	f->op = d->op;
+	snprintf(f->detail, sizeof(f->detail),
+		 "now %" PRIu64 " us, %" PRIu32 " items, small %" PRIu32,
+		 d->now_us, d->oracle.count, d->cfg.small);
+	longjmp(d->out, 1);
+}
+
+void qd_trace(struct qd *d, const char *what, uint64_t a, uint64_t b)
+{
+	if (!d->opts->trace || d->op < d->opts->trace_from)
+		return;
+	fprintf(d->opts->trace,
+		"  op %" PRIu64 ", now %" PRIu64 ".%03" PRIu64 ": %s %" PRIu64
+		" %" PRIu64 "\n",
+		d->op, d->now_us / 1000, d->now_us % 1000, what, a, b);
+}
+
+/* A key of 1 to 255 bytes. */
+struct tkw__queue_text qd_key(uint32_t key)
+{
+	static char text[QD_KEYS + 1][255];
+
+	memset(text[key], 'a' + (int)key, sizeof(text[key]));
+	return (struct tkw__queue_text){ text[key], key == 1 ? 255 : key };
+}
+
+/* All payloads are windows of one text. */
+struct tkw__queue_text qd_payload(uint32_t payload, uint32_t len)
+{
+	static char text[512];
+	size_t i;
+
+	if (!text[1]) {
+		for (i = 0; i < sizeof(text); i++)
+			text[i] = (char)(i * 31 + i / 256);
+	}
+	return (struct tkw__queue_text){ text + payload, len };
+}
+
+struct tkw__queue_text qd_reason(uint32_t reason)
+{
+	static const char text[] = "the printer is on fire";
+
+	if (reason == QO_LOST)
+		return (struct tkw__queue_text){ "lease lost", 10 };
+	return (struct tkw__queue_text){ text, reason ? reason * 3 : 0 };
+}
+
+bool qd_same(struct tkw__queue_text a, struct tkw__queue_text b)
+{
+	return a.len == b.len && (a.len == 0 || !memcmp(a.at, b.at, a.len));
+}
+
+static bool same_totals(const struct tkw__queue_totals *t, const struct qo *o)
+{
+	return t->last_id == o->last_id && t->last_token == o->last_token &&
+	       t->puts == o->puts && t->acks == o->acks &&
+	       t->cancels == o->cancels && t->purges == o->purges &&
+	       t->replaces == o->replaces && t->takes == o->takes &&
+	       t->nacks == o->nacks && t->losses == o->losses &&
+	       t->deaths == o->deaths && t->revivals == o->revivals &&
+	       t->extends == o->extends && t->reschedules == o->reschedules &&
+	       t->paused == o->paused && t->max_items == o->max_items &&
+	       t->max_bytes == o->max_bytes && t->max_payload == o->max_payload;
+}
+
+void qd_verify(struct qd *d)
+{
+	const char *wrong = tkw__queue_check(d->q);
+	struct tkw__queue_stats s;
+	uint64_t samples = 0;
+	uint32_t i;
+
+	if (wrong)
+		qd_fail(d, wrong);
+	tkw__queue_get_stats(d->q, d->now_us, &s);
+	if (s.items != d->oracle.count)
+		qd_fail(d, "the number of items is wrong");
+	if (!same_totals(&s.totals, &d->oracle))
+		qd_fail(d, "the totals are wrong");
+	if (s.allocated != d->mem.bytes)
+		qd_fail(d, "the memory is counted wrongly");
+	for (i = 0; i < TKW__QUEUE_LATENESS_BUCKETS; i++)
+		samples += s.lateness[i];
+	if (samples != d->oracle.takes)
+		qd_fail(d, "the histogram has not one sample per take");
+	if (tkw__queue_next_ms(d->q, d->now_us) >
+	    qo_next(&d->oracle, qd_now_ms(d)))
+		qd_fail(d, "next is late");
+	/* 57 KB are a wheel's. */
+	d->tally->n[s.allocated > 40000 ? QT_WITH_WHEEL : QT_WITHOUT_WHEEL]++;
+}
+
+static void verify_next(struct qd *d)
+{
+	uint64_t next = tkw__queue_next_ms(d->q, d->now_us);
+	uint64_t wanted = qo_next(&d->oracle, qd_now_ms(d));
+
+	if (next <= qd_now_ms(d))
+		qd_fail(d, "next is not after now, and all is quiet");
+	if ((next == UINT64_MAX) != (wanted == UINT64_MAX))
+		qd_fail(d, "next does not know whether there is anything");
+}
+
+void qd_verify_quiet(struct qd *d)
+{
+	uint64_t count[4] = { 0, 0, 0, 0 };
+	uint64_t now = qd_now_ms(d);
+	uint64_t oldest = now;
+	struct tkw__queue_stats s;
+	uint32_t i;
+
+	for (i = 0; i < d->oracle.count; i++) {
+		const struct qo_item *it = &d->oracle.items[i];
+
+		if (it->token && it->lease <= now)
+			qd_fail(d, "it is quiet, but a lease has run out");
+		count[qo_state_of(it, now)]++;
+		if (qo_state_of(it, now) == QO_READY && it->want.due < oldest)
+			oldest = it->want.due;
+	}
+	tkw__queue_get_stats(d->q, d->now_us, &s);
+	for (i = 0; i < 4; i++) {
+		if (s.count[i] != count[i])
+			qd_fail(d, "a count by state is wrong");
+	}
+	if (s.oldest_age_ms != now - oldest)
+		qd_fail(d, "the age of the oldest is wrong");
+	verify_next(d);
+}
+
+static void verify_facts(struct qd *d, const struct tkw__queue_facts *f,
+			 const struct qo_item *it)
+{
+	struct qo_item v = qo_view(it, qd_now_ms(d));
+	enum qo_state state = qo_state_of(it, qd_now_ms(d));
+
+	if ((int)f->state != (int)state || f->id != v.id ||
+	    f->due_ms != v.want.due || f->attempts != v.attempts)
+		qd_fail(d, "an item has the wrong state");
+	if (f->max_attempts != v.want.max_attempts ||
+	    f->backoff_ms != v.want.backoff ||
+	    f->max_backoff_ms != v.want.max_backoff)
+		qd_fail(d, "an item has the wrong options");
+	if ((state <= QO_READY && f->seq != v.seq) ||
+	    f->token != (state == QO_TAKEN ? v.token : 0) ||
+	    f->lease_ms != (state == QO_TAKEN ? v.lease : 0) ||
+	    f->died_ms != (state == QO_DEAD ? v.died : 0))
+		qd_fail(d, "an item has wrong numbers");
+	if (!qd_same(f->payload,
+		     qd_payload(v.want.payload, v.want.payload_len)) ||
+	    !qd_same(f->reason, qd_reason(v.reason)))
+		qd_fail(d, "an item has the wrong bytes");
+	if (v.want.key ? !qd_same(f->key, qd_key(v.want.key)) : f->key.len)
+		qd_fail(d, "an item has the wrong key");
+}
+
+struct listed {
+	struct qd *d;
+	uint32_t count[4];
+};
+
+static void visit_listed(const struct tkw__queue_facts *f, void *ctx)
+{
+	struct listed *l = ctx;
+	const struct qo_item *it = qo_find(&l->d->oracle, f->id);
+
+	if (!it)
+		qd_fail(l->d, "an item was listed that is not there");
+	verify_facts(l->d, f, it);
+	l->count[f->state]++;
+}
+
+static void verify_list(struct qd *d)
+{
+	enum tkw__queue_state state = (enum tkw__queue_state)qd_below(d, 3);
+	struct listed l = { d, { 0, 0, 0, 0 } };
+	struct tkw__queue_list list = { d->now_us, state, 1 + qd_below(d, 9),
+					visit_listed, &l };
+	uint32_t wanted = 0;
+	uint64_t cursor = 0;
+	uint32_t i;
+
+	for (i = 0; i < d->oracle.count; i++)
+		wanted += (int)qo_state_of(&d->oracle.items[i], qd_now_ms(d)) ==
+			  (int)state;
+	do {
+		cursor = tkw__queue_list(d->q, &list, cursor);
+	} while (cursor != 0);
+	if (l.count[state] != wanted)
+		qd_fail(d, "a list by state is not complete");
+	list.state = TKW__QUEUE_IS_DEAD;
+	wanted = 0;
+	for (i = 0; i < d->oracle.count; i++)
+		wanted += d->oracle.items[i].dead != 0;
+	do {
+		cursor = tkw__queue_list(d->q, &list, cursor);
+	} while (cursor != 0);
+	if (l.count[TKW__QUEUE_IS_DEAD] != wanted)
+		qd_fail(d, "the list of the dead is not complete");
+}
+
+void qd_verify_items(struct qd *d)
+{
+	struct tkw__queue_name name;
+	struct tkw__queue_facts f;
+	uint32_t i;
+
+	d->tally->n[QT_COMPARE]++;
+	for (i = 0; i < d->oracle.count; i++) {
+		const struct qo_item *it = &d->oracle.items[i];
+
+		name = (struct tkw__queue_name){ .id = it->id };
+		if (tkw__queue_get(d->q, d->now_us, &name, &f) != 0)
+			qd_fail(d, "an item is not there");
+		verify_facts(d, &f, it);
+	}
+	for (i = 1; i <= QD_KEYS; i++) {
+		const struct qo_item *it = qo_find_key(&d->oracle, i);
+
+		name = (struct tkw__queue_name){ .key = qd_key(i) };
+		if (tkw__queue_get(d->q, d->now_us, &name, &f) !=
+		    (it ? 0 : -ENOENT))
+			qd_fail(d, "a key is held, or not, and should not be");
+		if (it)
+			verify_facts(d, &f, it);
+	}
+	verify_list(d);
+}
+
+static void visit_scanned(const struct tkw__queue_facts *f, void *ctx)
+{
+	struct qd_scan *s = ctx;
+	uint32_t i;
+
+	for (i = 0; i < s->count; i++)
+		s->seen[i] |= s->id[i] == f->id;
+}
+
+void qd_scan_some(struct qd *d)
+{
+	struct qd_scan *s = &d->scan;
+	struct tkw__queue_list list = { d->now_us, TKW__QUEUE_STATES,
+					1 + qd_below(d, 4), visit_scanned, s };
+	uint32_t i;
+
+	if (!s->on) {
+		memset(s, 0, sizeof(*s));
+		s->on = true;
+		for (i = 0; i < d->oracle.count; i++)
+			s->id[s->count++] = d->oracle.items[i].id;
+	}
+	s->cursor = tkw__queue_list(d->q, &list, s->cursor);
+	if (s->cursor != 0)
+		return;
+	s->on = false;
+	d->tally->n[QT_SCAN] += s->count > 0;
+	for (i = 0; i < s->count; i++) {
+		if (!s->seen[i] && qo_find(&d->oracle, s->id[i]))
+			qd_fail(d, "a scan missed an item");
+	}
+}

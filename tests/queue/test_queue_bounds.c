@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_queue_bounds.c - 11.12: no call makes more than a bounded number of
+ * steps. Steps are counted by the queue: an item that is moved, a level of a
+ * tree, a link of a chain, a record. No clock.
+ */
+#include "queue_bed.h"
+
+#include <stdlib.h>
+
+enum {
+	MILLION = 1000000,
+	/* What a call may take besides its items. */
+	CALL = 128,
+	/* For each item, without and with a tree of a million, which is about
+	 * 50 levels deep at worst: an item is removed from one tree and put
+	 * into another. */
+	EACH = 24,
+	EACH_IN_TREE = 120
+};
+
+static uint64_t steps_before;
+
+static void begin_steps(struct queue_bed *b)
+{
+	steps_before = tkw__queue_count_steps(b->q);
+}
+
+static void expect_steps(struct queue_bed *b, uint64_t most)
+{
+	uint64_t steps = tkw__queue_count_steps(b->q) - steps_before;
+
+	if (getenv("TKW_SHOW_STEPS"))
+		print_message("%lu of %lu steps\n", (unsigned long)steps,
+			      (unsigned long)most);
+	if (steps > most)
+		fail_msg("%lu steps, and %lu are allowed", (unsigned long)steps,
+			 (unsigned long)most);
+}
+
+/* Puts many items of 100 bytes in one call each. Returns the first id. */
+static uint64_t put_many(struct queue_bed *b, uint32_t n, uint64_t due,
+			 uint64_t each)
+{
+	static const char text[100];
+	struct tkw__queue_put p = { .when = { true, (int64_t)due },
+				    .payload = { text, sizeof(text) } };
+	struct tkw__queue_call call = { b->now * 1000, NULL, false };
+	uint64_t first = 0;
+	uint64_t id;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		begin_steps(b);
+		assert_int_equal(tkw__queue_put(b->q, &call, &p, 1, &id), 0);
+		expect_steps(b, each);
+		tkw__queue_commit(b->q);
+		first = first ? first : id;
+	}
+	return first;
+}
+
+/* Takes all, some at a time. They come in the order of their ids. Returns how
+ * many calls were behind. */
+static uint64_t take_all(struct queue_bed *b, uint32_t n, uint64_t first,
+			 uint64_t lease)
+{
+	struct tkw__queue_call call = { b->now * 1000, NULL, false };
+	struct tkw__queue_taken t[100];
+	uint64_t behind = 0;
+	uint32_t taken = 0;
+
+	while (taken < n) {
+		int got, i;
+
+		begin_steps(b);
+		got = tkw__queue_take(b->q, &call, 100, lease, t);
+		expect_steps(b, 256 * 4 + 100 * (EACH + 4) + CALL);
+		tkw__queue_commit(b->q);
+		assert_true(got > 0 || call.behind);
+		behind += call.behind;
+		for (i = 0; i < got; i++)
+			assert_int_equal(t[i].id, first + taken++);
+	}
+	return behind;
+}
+
+static uint64_t advance_all(struct queue_bed *b, uint64_t each)
+{
+	struct tkw__queue_call call = { b->now * 1000, NULL, false };
+	uint64_t calls = 0;
+	int more;
+
+	do {
+		begin_steps(b);
+		more = tkw__queue_advance(b->q, &call, 100, TKW__QUEUE_MASTER);
+		expect_steps(b, 100 * each + CALL);
+		tkw__queue_commit(b->q);
+		calls++;
+	} while (more == 1);
+	assert_int_equal(more, 0);
+	return calls;
+}
+
+static void ack_all(struct queue_bed *b, uint32_t n, uint64_t first,
+		    uint64_t token)
+{
+	struct tkw__queue_call call = { b->now * 1000, NULL, false };
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		struct tkw__queue_claim c = { first + i, token + i };
+		enum tkw__queue_answer answer;
+		struct tkw__queue_claims claims = { &c, 1, &answer };
+
+		begin_steps(b);
+		assert_int_equal(tkw__queue_ack(b->q, &call, &claims), 0);
+		expect_steps(b, CALL);
+		tkw__queue_commit(b->q);
+		assert_int_equal(answer, TKW__QUEUE_DONE);
+	}
+}
+
+/* 11.12: a million due in one millisecond, with advances in between. */
+static void test_queue_million_due_at_once_after_advances(void **state)
+{
+	struct queue_bed *b = *state;
+	uint64_t first = put_many(b, MILLION, b->now + 100000, CALL);
+	uint64_t token;
+
+	b->now += 100000;
+	assert_true(advance_all(b, EACH) > MILLION / 100);
+	assert_int_equal(bed_count(b, TKW__QUEUE_IS_READY), MILLION);
+	assert_int_equal(take_all(b, MILLION, first, 1000), 0);
+	token = bed_get(b, first).token;
+	ack_all(b, MILLION, first, token);
+}
+
+/* 11.12: the same, and nobody has called advance: takes say that they are
+ * behind, do a bounded part of the work each, and come to an end. */
+static void test_queue_million_due_at_once_without_advance(void **state)
+{
+	struct queue_bed *b = *state;
+	uint64_t first = put_many(b, MILLION, b->now + 100000, CALL);
+
+	b->now += 200000;
+	assert_true(take_all(b, MILLION, first, 1000) > 0);
+}
+
+/* 11.12: a million ready at once, as in a plain queue. */
+static void test_queue_million_without_delay_in_order(void **state)
+{
+	struct queue_bed *b = *state;
+	uint64_t first = put_many(b, MILLION, b->now, CALL);
+
+	assert_int_equal(take_all(b, MILLION, first, 1000), 0);
+}
+
+/* 11.12: a consumer dies that holds a million leases. They are lost in bounded
+ * pieces, and given out again in order. */
+static void test_queue_million_leases_lost_at_once(void **state)
+{
+	struct queue_bed *b = *state;
+	uint64_t first = put_many(b, MILLION, b->now, CALL);
+
+	assert_int_equal(take_all(b, MILLION, first, 50000), 0);
+	b->now += 60000;
+	assert_true(advance_all(b, EACH_IN_TREE) > MILLION / 100);
+	assert_int_equal(bed_count(b, TKW__QUEUE_IS_READY), MILLION);
+	assert_int_equal(take_all(b, MILLION, first, 1000), 0);
+}
+
+/* 11.12: items for times in the past, the latest first: each goes into the
+ * tree. */
+static void test_queue_million_for_the_past_backwards(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_call call = { b->now * 1000, NULL, false };
+	struct tkw__queue_taken t;
+	uint64_t last = 0;
+	uint32_t i;
+
+	for (i = 0; i < MILLION / 10; i++)
+		put_many(b, 1, b->now - i, EACH_IN_TREE);
+	for (i = 0; i < MILLION / 10; i++) {
+		begin_steps(b);
+		assert_int_equal(tkw__queue_take(b->q, &call, 1, 1000, &t), 1);
+		expect_steps(b, EACH_IN_TREE);
+		tkw__queue_commit(b->q);
+		assert_true(t.due_ms >= last);
+		last = t.due_ms;
+	}
+}
+
+/* 11.12: the clock is put back under a million ready items. */
+static void test_queue_million_ready_wait_again(void **state)
+{
+	struct queue_bed *b = *state;
+	uint64_t first = put_many(b, MILLION, b->now + 1000, CALL);
+
+	b->now += 1000;
+	advance_all(b, EACH);
+	b->now -= 500;
+	assert_true(advance_all(b, EACH_IN_TREE) >= MILLION / 100);
+	assert_int_equal(bed_count(b, TKW__QUEUE_IS_WAITING), MILLION);
+	b->now += 500;
+	assert_int_equal(bed_count(b, TKW__QUEUE_IS_READY), MILLION);
+	assert_int_equal(bed_take(b, 1).id, first);
+}
+
+static void count_visit(const struct tkw__queue_facts *f, void *ctx)
+{
+	(void)f;
+	++*(uint64_t *)ctx;
+}
+
+/* 11.11, 11.12: a list in bounded pieces sees each item once, if nothing
+ * changes; and freeing is bounded as well. */
+static void test_queue_lists_and_frees_in_bounded_pieces(void **state)
+{
+	struct queue_bed *b = *state;
+	uint64_t seen = 0;
+	struct tkw__queue_list list = { b->now * 1000, TKW__QUEUE_IS_WAITING,
+					100, count_visit, &seen };
+	uint64_t cursor = 0;
+	int more;
+
+	put_many(b, MILLION, b->now + 1000, CALL);
+	do {
+		begin_steps(b);
+		cursor = tkw__queue_list(b->q, &list, cursor);
+		expect_steps(b, 400 + CALL);
+	} while (cursor);
+	assert_int_equal(seen, MILLION);
+	do {
+		begin_steps(b);
+		more = tkw__queue_free_some(b->q, 100);
+		if (more)
+			expect_steps(b, 2000);
+	} while (more);
+	b->q = NULL;
+	assert_int_equal(b->bytes, 0);
+	bed_restart(b, 0, 0);
+}
+
+/* What an item costs: a header of 80 bytes, and 8 to 16 of the index. */
+static void test_queue_item_of_100_bytes_takes_200(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_stats s;
+
+	assert_int_equal(sizeof(struct tkw__item),
+			 sizeof(void *) == 8 ? 80 : sizeof(struct tkw__item));
+	put_many(b, MILLION, b->now + 1000, CALL);
+	tkw__queue_get_stats(b->q, b->now * 1000, &s);
+	print_message("%lu bytes an item of 100, before malloc's own\n",
+		      (unsigned long)(s.allocated / MILLION));
+	assert_true(s.allocated / MILLION <= 200);
+}
+
+/* A small queue has no wheel, and a queue that has become small gives it
+ * back. */
+static void test_queue_small_queue_is_small(void **state)
+{
+	struct queue_bed *b = *state;
+	uint64_t first = put_many(b, 64, b->now + 1000, CALL);
+	uint64_t small = b->bytes;
+	size_t wheel;
+	uint32_t i;
+
+	assert_int_equal(tkw_wheel_bytes(NULL, &wheel), 0);
+	assert_true(small < 64 * 200 + 12000);
+	put_many(b, 100, b->now + 1000, CALL);
+	assert_true(b->bytes > small + wheel);
+	for (i = 0; i < 164; i++)
+		assert_int_equal(bed_cancel(b, first + i), TKW__QUEUE_DONE);
+	tkw__queue_commit(b->q);
+	tkw__queue_log_fini(b->q, &b->log);
+	assert_true(b->bytes < small);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BED_TEST(test_queue_million_due_at_once_after_advances),
+		BED_TEST(test_queue_million_due_at_once_without_advance),
+		BED_TEST(test_queue_million_without_delay_in_order),
+		BED_TEST(test_queue_million_leases_lost_at_once),
+		BED_TEST(test_queue_million_for_the_past_backwards),
+		BED_TEST(test_queue_million_ready_wait_again),
+		BED_TEST(test_queue_lists_and_frees_in_bounded_pieces),
+		BED_TEST(test_queue_item_of_100_bytes_takes_200),
+		BED_TEST(test_queue_small_queue_is_small),
+	};
+
+	return cmocka_run_group_tests_name("queue_bounds", tests, NULL, NULL);
+}
