@@ -5,7 +5,7 @@
  * The bytes take the place of the generator in the model test; the driver, the
  * oracle and the checks are the same. What differs from the oracle aborts.
  */
-#include "fuzz_wheel.h"
+#include "fuzz_target.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "fuzz_wheel.h"
+#include "fuzz_target.h"
 
 enum {
 	INPUT_MAX = 1 << 20,

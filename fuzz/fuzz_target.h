@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_wheel.h - the fuzz target, called by libFuzzer or by replay.c. */
-#ifndef FUZZ_WHEEL_H
-#define FUZZ_WHEEL_H
+/* fuzz_target.h - a fuzz target, called by libFuzzer or by replay.c. */
+#ifndef FUZZ_TARGET_H
+#define FUZZ_TARGET_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,4 +9,4 @@
 /* The name is libFuzzer's. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#endif /* FUZZ_WHEEL_H */
+#endif /* FUZZ_TARGET_H */
