@@ -66,3 +66,28 @@ int tkw__keeper_submit(struct tkw_queues *f, struct tkw__request *r);
  * -ESHUTDOWN, -EPERM. r->done and r->ctx are used by the call. */
 int64_t tkw__keeper_call(struct tkw_queues *f, struct tkw__request *r);
 
+/* --- the file ------------------------------------------------------------- */
+
+/* What a file is made of. */
+struct tkw__home {
+	/* Opened. It is closed with the file. */
+	struct tkw__store *store;
+	struct tkw__desk_reserve reserve;
+	const struct tkw_exec *exec; /* may be NULL */
+	int64_t (*now_us)(void *ctx); /* may be NULL */
+	void *now_ctx;
+	/* Called by tkw_queues_close() when no thread uses the file any more:
+	 * before and after the store is closed. Not in a forked child. May be
+	 * NULL. */
+	void (*before_close)(void *ctx);
+	void (*after_close)(void *ctx);
+	void *ctx;
+	/* For tests. Zero means the defaults of the desk. */
+	struct tkw__desk_config desk;
+};
+
+/* Opens a file on a store, and starts its thread. If it fails the store is not
+ * closed. Returns 0 or -errno. */
+int tkw__queues_open(struct tkw_queues **out, const struct tkw__home *home);
+
+#endif /* TKW_STORE_KEEPER_H */
