@@ -2,7 +2,7 @@
 /*
  * simulate_queue.c - the durable queue on a simulated disk and clock.
  *
- * Idea:    each seed is the life of a file (life.h): callers, batches, a clock
+ * Idea:    each seed is the life of a file (sim_life.h): callers, batches, a clock
  *          that steps, a disk that fails, and crashes. After each crash the
  *          file must be what was acknowledged, with or without the whole batch
  *          that was being written.
@@ -24,7 +24,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "life.h"
+#include "sim_life.h"
 
 enum {
 	DEFAULT_CRASHES = 20000,

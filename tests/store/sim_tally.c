@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* life_tally.c - counts, their names, and what is missing. */
-#include "life_tally.h"
+/* sim_tally.c - counts, their names, and what is missing. */
+#include "sim_tally.h"
 
 #include <inttypes.h>
 #include <stddef.h>

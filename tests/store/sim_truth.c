@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* life_truth.c - what the requests do, told by the oracle. */
+/* sim_truth.c - what the requests do, told by the oracle. */
 #include <errno.h>
 #include <string.h>
 
-#include "life.h"
+#include "sim_life.h"
 #include "queue_driving.h"
 
 static uint64_t due_of(const struct tkw__queue_when *w, uint64_t now_ms)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * life_plan.c - what a batch must do, and what its requests must be answered.
+ * sim_plan.c - what a batch must do, and what its requests must be answered.
  *
  * When the store is about to write a batch, the requests that are in it are
  * played on a copy of the truth. If the batch reaches the disk the copy is the
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "life.h"
+#include "sim_life.h"
 
 enum {
 	/* As record.h documents them. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * life.h - the life of a file of queues from one seed, with crashes.
+ * sim_life.h - the life of a file of queues from one seed, with crashes.
  *
  * simulate_queue runs one life after the other. What the parts of a life share
  * is below; it is not for others.
@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "choice.h"
-#include "life_tally.h"
+#include "sim_tally.h"
 #include "queue_oracle.h"
 #include "sim_store.h"
 #include "store/desk.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* life_verify.c - holds the queues against the truth. */
+/* sim_verify.c - holds the queues against the truth. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "life.h"
+#include "sim_life.h"
 #include "queue_driving.h"
 
 _Noreturn void life_fail(struct life *l, const char *what)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* life_tally.h - how often each kind of thing happened in the simulation. */
-#ifndef SIM_LIFE_TALLY_H
-#define SIM_LIFE_TALLY_H
+/* sim_tally.h - how often each kind of thing happened in the simulation. */
+#ifndef SIM_TALLY_H
+#define SIM_TALLY_H
 
 #include <stdint.h>
 #include <stdio.h>
@@ -50,4 +50,4 @@ void life_tally_print(const struct life_tally *t, FILE *out);
 /* What did not happen at all; NULL if everything did. */
 const char *life_tally_missing(const struct life_tally *t);
 
-#endif /* SIM_LIFE_TALLY_H */
+#endif /* SIM_TALLY_H */

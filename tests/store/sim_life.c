@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * life.c - a file of queues lives, crashes and lives again.
+ * sim_life.c - a file of queues lives, crashes and lives again.
  *
  * A life has several callers, each with one request in flight at most, so that
  * they share batches; a clock that steps; and a disk that fails. After each
  * crash the file is opened again and held against the truth.
  */
-#include "life.h"
+#include "sim_life.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* life_calls.c - the requests of the simulated callers, drawn by chance. */
+/* sim_calls.c - the requests of the simulated callers, drawn by chance. */
 #include <string.h>
 
-#include "life.h"
+#include "sim_life.h"
 #include "queue_driving.h"
 
 const char *call_queue_name(uint32_t q)
