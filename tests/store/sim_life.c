@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum {
-	TURNS = 400
+	TURNS = 400,
+	TURNS_OF_ONE_FAULT = 100
 };
 
 uint32_t life_below(struct life *l, uint32_t n)
@@ -63,14 +64,31 @@ static bool get_reserve(void *ctx)
 
 /* --- birth ------------------------------------------------------------------*/
 
-static void draw_faults(struct life *l)
+static struct sim_faults draw_faults(struct life *l)
 {
 	static const uint16_t odds[] = { 0, 20, 60, 200 };
 
-	l->faults.crash.one_in = 20 + life_below(l, 200);
-	l->faults.full.one_in = odds[life_below(l, 4)];
-	l->faults.error.one_in = odds[life_below(l, 4)] * 3u;
-	sim_disk_set_faults(l->disk, &l->faults);
+	return (struct sim_faults){
+		.crash = { .one_in = 20 + life_below(l, 200) },
+		.full = { .one_in = odds[life_below(l, 4)] },
+		.error = { .one_in = odds[life_below(l, 4)] * 3u },
+	};
+}
+
+static void set_faults(struct life *l)
+{
+	struct sim_faults f = draw_faults(l);
+	struct sim_when one = { .at = l->opts->at };
+
+	if (l->opts->fault != LIFE_BY_CHANCE)
+		memset(&f, 0, sizeof(f));
+	if (l->opts->fault == LIFE_CRASH)
+		f.crash = one;
+	if (l->opts->fault == LIFE_FULL)
+		f.full = one;
+	if (l->opts->fault == LIFE_ERROR)
+		f.error = one;
+	sim_disk_set_faults(l->disk, &f);
 }
 
 static void draw_config(struct life *l)
@@ -133,8 +151,8 @@ static void begin(struct life *l, uint64_t seed)
 	l->mono_us = life_below(l, 65536);
 	draw_config(l);
 	call_draw_lots(l);
+	set_faults(l);
 	open_file(l);
-	draw_faults(l);
 }
 
 /* --- the file is closed and opened again ------------------------------------*/
@@ -309,9 +327,12 @@ static void one_turn(struct life *l)
 /* Between turns: a crash, a close, or an open after the disk has failed. */
 static void live(struct life *l)
 {
-	for (; l->turn < TURNS; l->turn++) {
+	bool by_chance = l->opts->fault == LIFE_BY_CHANCE;
+	uint64_t turns = by_chance ? TURNS : TURNS_OF_ONE_FAULT;
+
+	for (; l->turn < turns; l->turn++) {
 		one_turn(l);
-		if (life_below(l, 200) == 0)
+		if (life_below(l, 200) == 0 && by_chance)
 			sim_disk_crash(l->disk);
 		if (sim_disk_is_down(l->disk) || life_below(l, 200) == 0 ||
 		    (l->failed && life_below(l, 3) == 0))

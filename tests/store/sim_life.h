@@ -28,7 +28,17 @@ enum {
 	LIFE_LOTS = 64
 };
 
+/* Which faults come: by chance, or one alone at a given moment. */
+enum life_fault {
+	LIFE_BY_CHANCE,
+	LIFE_CRASH, /* at the n-th step of the disk */
+	LIFE_FULL,  /* in the n-th call of the store */
+	LIFE_ERROR  /* the same */
+};
+
 struct life_opts {
+	enum life_fault fault;
+	uint64_t at; /* which one */
 	FILE *trace; /* NULL: none */
 	uint64_t trace_from;
 };
@@ -118,7 +128,6 @@ struct life {
 	struct tkw__desk *desk;
 	struct tkw_queue *queue[LIFE_QUEUES]; /* NULL: not opened */
 	struct tkw__desk_config cfg;
-	struct sim_faults faults;
 	uint64_t now_us, mono_us;
 	bool reserve;       /* is there */
 	bool reserve_asked; /* in this turn, and it was not there */

@@ -31,6 +31,11 @@ target_link_libraries(simulate_queue PRIVATE
 # How many crashes: TKW_QUEUE_CRASHES in the environment, else 20,000.
 add_test(NAME simulate_queue COMMAND simulate_queue)
 set_tests_properties(simulate_queue PROPERTIES LABELS "model;report" TIMEOUT 3600)
+# A fault at each moment of two lives.
+add_test(NAME simulate_queue_sweep_1 COMMAND simulate_queue --sweep 1)
+add_test(NAME simulate_queue_sweep_2 COMMAND simulate_queue --sweep 2)
+set_tests_properties(simulate_queue_sweep_1 simulate_queue_sweep_2 PROPERTIES
+  LABELS "unit;report" TIMEOUT 600)
 add_test(NAME simulate_queue_bad_options
          COMMAND sh ${dir}/simulate_options.sh $<TARGET_FILE:simulate_queue>)
 set_tests_properties(simulate_queue_bad_options PROPERTIES LABELS unit TIMEOUT 60)

@@ -29,6 +29,7 @@ refused --crashes 0
 refused --crashes -1
 refused --crashes ''
 refused --seed x
+refused --sweep x
 TKW_QUEUE_CRASHES=many refused --seeds 1:1
 TKW_QUEUE_CRASHES=0 refused --seeds 1:1
 

@@ -9,6 +9,8 @@
  * Enough:  seeds are run until there were enough crashes, and each kind of thing
  *          must have happened. TKW_QUEUE_CRASHES in the environment says how
  *          many crashes are enough.
+ * Sweep:   --sweep runs one seed with one fault at each moment in turn: a crash
+ *          at each write and each sync, a full disk and an error in each call.
  * Replay:  a failure tells its seed. --seed runs it again, and tells what
  *          happened in its last turns.
  * Exit:    0: all promises were kept; 1: not; 2: a bad option.
@@ -42,6 +44,7 @@ struct options {
 	uint64_t last_seed;
 	uint64_t crashes;
 	bool replay;
+	bool sweep;
 };
 
 /* For the handler of signals. */
@@ -94,32 +97,34 @@ static void arm_watchdog(void)
 	setitimer(ITIMER_VIRTUAL, &t, NULL);
 }
 
-static void print_trace(uint64_t seed, uint64_t turn)
+static void print_trace(uint64_t seed, const struct life_opts *opts,
+			uint64_t turn)
 {
-	struct life_opts again = { .trace = stdout };
+	struct life_opts again = *opts;
 	struct life_failure f;
 	struct life_tally t;
 
 	memset(&t, 0, sizeof(t));
+	again.trace = stdout;
 	again.trace_from = turn < TRACED_TURNS ? 0 : turn - TRACED_TURNS;
 	life_run(seed, &again, &t, &f);
 }
 
-static int run_seed(const struct options *o, uint64_t seed,
-		    struct life_tally *t)
+static int run_life(const struct options *o, uint64_t seed,
+		    const struct life_opts *opts, struct life_tally *t)
 {
-	struct life_opts opts = { .trace = NULL };
 	struct life_failure f;
 
 	seed_now = seed;
 	arm_watchdog();
-	if (life_run(seed, &opts, t, &f) == 0)
+	if (life_run(seed, opts, t, &f) == 0)
 		return 0;
-	if (o->replay)
-		print_trace(seed, f.turn);
+	if (o->replay || o->sweep)
+		print_trace(seed, opts, f.turn);
 	printf("FAILED: seed %" PRIu64 ", turn %" PRIu64
-	       ": %s\n        (%s)\nreplay: %s --seed %" PRIu64 "\n",
-	       seed, f.turn, f.what, f.detail, o->path, seed);
+	       ": %s\n        (%s)\nreplay: %s --%s %" PRIu64 "\n",
+	       seed, f.turn, f.what, f.detail, o->path,
+	       o->sweep ? "sweep" : "seed", seed);
 	return 1;
 }
 
@@ -145,16 +150,53 @@ static int report(const struct options *o, uint64_t seeds,
 
 static int run(const struct options *o)
 {
+	struct life_opts opts = { .fault = LIFE_BY_CHANCE };
 	struct life_tally t;
 	uint64_t seed = o->first_seed;
 
 	memset(&t, 0, sizeof(t));
 	do {
-		if (run_seed(o, seed, &t) != 0)
+		if (run_life(o, seed, &opts, &t) != 0)
 			return 1;
 		seed++;
 	} while (seed <= o->last_seed && t.n[LT_CRASH] < o->crashes);
 	return report(o, seed - o->first_seed, &t);
+}
+
+/* Runs the seed with a fault at each moment, until it comes too late. */
+static int sweep_fault(const struct options *o, enum life_fault fault,
+		       enum life_tally_kind kind, const char *name)
+{
+	struct life_opts opts = { .fault = fault };
+	struct life_tally t;
+	uint64_t came;
+
+	memset(&t, 0, sizeof(t));
+	do {
+		came = t.n[kind];
+		opts.at++;
+		if (run_life(o, o->first_seed, &opts, &t) != 0) {
+			printf("        (%s %" PRIu64 ")\n", name, opts.at);
+			return 1;
+		}
+	} while (t.n[kind] > came);
+	printf("%s: seed %" PRIu64 ": %s 1 to %" PRIu64
+	       ", one in each life, %" PRIu64 " compactions\n",
+	       o->program, o->first_seed, name, opts.at - 1,
+	       t.n[LT_COMPACTION]);
+	if (came > 0)
+		return 0;
+	printf("FAILED: this never happened: %s\n", name);
+	return 1;
+}
+
+static int sweep(const struct options *o)
+{
+	int failed = sweep_fault(o, LIFE_CRASH, LT_CRASH, "crash at step");
+
+	failed |= sweep_fault(o, LIFE_FULL, LT_FULL, "ENOSPC in call");
+	failed |= sweep_fault(o, LIFE_ERROR, LT_ERROR, "EIO in call");
+	return failed;
 }
 
 /* --- options ----------------------------------------------------------------*/
@@ -200,10 +242,11 @@ static void set_option(struct options *o, const char *what, const char *value)
 {
 	if (!strcmp(what, "--seeds")) {
 		set_seeds(o, what, value);
-	} else if (!strcmp(what, "--seed")) {
+	} else if (!strcmp(what, "--seed") || !strcmp(what, "--sweep")) {
 		o->first_seed = number(o, what, value, 0);
 		o->last_seed = o->first_seed;
-		o->replay = true;
+		o->sweep = !strcmp(what, "--sweep");
+		o->replay = !o->sweep;
 	} else if (!strcmp(what, "--crashes")) {
 		o->crashes = number(o, what, value, 0);
 		if (o->crashes == 0)
@@ -241,5 +284,5 @@ int main(int argc, char **argv)
 	}
 	path_now = o.path;
 	watch_signals();
-	return run(&o);
+	return o.sweep ? sweep(&o) : run(&o);
 }
