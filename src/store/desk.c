@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* desk.c - the life of a desk, its queues, and what can be seen of it. */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,10 +221,10 @@ void tkw__desk_destroy(struct tkw__desk *d)
 {
 	if (!d)
 		return;
-	assert(!d->todo.count && !d->looks.count);
 	while (d->count > 0)
 		tkw__desk_drop_queue(d);
-	tkw_wheel_fini(d->wheel);
+	/* No entry is unlinked: in a forked child the takes that waited are gone
+	 * with their threads. */
 	free(d->wheel_mem);
 	free(d->taken);
 	free(d->row);
@@ -265,6 +264,7 @@ void tkw__desk_next(struct tkw__desk *d, struct tkw__desk_next *out)
 void tkw__desk_get_facts(const struct tkw__desk *d, struct tkw__desk_facts *out)
 {
 	*out = d->facts;
+	out->why = d->store->why;
 }
 
 const char *tkw__desk_check(struct tkw__desk *d)

@@ -264,7 +264,8 @@ struct tkw__desk_config {
 int tkw__desk_create(struct tkw__desk **out,
 		     const struct tkw__desk_config *cfg);
 
-/* Frees a desk. It must have no requests: see tkw__desk_shutdown(). */
+/* Frees a desk. Requests that it still has are forgotten: see
+ * tkw__desk_shutdown(). NULL is allowed. */
 void tkw__desk_destroy(struct tkw__desk *d);
 
 /* Submits a request. It is decided in a later turn. */
@@ -315,6 +316,7 @@ struct tkw__desk_facts {
 	uint64_t compactions;  /* calls of the store's compact */
 	/* Negative if the last batch failed. -EIO is for ever. */
 	int error;
+	const char *why; /* of the store; may be NULL */
 };
 
 void tkw__desk_get_facts(const struct tkw__desk *d,

@@ -46,6 +46,7 @@ static void park(struct tkw__desk *d, struct tkw__request *r)
 
 void tkw__desk_unpark(struct tkw__desk *d, struct tkw__request *r)
 {
+	r->state = TKW__REQUEST_DECIDED;
 	tkw__requests_remove(&r->queue->parked, r);
 	if (is_hasty(r))
 		r->queue->hasty--;

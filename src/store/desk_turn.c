@@ -211,6 +211,7 @@ static size_t count_new(const struct tkw__desk *d)
 static int append(struct tkw__desk *d)
 {
 	size_t rows = (size_t)d->rows + count_new(d);
+	uint64_t last = d->last_seq;
 	size_t n;
 	int err = d->failed;
 
@@ -223,14 +224,15 @@ static int append(struct tkw__desk *d)
 	for (const struct tkw_queue *q = d->touched; q; q = q->touched)
 		n = add_records(d, q, n);
 	assert(n == rows);
-	err = d->store->ops->append(d->store, d->row, n, &d->last_seq);
+	err = d->store->ops->append(d->store, d->row, n, &last);
 	if (err)
 		return err;
+	d->last_seq = last;
 	d->facts.commits++;
 	d->facts.commit_calls += d->calls;
 	d->facts.commit_rows += n;
 	d->facts.commit_bytes += d->bytes;
-	if (!d->saving)
+	if (!d->saving && !d->reserve_gone)
 		d->facts.error = 0;
 	return 0;
 }
@@ -365,6 +367,8 @@ static void end_batch(struct tkw__desk *d, int err)
 		}
 		if (err)
 			r->result = err;
+		if (r->kind == TKW__REQUEST_OPEN && r->result < 0)
+			r->queue = NULL;
 		tkw__requests_push(&d->ended, r);
 	}
 }
@@ -378,7 +382,6 @@ static void withdraw(struct tkw__desk *d, struct tkw__request *r)
 	tkw__desk_unpark(d, r->target);
 	r->target->result = -ECANCELED;
 	tkw__requests_push(&d->ended, r->target);
-	r->target->state = TKW__REQUEST_DECIDED;
 }
 
 static void look(struct tkw__desk *d)
