@@ -74,15 +74,17 @@ struct tkw_queues;
 /* One queue of a file. */
 struct tkw_queue;
 
-/* Constants. */
-enum {
-	TKW_QUEUE_MAX_NAME = 255,
-	TKW_QUEUE_MAX_KEY = 255,
-	TKW_QUEUE_MAX_REASON = 255,
-	/* The largest max_items of a take. */
-	TKW_QUEUE_MAX_TAKE = 4096,
-	TKW_QUEUE_DEFAULT_LEASE_MS = 30000
-};
+/* The largest number of bytes in the name of a queue, in a key, and in the
+ * reason of a nack. */
+#define TKW_QUEUE_MAX_NAME 255
+#define TKW_QUEUE_MAX_KEY 255
+#define TKW_QUEUE_MAX_REASON 255
+
+/* The largest number of items in one take. */
+#define TKW_QUEUE_MAX_TAKE 4096
+
+/* The length of a lease if the caller gives none. */
+#define TKW_QUEUE_DEFAULT_LEASE_MS 30000
 
 /* --- the file ------------------------------------------------------------- */
 
@@ -238,7 +240,7 @@ struct tkw_item {
 /* Items that a call gives you, in one piece of memory. */
 struct tkw_items {
 	size_t count;
-	struct tkw_item item[];
+	const struct tkw_item *item;
 };
 
 /* Frees items. NULL is allowed. */
@@ -492,7 +494,8 @@ struct tkw_queue_limits {
  * error. */
 int tkw_queue_limit(struct tkw_queue *q, const struct tkw_queue_limits *limits);
 
-enum { TKW_QUEUE_LATENESS_BUCKETS = 156 };
+/* The number of buckets in a histogram of lateness. */
+#define TKW_QUEUE_LATENESS_BUCKETS 156
 
 /* The facts of a queue. Those called "all" count since the queue was created,
  * over restarts. */
