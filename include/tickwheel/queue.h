@@ -226,7 +226,7 @@ struct tkw_item {
 	uint32_t backoff_ms;
 	uint32_t max_backoff_ms;
 	int64_t due_ms;
-	int64_t lease_ms; /* when its lease ends; 0 if it is not taken */
+	int64_t expires_ms; /* when its lease ends; 0 if it is not taken */
 	int64_t died_ms;  /* when it died; 0 if it is not dead */
 	const void *payload;
 	size_t payload_len;
@@ -507,7 +507,7 @@ struct tkw_queue_stats {
 	int paused;
 	uint64_t bytes;         /* of keys and payloads */
 	uint64_t memory_bytes;  /* that the queue uses in memory */
-	int64_t oldest_ms;      /* how long the first ready item has been due */
+	int64_t oldest_age_ms;  /* how long the first ready item has been due */
 	uint64_t all_puts;
 	uint64_t all_takes;
 	uint64_t all_acks;
