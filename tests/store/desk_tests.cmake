@@ -9,11 +9,12 @@ find_package(Threads REQUIRED)
 
 set(store ${PROJECT_SOURCE_DIR}/src/store)
 # Threads and processes are not in C11.
-set_source_files_properties(desk_bed.c ram_store.c PROPERTIES
+set_source_files_properties(desk_bed.c file_bed.c ram_store.c PROPERTIES
   COMPILE_DEFINITIONS _GNU_SOURCE)
 foreach(build static narrow)
   add_library(store_bed_${build} STATIC
     desk_bed.c
+    file_bed.c
     ram_store.c
     ${store}/api.c
     ${store}/api_async.c
@@ -52,3 +53,4 @@ function(store_test name)
 endfunction()
 
 store_test(test_desk)
+store_test(test_keeper)
