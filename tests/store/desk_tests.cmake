@@ -54,3 +54,4 @@ endfunction()
 
 store_test(test_desk)
 store_test(test_keeper)
+store_test(test_queue_api)
