@@ -79,8 +79,7 @@ static uint64_t events(const struct truth *t)
 static bool same_settings(const struct qo *a, const struct qo *b)
 {
 	return a->paused == b->paused && a->max_items == b->max_items &&
-	       a->max_bytes == b->max_bytes &&
-	       a->max_payload == b->max_payload;
+	       a->max_bytes == b->max_bytes && a->max_payload == b->max_payload;
 }
 
 /* The oracle says what the queue should have recorded. */
@@ -242,14 +241,15 @@ void plan_appended(struct life *l, int err)
 	}
 }
 
-/* --- answers ----------------------------------------------------------------*/
+/* --- answers
+ * ----------------------------------------------------------------*/
 
 static bool legal_error(struct life *l, const struct call *c)
 {
 	if (c->result == -ENOSPC)
-		return l->full || (l->reserve_asked &&
-				   (c->r.kind == TKW__REQUEST_PUT ||
-				    c->r.kind == TKW__REQUEST_OPEN));
+		return l->full ||
+		       (l->reserve_asked && (c->r.kind == TKW__REQUEST_PUT ||
+					     c->r.kind == TKW__REQUEST_OPEN));
 	return c->result == -EIO && l->failed;
 }
 
@@ -310,31 +310,33 @@ static void judge(struct life *l, struct call *c)
 	l->tally->n[LT_REQUEST]++;
 }
 
+/* The answer was judged, or the take has begun to wait. */
+static void let_go(struct life *l, struct call *c)
+{
+	if (c->ended) {
+		if (c->r.kind == TKW__REQUEST_TAKE)
+			tkw_items_free(c->r.take.items);
+		c->busy = false;
+	} else if (c->r.state == TKW__REQUEST_PARKED && !c->waits) {
+		c->waits = true;
+		l->tally->n[LT_PARKED]++;
+	}
+}
+
 void plan_settle(struct life *l)
 {
+	struct call *c = NULL;
 	uint32_t i;
 
-	for (i = 0; i < l->callers; i++) {
-		struct call *c = &l->call[i];
-
-		if (c->busy && c->ended)
+	while ((c = next_call(l, c ? c->number : 0)) != NULL) {
+		if (c->ended)
 			judge(l, c);
-		else if (c->busy && c->accepted && !l->gone)
+		else if (c->accepted && !l->gone)
 			life_fail(l, "a request in a batch got no answer");
 	}
 	for (i = 0; i < l->callers; i++) {
-		struct call *c = &l->call[i];
-
-		if (!c->busy)
-			continue;
-		if (c->ended) {
-			if (c->r.kind == TKW__REQUEST_TAKE)
-				tkw_items_free(c->r.take.items);
-			c->busy = false;
-		} else if (c->r.state == TKW__REQUEST_PARKED && !c->waits) {
-			c->waits = true;
-			l->tally->n[LT_PARKED]++;
-		}
+		if (l->call[i].busy)
+			let_go(l, &l->call[i]);
 	}
 }
 
