@@ -109,6 +109,11 @@ static void draw_config(struct life *l)
 	l->queues = 1 + life_below(l, LIFE_QUEUES);
 	l->callers = 1 + life_below(l, LIFE_CALLERS);
 	l->long_leases = life_below(l, 4) == 0;
+	if (l->opts->fault != LIFE_BY_CHANCE) {
+		/* The one fault shall come in a snapshot, too. */
+		l->cfg.slack_bytes = slack[0];
+		l->callers = LIFE_CALLERS;
+	}
 }
 
 static uint64_t draw_start(struct life *l)
@@ -323,7 +328,9 @@ static void one_turn(struct life *l)
 	if (sim_disk_is_down(l->disk))
 		return;
 	plan_settle(l);
-	if (!more && !l->failed && !l->full)
+	if (l->failed)
+		plan_failed(l);
+	else if (!more && !l->full)
 		plan_quiet(l);
 	if (life_below(l, 4) == 0)
 		life_verify(l);

@@ -185,8 +185,9 @@ void plan_batch(struct life *l, const struct tkw__row *rows, size_t count);
 void plan_appended(struct life *l, int err);
 /* A turn is over, or a crash came: all answers that came must be right. */
 void plan_settle(struct life *l);
-/* A turn is over, and there is nothing more to do. */
+/* A turn is over, and there is nothing more to do; the store has failed. */
 void plan_quiet(struct life *l);
+void plan_failed(struct life *l);
 
 /* Holds the queues against the truth. */
 void life_verify(struct life *l);

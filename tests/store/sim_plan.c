@@ -41,12 +41,37 @@ static struct qo *oracle_by_number(struct life *l, uint32_t number)
 	life_fail(l, "a record of a queue that nobody has opened");
 }
 
+/* In the batch, and not refused because the disk is full. */
+static bool is_decided(const struct call *c)
+{
+	return c->r.state == TKW__REQUEST_DECIDED && !c->r.refused &&
+	       c->r.result != -ENOSPC;
+}
+
+/* A queue is made only if somebody asks for it. */
+static void hear_name(struct life *l, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->callers; i++) {
+		const struct call *c = &l->call[i];
+
+		if (c->busy && c->r.kind == TKW__REQUEST_OPEN &&
+		    is_decided(c) && !l->now.q[c->q].exists &&
+		    strcmp(name, call_queue_name(c->q)) == 0)
+			return;
+	}
+	life_fail(l, "a queue was made that nobody has asked for");
+}
+
 static void hear_row(struct life *l, const struct tkw__row *row)
 {
 	uint8_t kind;
 
-	if (row->name)
+	if (row->name) {
+		hear_name(l, row->name);
 		return;
+	}
 	if (row->len < 16)
 		life_fail(l, "a record is too short");
 	kind = row->record[4];
@@ -107,13 +132,6 @@ static struct call *next_call(struct life *l, uint64_t after)
 			next = c;
 	}
 	return next;
-}
-
-/* In the batch, and not refused because the disk is full. */
-static bool is_decided(const struct call *c)
-{
-	return c->r.state == TKW__REQUEST_DECIDED && !c->r.refused &&
-	       c->r.result != -ENOSPC;
 }
 
 /* Plays a request of the batch. Returns false if there is nothing for it. */
@@ -349,6 +367,17 @@ static bool has_ready(const struct qo *o, uint64_t now_ms)
 			return !o->paused;
 	}
 	return false;
+}
+
+void plan_failed(struct life *l)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->callers; i++) {
+		if (l->call[i].busy &&
+		    l->call[i].r.state == TKW__REQUEST_PARKED)
+			life_fail(l, "a take waits, and the disk has failed");
+	}
 }
 
 void plan_quiet(struct life *l)
