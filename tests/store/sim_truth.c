@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sim_life.h"
 #include "queue_driving.h"
+#include "sim_life.h"
 
 static uint64_t due_of(const struct tkw__queue_when *w, uint64_t now_ms)
 {
@@ -184,7 +184,8 @@ bool call_play(struct life *l, struct call *c, struct truth *t,
 	return true;
 }
 
-/* --- answers ----------------------------------------------------------------*/
+/* --- answers
+ * ----------------------------------------------------------------*/
 
 static void compare_item(struct life *l, const struct tkw_item *it,
 			 const struct qo_item *want)
@@ -200,8 +201,8 @@ static void compare_item(struct life *l, const struct tkw_item *it,
 	    (uint64_t)it->due_ms != want->want.due ||
 	    it->attempts != want->attempts || it->state != TKW_ITEM_TAKEN)
 		life_fail(l, "an item was given out with wrong facts");
-	if (!qd_same(payload, qd_payload(want->want.payload,
-					 want->want.payload_len)) ||
+	if (!qd_same(payload,
+		     qd_payload(want->want.payload, want->want.payload_len)) ||
 	    !qd_same(key, want->want.key ? qd_key(want->want.key) : none))
 		life_fail(l, "an item was given out with the wrong bytes");
 }
@@ -266,7 +267,8 @@ void call_compare(struct life *l, const struct call *c, const struct wanted *w)
 	}
 }
 
-/* --- what callers remember --------------------------------------------------*/
+/* --- what callers remember
+ * --------------------------------------------------*/
 
 static void has_ended(struct memory *m, uint64_t id)
 {
