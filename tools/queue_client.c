@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -365,7 +366,10 @@ static int take(struct queue_way *w, const struct tkw_take *how,
 
 static int take_begin(struct queue_way *w, const struct tkw_take *how)
 {
+	struct tkw_take endless = *how;
 	int r;
+
+	endless.wait_ms = INT64_MAX;
 
 	if (w->take_fd < 0) {
 		w->take_fd = connect_to(w, NULL);
@@ -374,7 +378,7 @@ static int take_begin(struct queue_way *w, const struct tkw_take *how)
 		if (w->take_fd < 0)
 			return w->take_fd;
 	}
-	ask_take(w, how);
+	ask_take(w, &endless);
 	r = send_request(w, w->take_fd);
 	return r ? r : w->take_fd;
 }
@@ -385,6 +389,25 @@ static int take_end(struct queue_way *w, struct queue_items *out)
 	int64_t r = receive(w, w->take_fd, &in);
 
 	return (int)(r < 0 ? r : keep_items(&in, r, out));
+}
+
+/* The owner gives up the take when it sees the end of what we send. If it has
+ * answered before that, the answer is there to be read. */
+static int take_cancel(struct queue_way *w, struct queue_items *out)
+{
+	const struct timeval patience = { .tv_sec = 5 };
+	int r;
+
+	out->list = NULL;
+	if (w->take_fd < 0)
+		return 0;
+	(void)setsockopt(w->take_fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
+			 sizeof(patience));
+	(void)shutdown(w->take_fd, SHUT_WR);
+	r = take_end(w, out);
+	(void)close(w->take_fd);
+	w->take_fd = -1;
+	return r > 0 ? r : 0;
 }
 
 static void put_name(struct tkw__wire_out *o, const struct tkw_item_name *name)
@@ -627,4 +650,5 @@ const struct queue_ops queue_client = {
 	.get_stats = get_stats,
 	.take_begin = take_begin,
 	.take_end = take_end,
+	.take_cancel = take_cancel,
 };

@@ -226,6 +226,13 @@ static int take_end(struct queue_way *w, struct queue_items *out)
 	return r == 0 ? -EAGAIN : r;
 }
 
+static int take_cancel(struct queue_way *w, struct queue_items *out)
+{
+	(void)w;
+	out->list = NULL;
+	return 0;
+}
+
 const struct queue_ops queue_direct = {
 	.open = open_way,
 	.close = close_way,
@@ -250,4 +257,5 @@ const struct queue_ops queue_direct = {
 	.get_stats = get_stats,
 	.take_begin = take_begin,
 	.take_end = take_end,
+	.take_cancel = take_cancel,
 };

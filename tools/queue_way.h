@@ -106,10 +106,13 @@ struct queue_ops {
 	 * meanwhile. When the descriptor is readable, call take_end(). If that
 	 * returns -EAGAIN, go on waiting.
 	 *
-	 * take_begin() returns the descriptor, which belongs to the way.
+	 * take_begin() returns the descriptor, which belongs to the way. The
+	 * wait of the take is without a limit, until take_cancel() ends it.
+	 * That returns how many items were taken in the last moment.
 	 */
 	int (*take_begin)(struct queue_way *w, const struct tkw_take *how);
 	int (*take_end)(struct queue_way *w, struct queue_items *out);
+	int (*take_cancel)(struct queue_way *w, struct queue_items *out);
 };
 
 extern const struct queue_ops queue_direct;
@@ -123,6 +126,7 @@ struct queue_session {
 	struct queue_place place;
 	const struct queue_ops *ops;
 	struct queue_way *way;
+	unsigned opened; /* how often a way was opened */
 	/* Repeat a call even if nobody knows whether it was done. Right for
 	 * calls that do no harm when they are made twice. */
 	bool insist;
@@ -140,21 +144,26 @@ void queue_session_close(struct queue_session *s);
 
 /*
  * Looks at the result of an operation. If the owner has gone before it did it,
- * opens a way again.
+ * opens a way again. If that fails the user is told, and s->way is NULL.
  *
  * Returns true if the operation has to be made again.
  */
 bool queue_session_again(struct queue_session *s, int64_t result);
 
-/* Makes an operation until it has a result. */
-#define QUEUE_CALL(result, s, op, ...)                                         \
+/* Chooses another queue, which must exist. The name must stay where it is. */
+int queue_session_choose(struct queue_session *s, const char *queue);
+
+/* Makes an operation, an expression like s->ops->pause(s->way), until it has a
+ * result. */
+#define QUEUE_CALL(result, s, operation)                                       \
 	do {                                                                   \
-		(result) = (s)->ops->op((s)->way, __VA_ARGS__);                \
+		(result) = (operation);                                        \
 	} while (queue_session_again((s), (result)))
 
-/* Prints one line that says why an operation failed. Returns the exit status of
- * tkw. */
-int queue_complain(const char *what, int64_t error);
+/* Prints one line that says why an operation failed, unless the user was told
+ * that there is no way to the queue any more. Returns the exit status of tkw. */
+int queue_session_fail(const struct queue_session *s, const char *what,
+		       int64_t error);
 
 /* Returns the time in ms since 1970, and the time of a clock that is never
  * set. */
