@@ -208,8 +208,14 @@ static void close_way(struct queue_way *w)
 static int start(struct queue_way *w, const struct queue_place *place,
 		 char *why)
 {
-	int64_t r = tkw__address_make(&w->address, place->file);
+	/* One file can have many names. The socket is beside the real one. */
+	char *file = realpath(place->file, NULL);
+	int64_t r;
 
+	if (!file)
+		return errno == ENOENT ? -EBUSY : -errno;
+	r = tkw__address_make(&w->address, file);
+	free(file);
 	if (r)
 		return (int)r;
 	w->fd = connect_to(w, place->file);

@@ -80,6 +80,13 @@ static void print_taken(const struct queue_options *o,
 	}
 }
 
+/* Returns how many items a call may take, of those that are wanted. */
+static uint32_t clip(uint64_t wanted)
+{
+	return wanted < TKW_QUEUE_MAX_TAKE ? (uint32_t)wanted
+					   : TKW_QUEUE_MAX_TAKE;
+}
+
 /* Takes what is there now, in as many calls as are needed. */
 static int64_t take_now(struct queue_session *s, const struct queue_options *o,
 			uint64_t max)
@@ -90,7 +97,7 @@ static int64_t take_now(struct queue_session *s, const struct queue_options *o,
 	int r = 1;
 
 	while (taken < max && r > 0) {
-		how.max_items = (uint32_t)(max - taken);
+		how.max_items = clip(max - taken);
 		QUEUE_CALL(r, s, s->ops->take(s->way, &how, &items));
 		if (r <= 0)
 			break;
@@ -111,7 +118,7 @@ static int64_t take_now(struct queue_session *s, const struct queue_options *o,
 static int take_later(struct queue_session *s, const struct queue_options *o,
 		      int signals, struct queue_items *items)
 {
-	struct tkw_take how = { .max_items = (uint32_t)o->count,
+	struct tkw_take how = { .max_items = clip(o->count),
 				.lease_ms = o->lease_ms };
 	int64_t until_ms = o->wait_ms == INT64_MAX
 				   ? INT64_MAX
