@@ -177,8 +177,12 @@ struct tkw__request {
 	struct tkw__request *next;
 	struct tkw__request *prev;
 	struct tkw_entry deadline; /* of a take that is parked */
-	bool refused;              /* in this batch, before it was decided */
+	int refused;               /* the error that it gets in this turn */
 	bool was_parked;           /* before this turn */
+
+	/* The keeper's own. */
+	struct tkw_queues *home;
+	tkw__request_fn *then;
 };
 
 /* --- queues --------------------------------------------------------------- */
@@ -193,8 +197,9 @@ struct tkw__request_list {
 struct tkw_queue {
 	struct tkw__queue *heart;
 	uint32_t number; /* from 1 */
-	/* Set by the owner of the desk; the desk does not look at it. */
-	void *owner;
+	/* Of the owner of the desk; the desk only sets them at the start. */
+	void *owner; /* of the config */
+	int fd;      /* -1 */
 	/* If watched is set, can_take tells at the end of each turn if an item
 	 * can be taken. */
 	bool watched;
@@ -207,11 +212,15 @@ struct tkw_queue {
 	struct tkw_queue *next;    /* by number */
 	struct tkw_queue *touched; /* the next one that this turn works on */
 	bool is_touched;
-	bool is_new;  /* its name is not in the store yet */
-	bool behind;  /* there is work for this very time */
-	bool tell;    /* can_take has changed */
-	size_t place; /* in the agenda */
-	uint64_t next_us;
+	bool is_new;     /* its name is not in the store yet */
+	bool behind;     /* there is work for this very time */
+	bool changed;    /* by a batch of this turn */
+	bool tell;       /* can_take has changed; it is in a list of these */
+	struct tkw_queue *next_to_tell;
+	uint64_t hasty;  /* parked takes that do not want to wait */
+	uint64_t live;   /* about how many bytes a snapshot takes */
+	uint64_t at_us;  /* when it has work to do */
+	size_t place;    /* in the agenda */
 	char name[TKW_QUEUE_MAX_NAME + 1];
 };
 
@@ -229,6 +238,7 @@ struct tkw__desk_reserve {
 /* In all fields but the store and the times, zero means the default. */
 struct tkw__desk_config {
 	struct tkw__store *store; /* opened; it is not closed by the desk */
+	void *owner;              /* of each queue */
 	uint64_t now_us;
 	uint64_t mono_us;
 	struct tkw__queue_hooks hooks; /* of the hearts; default: malloc */
@@ -254,7 +264,8 @@ struct tkw__desk_config {
 int tkw__desk_create(struct tkw__desk **out,
 		     const struct tkw__desk_config *cfg);
 
-/* Frees a desk. It must have no requests: see tkw__desk_shutdown(). */
+/* Frees a desk. Requests that it still has are forgotten: see
+ * tkw__desk_shutdown(). NULL is allowed. */
 void tkw__desk_destroy(struct tkw__desk *d);
 
 /* Submits a request. It is decided in a later turn. */
@@ -305,6 +316,7 @@ struct tkw__desk_facts {
 	uint64_t compactions;  /* calls of the store's compact */
 	/* Negative if the last batch failed. -EIO is for ever. */
 	int error;
+	const char *why; /* of the store; may be NULL */
 };
 
 void tkw__desk_get_facts(const struct tkw__desk *d,
