@@ -125,7 +125,7 @@ static int open_socket(struct belongings *b, struct tkw_queues *f,
 	return explain(cfg, err, "cannot make the socket");
 }
 
-/* The lock is held. */
+/* The lock is held. If it fails, b is freed. */
 static int open_locked(struct tkw_queues **out, struct belongings *b,
 		       const struct tkw_queues_config *cfg)
 {
@@ -133,23 +133,24 @@ static int open_locked(struct tkw_queues **out, struct belongings *b,
 	struct tkw_queues *f;
 	int err = open_store(b, cfg, &store);
 
-	if (err)
+	if (err) {
+		after_close(b);
 		return err;
+	}
 	err = open_reserve(b, cfg);
 	if (!err)
 		err = open_home(&f, b, store, cfg);
 	if (err) {
-		tkw__reserve_close(&b->reserve);
 		store->ops->close(store);
+		after_close(b);
 		return err;
 	}
 	err = open_socket(b, f, cfg);
-	if (err) {
-		tkw__keeper_close(f); /* it also frees b */
-		return err;
-	}
-	*out = f;
-	return 0;
+	if (err)
+		tkw__keeper_close(f);
+	else
+		*out = f;
+	return err;
 }
 
 static bool is_legal(const struct tkw_queues_config *c)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+# The desk and its threads, on a store in memory.
+
+find_package(cmocka QUIET)
+if(NOT cmocka_FOUND)
+  message(FATAL_ERROR "the unit tests need cmocka (Debian: libcmocka-dev)")
+endif()
+find_package(Threads REQUIRED)
+
+set(store ${PROJECT_SOURCE_DIR}/src/store)
+foreach(build static narrow)
+  add_library(store_bed_${build} STATIC
+    desk_bed.c
+    ram_store.c
+    ${store}/api.c
+    ${store}/api_async.c
+    ${store}/desk.c
+    ${store}/desk_agenda.c
+    ${store}/desk_decide.c
+    ${store}/desk_replay.c
+    ${store}/desk_snapshot.c
+    ${store}/desk_takes.c
+    ${store}/desk_turn.c
+    ${store}/items.c
+    ${store}/keeper.c)
+  tkw_flags(store_bed_${build})
+  target_compile_definitions(store_bed_${build} PRIVATE _GNU_SOURCE)
+  target_include_directories(store_bed_${build} PUBLIC
+                             ${CMAKE_CURRENT_SOURCE_DIR})
+  target_include_directories(store_bed_${build} SYSTEM PUBLIC
+                             ${CMOCKA_INCLUDE_DIR})
+  target_link_libraries(store_bed_${build} PUBLIC tickwheel_heart
+                        tickwheel_${build} ${CMOCKA_LIBRARIES} Threads::Threads)
+endforeach()
+
+# store_test(NAME): NAME, and NAME_narrow on 16-slot rings.
+function(store_test name)
+  foreach(build static narrow)
+    set(target ${name})
+    if(build STREQUAL narrow)
+      set(target ${name}_narrow)
+    endif()
+    add_executable(${target} ${name}.c)
+    tkw_flags(${target})
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+    target_link_libraries(${target} PRIVATE store_bed_${build})
+    add_test(NAME ${target} COMMAND ${target})
+    set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 600)
+  endforeach()
+endfunction()
+
+store_test(test_desk)
