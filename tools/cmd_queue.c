@@ -2,8 +2,8 @@
 /*
  * cmd_queue.c - the command `tkw queue`: its commands, options and help.
  *
- * Everything on the command line is checked before the file is opened, so that a
- * wrong command line changes nothing.
+ * Everything on the command line is checked before the file is opened, so that
+ * a wrong command line changes nothing.
  */
 #include "cmd.h"
 
@@ -140,7 +140,8 @@ static const char usage[] =
 "127 the command of work cannot be run. work and watch end by SIGINT or SIGTERM.\n";
 /* clang-format on */
 
-/* --- the commands ------------------------------------------------------------ */
+/* --- the commands ------------------------------------------------------------
+ */
 
 enum words {
 	WORDS_NONE,
@@ -209,7 +210,8 @@ static const struct queue_command *find(const char *name)
 	return NULL;
 }
 
-/* --- options ----------------------------------------------------------------- */
+/* --- options -----------------------------------------------------------------
+ */
 
 /* A command line, as far as it was read. */
 struct line {
@@ -343,7 +345,8 @@ static int read_option(int option, struct queue_options *o)
 	}
 }
 
-/* --- words ------------------------------------------------------------------- */
+/* --- words -------------------------------------------------------------------
+ */
 
 /* The first word is the file, the second the command. */
 static int add_word(struct line *l, char *word)
@@ -395,7 +398,8 @@ static int read_line(struct line *l, int argc, char **argv)
 	return 0;
 }
 
-/* --- what does not fit together ---------------------------------------------- */
+/* --- what does not fit together ----------------------------------------------
+ */
 
 static int refuse(const char *name, const char *why)
 {
@@ -531,7 +535,8 @@ static int read_words(const struct line *l, struct queue_words *w)
 	}
 }
 
-/* --- running ----------------------------------------------------------------- */
+/* --- running -----------------------------------------------------------------
+ */
 
 static int open_and_run(struct line *l, struct queue_words *w)
 {

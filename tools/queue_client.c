@@ -33,7 +33,8 @@ struct queue_way {
 	char queue[TKW_QUEUE_MAX_NAME + 1];
 };
 
-/* --- frames ------------------------------------------------------------------ */
+/* --- frames ------------------------------------------------------------------
+ */
 
 /* A broken connection is no error yet: the last word of the owner may wait to
  * be read. */
@@ -131,7 +132,8 @@ static int64_t exchange_result(struct queue_way *w)
 	return r;
 }
 
-/* --- the connection ---------------------------------------------------------- */
+/* --- the connection ----------------------------------------------------------
+ */
 
 /* The owner must be this user, or the user who owns the file. Anybody may have
  * made a socket in a folder like /tmp. */
@@ -282,7 +284,8 @@ static int next(struct queue_way *w, char name[TKW_QUEUE_MAX_NAME + 1])
 	return r >= 0 && !tkw__wire_is_done(&in) ? -EPROTO : (int)r;
 }
 
-/* --- items ------------------------------------------------------------------- */
+/* --- items -------------------------------------------------------------------
+ */
 
 static void free_items(struct tkw_items *list)
 {
@@ -318,6 +321,7 @@ static int64_t keep_items(struct tkw__wire_in *in, int64_t count,
 			  struct queue_items *out)
 {
 	struct tkw_items *list;
+	struct tkw_item *item;
 	size_t n = (size_t)count, reason_len;
 	char *room;
 
@@ -327,20 +331,20 @@ static int64_t keep_items(struct tkw__wire_in *in, int64_t count,
 		return -EPROTO;
 	if (n == 0)
 		return tkw__wire_is_done(in) ? 0 : -EPROTO;
-	list = malloc(sizeof(*list) + n * sizeof(list->item[0]) +
-		      count_bytes(*in, n));
+	list = malloc(sizeof(*list) + n * sizeof(*item) + count_bytes(*in, n));
 	if (!list)
 		return -ENOMEM;
+	item = (struct tkw_item *)(list + 1);
 	list->count = n;
-	room = (char *)&list->item[n];
-	for (size_t i = 0; i < n; i++) {
-		struct tkw_item *it = &list->item[i];
-
-		tkw__wire_get_item(in, it, &reason_len);
-		it->payload = keep_text(&room, it->payload, it->payload_len);
-		if (it->key)
-			it->key = keep_text(&room, it->key, it->key_len);
-		it->reason = keep_text(&room, it->reason, reason_len);
+	list->item = item;
+	room = (char *)(item + n);
+	for (; item < list->item + n; item++) {
+		tkw__wire_get_item(in, item, &reason_len);
+		item->payload =
+			keep_text(&room, item->payload, item->payload_len);
+		if (item->key)
+			item->key = keep_text(&room, item->key, item->key_len);
+		item->reason = keep_text(&room, item->reason, reason_len);
 	}
 	if (!tkw__wire_is_done(in)) {
 		free(list);
@@ -456,7 +460,8 @@ static int list_piece(struct queue_way *w, struct queue_piece *piece,
 	return (int)r;
 }
 
-/* --- calls with an answer for each item ---------------------------------------- */
+/* --- calls with an answer for each item
+ * ---------------------------------------- */
 
 static int put(struct queue_way *w, const struct tkw_put *puts, size_t count,
 	       struct tkw_item_id *ids)
@@ -583,7 +588,8 @@ static int purge(struct queue_way *w, const struct tkw_item_id *ids,
 	return exchange_done(w, count, done);
 }
 
-/* --- calls about the queue ------------------------------------------------------ */
+/* --- calls about the queue
+ * ------------------------------------------------------ */
 
 static int64_t revive_all(struct queue_way *w)
 {

@@ -13,7 +13,8 @@
 #include "queue_tool.h"
 #include "tool.h"
 
-/* --- put --------------------------------------------------------------------- */
+/* --- put ---------------------------------------------------------------------
+ */
 
 static void fill_put(const struct queue_options *o, const struct queue_bytes *b,
 		     struct tkw_put *p)
@@ -43,7 +44,8 @@ static int put_all(struct queue_session *s, const struct queue_options *o,
 	if (r < 0)
 		return queue_session_fail(s, "put", r);
 	for (size_t i = 0; i < o->word_count; i++)
-		(void)printf(o->json ? "{\"id\":%" PRIu64 "}\n" : "%" PRIu64 "\n",
+		(void)printf(o->json ? "{\"id\":%" PRIu64 "}\n"
+				     : "%" PRIu64 "\n",
 			     ids[i].bits);
 	return TOOL_EXIT_OK;
 }
@@ -67,7 +69,8 @@ int queue_put(struct queue_session *s, const struct queue_options *o,
 	return status;
 }
 
-/* --- take -------------------------------------------------------------------- */
+/* --- take --------------------------------------------------------------------
+ */
 
 static void print_taken(const struct queue_options *o,
 			const struct tkw_items *list)
@@ -183,7 +186,8 @@ int queue_take(struct queue_session *s, const struct queue_options *o,
 			  : QUEUE_EXIT_NOTHING;
 }
 
-/* --- calls with an answer for each word --------------------------------------- */
+/* --- calls with an answer for each word
+ * --------------------------------------- */
 
 /* What the answers of a call mean. */
 struct meaning {
@@ -258,9 +262,9 @@ int queue_nack(struct queue_session *s, const struct queue_options *o,
 				.reason = o->reason };
 	int r;
 
-	QUEUE_CALL(r, s,
-		   s->ops->nack(s->way, w->claims, o->word_count, &how,
-				w->done));
+	QUEUE_CALL(
+		r, s,
+		s->ops->nack(s->way, w->claims, o->word_count, &how, w->done));
 	if (r < 0)
 		return queue_session_fail(s, "nack", r);
 	return print_answers(o, w->done,
@@ -273,8 +277,8 @@ int queue_extend(struct queue_session *s, const struct queue_options *o,
 	int r;
 
 	QUEUE_CALL(r, s,
-		   s->ops->extend(s->way, w->claims, o->word_count,
-				  o->lease_ms, w->done));
+		   s->ops->extend(s->way, w->claims, o->word_count, o->lease_ms,
+				  w->done));
 	if (r < 0)
 		return queue_session_fail(s, "extend", r);
 	return print_answers(o, w->done,
@@ -306,8 +310,8 @@ int queue_reschedule(struct queue_session *s, const struct queue_options *o,
 	if (r < 0 && r != -ENOENT && r != -EBUSY)
 		return queue_session_fail(s, "reschedule", r);
 	w->done[0] = r ? r : 1;
-	return print_answers(o, w->done,
-			     &(struct meaning){ "rescheduled", no_item, taken });
+	return print_answers(
+		o, w->done, &(struct meaning){ "rescheduled", no_item, taken });
 }
 
 /* Prints how many dead items were revived or purged by --all. */
@@ -327,15 +331,15 @@ int queue_revive(struct queue_session *s, const struct queue_options *o,
 	if (o->all)
 		QUEUE_CALL(r, s, s->ops->revive_all(s->way));
 	else
-		QUEUE_CALL(r, s,
-			   s->ops->revive(s->way, w->ids, o->word_count,
-					  w->done));
+		QUEUE_CALL(
+			r, s,
+			s->ops->revive(s->way, w->ids, o->word_count, w->done));
 	if (r < 0)
 		return queue_session_fail(s, "revive", r);
 	if (o->all)
 		return print_count(o, "revived", r);
-	return print_answers(o, w->done,
-			     &(struct meaning){ "revived", not_dead, not_dead });
+	return print_answers(
+		o, w->done, &(struct meaning){ "revived", not_dead, not_dead });
 }
 
 int queue_purge(struct queue_session *s, const struct queue_options *o,
@@ -346,9 +350,9 @@ int queue_purge(struct queue_session *s, const struct queue_options *o,
 	if (o->all)
 		QUEUE_CALL(r, s, s->ops->purge_all(s->way));
 	else
-		QUEUE_CALL(r, s,
-			   s->ops->purge(s->way, w->ids, o->word_count,
-					 w->done));
+		QUEUE_CALL(
+			r, s,
+			s->ops->purge(s->way, w->ids, o->word_count, w->done));
 	if (r < 0)
 		return queue_session_fail(s, "purge", r);
 	if (o->all)
@@ -357,7 +361,8 @@ int queue_purge(struct queue_session *s, const struct queue_options *o,
 			     &(struct meaning){ "purged", not_dead, not_dead });
 }
 
-/* --- looking ----------------------------------------------------------------- */
+/* --- looking -----------------------------------------------------------------
+ */
 
 int queue_get(struct queue_session *s, const struct queue_options *o,
 	      struct queue_words *w)
@@ -452,7 +457,8 @@ int queue_stats(struct queue_session *s, const struct queue_options *o,
 	return status;
 }
 
-/* --- the queue --------------------------------------------------------------- */
+/* --- the queue ---------------------------------------------------------------
+ */
 
 static int print_paused(const struct queue_options *o, bool paused)
 {

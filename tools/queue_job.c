@@ -21,7 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- the payload ------------------------------------------------------------- */
+/* --- the payload -------------------------------------------------------------
+ */
 
 static int write_all(int fd, const char *bytes, size_t len)
 {
@@ -55,7 +56,8 @@ static int open_payload(const struct tkw_item *item)
 	return r;
 }
 
-/* --- the environment --------------------------------------------------------- */
+/* --- the environment ---------------------------------------------------------
+ */
 
 enum {
 	VARIABLES = 5,
@@ -117,7 +119,8 @@ static int make_environment(struct environment *e, const char *queue,
 	return 0;
 }
 
-/* --- the process ------------------------------------------------------------- */
+/* --- the process -------------------------------------------------------------
+ */
 
 /* The signals that this process reads from a descriptor are blocked here, but
  * not in the command. */
@@ -193,7 +196,8 @@ void queue_job_word(char *buf, size_t size, int wait_status)
 			       WEXITSTATUS(wait_status));
 }
 
-/* --- looking for it ---------------------------------------------------------- */
+/* --- looking for it ----------------------------------------------------------
+ */
 
 static int look_at(const char *path)
 {

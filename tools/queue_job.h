@@ -8,10 +8,10 @@
 #include "queue_tool.h"
 
 /*
- * Starts a command. Its standard input is the payload. Its environment tells the
- * rest: TKW_QUEUE, TKW_ID, TKW_TOKEN, TKW_ATTEMPT, and TKW_KEY if the item has a
- * key. It has a process group of its own, so that a signal reaches all that it
- * starts, and Ctrl-C does not reach it twice.
+ * Starts a command. Its standard input is the payload. Its environment tells
+ * the rest: TKW_QUEUE, TKW_ID, TKW_TOKEN, TKW_ATTEMPT, and TKW_KEY if the item
+ * has a key. It has a process group of its own, so that a signal reaches all
+ * that it starts, and Ctrl-C does not reach it twice.
  *
  * pid  Receives its process.
  *

@@ -20,7 +20,8 @@ const char *queue_state_word(enum tkw_item_state state)
 	return (unsigned)state < TKW_ITEM_STATES ? words[state] : "unknown";
 }
 
-/* --- bytes ------------------------------------------------------------------- */
+/* --- bytes -------------------------------------------------------------------
+ */
 
 static void print_escaped(uint8_t byte)
 {
@@ -126,7 +127,8 @@ static void print_json_bytes(const char *name, const void *bytes, size_t len)
 	}
 }
 
-/* --- an item ----------------------------------------------------------------- */
+/* --- an item -----------------------------------------------------------------
+ */
 
 void queue_print_taken(const struct tkw_item *item)
 {
@@ -155,8 +157,8 @@ void queue_print_listed(const struct tkw_item *item)
 	char buf[40];
 
 	(void)printf("%" PRIu64 " %-7s %s %" PRIu32 " ", item->claim.id.bits,
-		     queue_state_word(item->state), word_time(buf, item->due_ms),
-		     item->attempts);
+		     queue_state_word(item->state),
+		     word_time(buf, item->due_ms), item->attempts);
 	if (item->key && item->key_len > 0)
 		queue_print_text(item->key, item->key_len);
 	else
@@ -192,7 +194,7 @@ void queue_print_item(const struct tkw_item *item)
 	if (item->state == TKW_ITEM_TAKEN) {
 		(void)printf("token         %" PRIu64 "\n", item->claim.token);
 		(void)printf("lease ends    %s\n",
-			     word_time(buf, item->lease_ms));
+			     word_time(buf, item->expires_ms));
 	}
 	if (item->state == TKW_ITEM_DEAD)
 		(void)printf("died          %s\n",
@@ -222,9 +224,9 @@ void queue_print_json_item(const struct tkw_item *item)
 		     item->backoff_ms, item->max_backoff_ms);
 	if (item->state == TKW_ITEM_TAKEN)
 		(void)printf(",\"token\":%" PRIu64 ",\"claim\":\"%" PRIu64
-			     ":%" PRIu64 "\",\"lease_ms\":%" PRId64,
+			     ":%" PRIu64 "\",\"expires_ms\":%" PRId64,
 			     item->claim.token, item->claim.id.bits,
-			     item->claim.token, item->lease_ms);
+			     item->claim.token, item->expires_ms);
 	if (item->state == TKW_ITEM_DEAD)
 		(void)printf(",\"died_ms\":%" PRId64, item->died_ms);
 	if (item->key)
@@ -235,7 +237,8 @@ void queue_print_json_item(const struct tkw_item *item)
 	(void)fputs("}\n", stdout);
 }
 
-/* --- the facts of a queue ---------------------------------------------------- */
+/* --- the facts of a queue ----------------------------------------------------
+ */
 
 int64_t queue_lateness_ms(const struct tkw_queue_stats *st, unsigned permille)
 {
@@ -275,7 +278,7 @@ static size_t list_facts(const struct tkw_queue_stats *st,
 		{ "taken", st->taken },
 		{ "dead", st->dead },
 		{ "waiting_takes", st->waiting_takes },
-		{ "oldest_ms", (uint64_t)st->oldest_ms },
+		{ "oldest_age_ms", (uint64_t)st->oldest_age_ms },
 		{ "late_p50_ms", (uint64_t)queue_lateness_ms(st, 500) },
 		{ "late_p99_ms", (uint64_t)queue_lateness_ms(st, 990) },
 		{ "bytes", st->bytes },

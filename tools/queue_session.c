@@ -2,10 +2,10 @@
 /*
  * queue_session.c - chooses the way to a queue.
  *
- * The file is tried first. If another process has it open, that process is asked
- * through its socket. It may open or close the file at this very moment, for
- * example because it is another `tkw queue` that is just done. Then both ways
- * are tried again for a few seconds.
+ * The file is tried first. If another process has it open, that process is
+ * asked through its socket. It may open or close the file at this very moment,
+ * for example because it is another `tkw queue` that is just done. Then both
+ * ways are tried again for a few seconds.
  */
 #include <errno.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /*
  * queue_watch.c - `tkw queue FILE watch`: the queues of a file, every second.
  *
- * On a terminal it is one screen with a line for each queue. Elsewhere it is one
- * line a second with the sums of all queues, as text or as JSON.
+ * On a terminal it is one screen with a line for each queue. Elsewhere it is
+ * one line a second with the sums of all queues, as text or as JSON.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +44,8 @@ struct watch {
 	struct row row[ROWS];
 };
 
-/* --- reading ----------------------------------------------------------------- */
+/* --- reading -----------------------------------------------------------------
+ */
 
 /* Queues are never removed, so each keeps its row. */
 static int read_row(struct watch *v, size_t i, const char *name)
@@ -112,7 +113,8 @@ static uint64_t count_rate(const struct watch *v, const struct row *row,
 	return ((now - before) * 1000 + ms / 2) / ms;
 }
 
-/* --- a screen ---------------------------------------------------------------- */
+/* --- a screen ----------------------------------------------------------------
+ */
 
 /* Writes a number in at most 7 columns. */
 static const char *word(char buf[TOOL_WORD], uint64_t n)
@@ -213,7 +215,8 @@ static int draw(struct watch *v)
 	return screen_show(s);
 }
 
-/* --- a line ------------------------------------------------------------------ */
+/* --- a line ------------------------------------------------------------------
+ */
 
 /* The sums of all queues. */
 struct sums {
@@ -243,10 +246,9 @@ static int print_line(const struct watch *v)
 {
 	static const char json[] =
 		"{\"at_ms\":%" PRId64 ",\"queues\":%zu,\"waiting\":%" PRIu64
-		",\"ready\":%" PRIu64 ",\"taken\":%" PRIu64
-		",\"dead\":%" PRIu64 ",\"puts\":%" PRIu64 ",\"takes\":%" PRIu64
-		",\"acks\":%" PRIu64 ",\"nacks\":%" PRIu64
-		",\"losses\":%" PRIu64 "}\n";
+		",\"ready\":%" PRIu64 ",\"taken\":%" PRIu64 ",\"dead\":%" PRIu64
+		",\"puts\":%" PRIu64 ",\"takes\":%" PRIu64 ",\"acks\":%" PRIu64
+		",\"nacks\":%" PRIu64 ",\"losses\":%" PRIu64 "}\n";
 	static const char text[] =
 		"at_ms %" PRId64 " queues %zu waiting %" PRIu64
 		" ready %" PRIu64 " taken %" PRIu64 " dead %" PRIu64
@@ -261,7 +263,8 @@ static int print_line(const struct watch *v)
 	return tool_flush();
 }
 
-/* --- the loop ---------------------------------------------------------------- */
+/* --- the loop ----------------------------------------------------------------
+ */
 
 /* Waits for the next second. Returns false if a signal has come. */
 static bool wait_next(struct watch *v, int64_t next_ms)

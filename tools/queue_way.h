@@ -3,9 +3,10 @@
  * queue_way.h - the two ways to a queue: the file itself, or the socket of the
  * process that has the file open.
  *
- * Both stand behind one table of operations, so that each command of `tkw queue`
- * is written once. The operations mean what the calls of tickwheel/queue.h mean.
- * A session chooses the way, and chooses again when an owner has gone.
+ * Both stand behind one table of operations, so that each command of `tkw
+ * queue` is written once. The operations mean what the calls of
+ * tickwheel/queue.h mean. A session chooses the way, and chooses again when an
+ * owner has gone.
  *
  * queue_direct.c   opens the file
  * queue_client.c   speaks to the owner (store/wire.h)
@@ -59,8 +60,9 @@ struct queue_ops {
 	 * why  Receives a sentence on failure, if there is more to say than the
 	 *      error. QUEUE_WHY bytes.
 	 *
-	 * Returns 0, -ENOENT if the file or the queue is not there and shall not
-	 * be made, -EBUSY if this way is not the right one now, or an error.
+	 * Returns 0, -ENOENT if the file or the queue is not there and shall
+	 * not be made, -EBUSY if this way is not the right one now, or an
+	 * error.
 	 */
 	int (*open)(struct queue_way **out, const struct queue_place *place,
 		    char *why);
@@ -120,7 +122,8 @@ extern const struct queue_ops queue_client;
 
 void queue_items_free(struct queue_items *items);
 
-/* --- a session --------------------------------------------------------------- */
+/* --- a session ---------------------------------------------------------------
+ */
 
 struct queue_session {
 	struct queue_place place;
@@ -161,7 +164,8 @@ int queue_session_choose(struct queue_session *s, const char *queue);
 	} while (queue_session_again((s), (result)))
 
 /* Prints one line that says why an operation failed, unless the user was told
- * that there is no way to the queue any more. Returns the exit status of tkw. */
+ * that there is no way to the queue any more. Returns the exit status of tkw.
+ */
 int queue_session_fail(const struct queue_session *s, const char *what,
 		       int64_t error);
 

@@ -67,7 +67,8 @@ int queue_work_check(const struct queue_options *o)
 	return r == -ENOENT ? QUEUE_EXIT_NO_COMMAND : QUEUE_EXIT_CANNOT_RUN;
 }
 
-/* --- results ----------------------------------------------------------------- */
+/* --- results -----------------------------------------------------------------
+ */
 
 /* Looks at the result of a call. If the queue cannot be reached any more, there
  * is nothing left to do but to let the commands end. */
@@ -113,8 +114,7 @@ static void nack(struct work *k, const struct tkw_claim *claim,
 
 	if (!k->s->way)
 		return;
-	QUEUE_CALL(r, k->s,
-		   k->s->ops->nack(k->s->way, claim, 1, &how, &done));
+	QUEUE_CALL(r, k->s, k->s->ops->nack(k->s->way, claim, 1, &how, &done));
 	check(k, "nack", r);
 	if (r == 0)
 		complain_stale(claim);
@@ -173,7 +173,8 @@ static void reap(struct work *k)
 	ack_all(k, good);
 }
 
-/* --- leases ------------------------------------------------------------------ */
+/* --- leases ------------------------------------------------------------------
+ */
 
 static struct job *find_job(struct work *k, const struct tkw_claim *claim)
 {
@@ -217,7 +218,8 @@ static void extend(struct work *k)
 	}
 }
 
-/* --- starting ---------------------------------------------------------------- */
+/* --- starting ----------------------------------------------------------------
+ */
 
 /* The command could not be started. */
 static void fail_start(struct work *k, const struct tkw_item *item, int r)
@@ -347,7 +349,8 @@ static void cancel_take(struct work *k)
 		start_all(k, &items);
 }
 
-/* --- the loop ---------------------------------------------------------------- */
+/* --- the loop ----------------------------------------------------------------
+ */
 
 static void kill_all(const struct work *k, int sig)
 {

@@ -25,7 +25,8 @@ enum {
 
 static const char gone[] = "client gone";
 
-/* --- the answer -------------------------------------------------------------- */
+/* --- the answer --------------------------------------------------------------
+ */
 
 static void begin_answer(struct tkw__clerk *c, int64_t result)
 {
@@ -74,7 +75,8 @@ static void renew(struct tkw__clerk *c)
 					    .ctx = c->request.ctx };
 }
 
-/* --- arguments --------------------------------------------------------------- */
+/* --- arguments ---------------------------------------------------------------
+ */
 
 static int read_array(struct tkw__clerk *c, size_t least, size_t size)
 {
@@ -125,8 +127,8 @@ static int read_puts(struct tkw__clerk *c)
 		p->max_backoff_ms = tkw__wire_get_u32(&c->in);
 	}
 	c->request.kind = TKW__REQUEST_PUT;
-	c->request.put = (struct tkw__request_put){ puts, c->count,
-						    c->answers };
+	c->request.put =
+		(struct tkw__request_put){ puts, c->count, c->answers };
 	return err;
 }
 
@@ -199,8 +201,8 @@ static int read_cancel(struct tkw__clerk *c)
 	for (size_t i = 0; !err && i < c->count; i++)
 		names[i] = read_name(&c->in);
 	c->request.kind = TKW__REQUEST_CANCEL;
-	c->request.cancel = (struct tkw__request_cancel){ names, c->count,
-							  c->answers };
+	c->request.cancel =
+		(struct tkw__request_cancel){ names, c->count, c->answers };
 	return err;
 }
 
@@ -328,7 +330,8 @@ static int read_arguments(struct tkw__clerk *c)
 	}
 }
 
-/* --- finding the queue ------------------------------------------------------- */
+/* --- finding the queue -------------------------------------------------------
+ */
 
 static int64_t look_for_queue(struct tkw__desk *d, struct tkw__request *r)
 {
@@ -450,7 +453,8 @@ enum tkw__clerk_step tkw__clerk_read(struct tkw__clerk *c, const void *frame,
 	}
 }
 
-/* --- answers ----------------------------------------------------------------- */
+/* --- answers -----------------------------------------------------------------
+ */
 
 /* The public answer for an item. */
 static int to_done(const struct tkw__clerk *c, enum tkw__queue_answer answer)

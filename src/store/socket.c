@@ -10,8 +10,8 @@
  *   GONE   closed, but the desk still has   not watched
  *          its request
  *
- * An epoll descriptor watches all of them, so that the keeper has one descriptor
- * to poll, however many clients there are.
+ * An epoll descriptor watches all of them, so that the keeper has one
+ * descriptor to poll, however many clients there are.
  */
 #define _GNU_SOURCE /* accept4(), struct ucred */
 #include "store/socket.h"
@@ -87,7 +87,8 @@ struct tkw__socket {
 	unsigned count;
 };
 
-/* --- the life of a client ---------------------------------------------------- */
+/* --- the life of a client ----------------------------------------------------
+ */
 
 static void free_client(struct client *c)
 {
@@ -162,7 +163,8 @@ static void set_state(struct client *c, enum state state)
 	c->state = state;
 }
 
-/* --- answers ----------------------------------------------------------------- */
+/* --- answers -----------------------------------------------------------------
+ */
 
 /* Sends what the connection takes now. Returns 1 if all was sent, 0, or -1 if
  * the client has gone. */
@@ -223,7 +225,8 @@ static void start_write(struct client *c, bool closing)
 		go_on_writing(c);
 }
 
-/* --- requests ---------------------------------------------------------------- */
+/* --- requests ----------------------------------------------------------------
+ */
 
 /* Does what the clerk says. The client may be freed. */
 static void go_on(struct client *c, enum tkw__clerk_step step)
@@ -261,7 +264,8 @@ static void on_done(struct tkw__request *r)
 	release(c);
 }
 
-/* --- reading ----------------------------------------------------------------- */
+/* --- reading -----------------------------------------------------------------
+ */
 
 /* Makes room for more of the frame, as its bytes come: the length that a client
  * claims costs nothing yet. */
@@ -295,15 +299,14 @@ static ssize_t receive(const struct client *c, uint8_t *to, size_t len)
 	while (n < 0 && errno == EINTR);
 	if (n > 0)
 		return n;
-	return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
-		       ? 0
-		       : -ECONNRESET;
+	return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0
+								  : -ECONNRESET;
 }
 
 static ssize_t receive_head(struct client *c)
 {
-	ssize_t n = receive(c, c->head + c->head_len,
-			    TKW__WIRE_HEAD - c->head_len);
+	ssize_t n =
+		receive(c, c->head + c->head_len, TKW__WIRE_HEAD - c->head_len);
 
 	if (n > 0)
 		c->head_len += (size_t)n;
@@ -385,7 +388,8 @@ static void serve_client(struct client *c)
 	}
 }
 
-/* --- new clients ------------------------------------------------------------- */
+/* --- new clients -------------------------------------------------------------
+ */
 
 static bool is_trusted(int fd)
 {
@@ -477,7 +481,8 @@ static void accept_some(struct tkw__socket *s)
 	}
 }
 
-/* --- the keeper -------------------------------------------------------------- */
+/* --- the keeper --------------------------------------------------------------
+ */
 
 static size_t list_fds(struct pollfd *fds, size_t max, void *ctx)
 {
@@ -505,7 +510,8 @@ static void on_ready(const struct pollfd *fds, size_t count, void *ctx)
 	}
 }
 
-/* --- open and close ---------------------------------------------------------- */
+/* --- open and close ----------------------------------------------------------
+ */
 
 /* Opens the folder of the file, and notes the name of the socket there: the
  * process may change its working folder until the socket is removed. */
@@ -515,8 +521,8 @@ static int note_place(struct tkw__socket *s, const char *path)
 	const char *name = slash ? slash + 1 : path;
 	size_t len = strlen(name);
 
-	s->folder = slash ? tkw__address_open_folder(
-				    path, (size_t)(slash - path) + 1)
+	s->folder = slash ? tkw__address_open_folder(path,
+						     (size_t)(slash - path) + 1)
 			  : tkw__address_open_folder(".", 1);
 	if (s->folder < 0)
 		return s->folder;

@@ -47,11 +47,12 @@
  *   claim  u64 id, u64 token
  *   name   u64 id, u8 has key, key
  *   item   u64 id, u64 token, u8 state, u32 attempts, max attempts, back-off,
- *          max back-off, i64 due, lease, died, payload, u8 has key, key, reason
+ *          max back-off, i64 due, expires, died, payload, u8 has key, key,
+ * reason
  *
- * The first request is HELLO. NEXT with an empty name gives the first queue. Its
- * result is 1, or 0 if there is no other. NEXT and FIND of an unknown queue, and
- * any other call with one, give -ENOENT. A take gives at most
+ * The first request is HELLO. NEXT with an empty name gives the first queue.
+ * Its result is 1, or 0 if there is no other. NEXT and FIND of an unknown
+ * queue, and any other call with one, give -ENOENT. A take gives at most
  * TKW__WIRE_MAX_ITEMS items.
  *
  *   -EPROTO        the request is malformed; the connection is closed
@@ -111,7 +112,8 @@ enum {
 /* The end of the name of the socket: FILE-sock. */
 #define TKW__WIRE_SUFFIX "-sock"
 
-/* --- writing --------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------
+ */
 
 /* Bytes that are being made. All zero: none yet. */
 struct tkw__wire_out {
@@ -231,7 +233,7 @@ static inline void tkw__wire_put_item(struct tkw__wire_out *o,
 	tkw__wire_put_u32(o, item->backoff_ms);
 	tkw__wire_put_u32(o, item->max_backoff_ms);
 	tkw__wire_put_i64(o, item->due_ms);
-	tkw__wire_put_i64(o, item->lease_ms);
+	tkw__wire_put_i64(o, item->expires_ms);
 	tkw__wire_put_i64(o, item->died_ms);
 	tkw__wire_put_text(o, item->payload, item->payload_len);
 	tkw__wire_put_option(o, item->key, item->key_len);
@@ -259,7 +261,8 @@ static inline bool tkw__wire_end(struct tkw__wire_out *o)
 	return true;
 }
 
-/* --- reading --------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------
+ */
 
 /* Bytes that are being read. They come from a stranger: what is not there reads
  * as 0, and `bad` tells so at the end. */
@@ -391,14 +394,15 @@ static inline void tkw__wire_get_item(struct tkw__wire_in *in,
 	item->backoff_ms = tkw__wire_get_u32(in);
 	item->max_backoff_ms = tkw__wire_get_u32(in);
 	item->due_ms = tkw__wire_get_i64(in);
-	item->lease_ms = tkw__wire_get_i64(in);
+	item->expires_ms = tkw__wire_get_i64(in);
 	item->died_ms = tkw__wire_get_i64(in);
 	item->payload = tkw__wire_get_text(in, &item->payload_len);
 	item->key = tkw__wire_get_option(in, &item->key_len);
 	item->reason = tkw__wire_get_text(in, reason_len);
 }
 
-/* --- the facts of a queue -------------------------------------------------- */
+/* --- the facts of a queue --------------------------------------------------
+ */
 
 /* How many words STATS sends: first these, then the lateness. */
 enum {
@@ -418,7 +422,7 @@ static inline void tkw__wire_put_stats(struct tkw__wire_out *o,
 		(uint64_t)(s->paused != 0),
 		s->bytes,
 		s->memory_bytes,
-		(uint64_t)s->oldest_ms,
+		(uint64_t)s->oldest_age_ms,
 		s->all_puts,
 		s->all_takes,
 		s->all_acks,
@@ -457,7 +461,7 @@ static inline void tkw__wire_get_stats(struct tkw__wire_in *in,
 	s->paused = tkw__wire_get_u64(in) != 0;
 	s->bytes = tkw__wire_get_u64(in);
 	s->memory_bytes = tkw__wire_get_u64(in);
-	s->oldest_ms = tkw__wire_get_i64(in);
+	s->oldest_age_ms = tkw__wire_get_i64(in);
 	s->all_puts = tkw__wire_get_u64(in);
 	s->all_takes = tkw__wire_get_u64(in);
 	s->all_acks = tkw__wire_get_u64(in);
