@@ -91,9 +91,7 @@ static int64_t look_at_error(struct tkw__desk *d, struct tkw__request *r)
 
 	tkw__desk_get_facts(d, &facts);
 	if (facts.error)
-		snprintf(e->text, sizeof(e->text), "%s: %s",
-			 facts.error == -ENOSPC ? "the disk is full"
-						: "the disk has failed",
+		snprintf(e->text, sizeof(e->text), "%s",
 			 facts.why ? facts.why : strerror(-facts.error));
 	return 0;
 }
@@ -106,7 +104,7 @@ int tkw_queues_print_error(struct tkw_queues *f, char *buf, size_t size)
 	if (!f || (!buf && size > 0))
 		return -EINVAL;
 	err = look(f, NULL, look_at_error, &e);
-	return err < 0 ? (int)err : snprintf(buf, size, "%s", e.text);
+	return err == -EPERM ? -EPERM : snprintf(buf, size, "%s", e.text);
 }
 
 static int64_t look_for_faults(struct tkw__desk *d, struct tkw__request *r)

@@ -160,5 +160,5 @@ void tkw__cycle_remove(struct tkw__desk *d)
 	if (more == 0)
 		c->state = TKW__CYCLE_NONE;
 	if (more < 0)
-		tkw__desk_fail(d, more);
+		tkw__desk_fail(d, more == -EBUSY ? -ENOSPC : more);
 }

@@ -314,6 +314,15 @@ static void decide_again(struct tkw__desk *d)
 		tkw__desk_decide(d, d->batch[i]);
 }
 
+/* What the requests are told. A file that another program has locked is no
+ * failure of the disk: calls work again later, as after -ENOSPC. */
+static int error_for_all(int err)
+{
+	if (err == -EBUSY)
+		return -ENOSPC;
+	return err == -ENOSPC || err == -ENOMEM ? err : -EIO;
+}
+
 /* Steps 3 to 5. Returns the error of the whole batch. */
 static int settle(struct tkw__desk *d)
 {
@@ -340,6 +349,7 @@ static int settle(struct tkw__desk *d)
 	if (err) {
 		undo(d);
 		d->facts.undone++;
+		err = error_for_all(err);
 		tkw__desk_fail(d, err);
 	} else {
 		tkw__cycle_commit(d);

@@ -50,7 +50,7 @@ static void fill(struct tkw_item *it, const struct tkw__queue_facts *f,
 		.backoff_ms = f->backoff_ms,
 		.max_backoff_ms = f->max_backoff_ms,
 		.due_ms = (int64_t)f->due_ms,
-		.lease_ms = (int64_t)f->lease_ms,
+		.expires_ms = (int64_t)f->lease_ms,
 		.died_ms = (int64_t)f->died_ms,
 		.payload_len = f->payload.len,
 		.key_len = f->key.len,
@@ -61,19 +61,26 @@ static void fill(struct tkw_item *it, const struct tkw__queue_facts *f,
 	*(*at)++ = 0; /* the end of the reason */
 }
 
-static struct tkw_items *make_items(size_t count, size_t bytes)
-{
-	size_t head = sizeof(struct tkw_items) + count * sizeof(struct tkw_item);
-	struct tkw_items *items = malloc(head + bytes);
+/* What is allocated: the bytes of the items follow. */
+struct block {
+	struct tkw_items items;
+	struct tkw_item item[];
+};
 
-	if (items)
-		items->count = count;
-	return items;
+static struct block *make_block(size_t count, size_t bytes)
+{
+	struct block *b =
+		malloc(sizeof(*b) + count * sizeof(b->item[0]) + bytes);
+
+	if (b)
+		b->items = (struct tkw_items){ .count = count,
+					       .item = b->item };
+	return b;
 }
 
-static unsigned char *bytes_behind(struct tkw_items *items)
+static unsigned char *bytes_behind(struct block *b)
 {
-	return (unsigned char *)(items->item + items->count);
+	return (unsigned char *)(b->item + b->items.count);
 }
 
 void tkw_items_free(struct tkw_items *items)
@@ -84,43 +91,43 @@ void tkw_items_free(struct tkw_items *items)
 struct tkw_items *tkw__items_copy(const struct tkw__queue_facts *facts,
 				  size_t count)
 {
-	struct tkw_items *items;
 	unsigned char *at;
+	struct block *b;
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < count; i++)
 		bytes += bytes_of(&facts[i]);
-	items = make_items(count, bytes);
-	if (!items)
+	b = make_block(count, bytes);
+	if (!b)
 		return NULL;
-	at = bytes_behind(items);
+	at = bytes_behind(b);
 	for (size_t i = 0; i < count; i++)
-		fill(&items->item[i], &facts[i], &at);
-	return items;
+		fill(&b->item[i], &facts[i], &at);
+	return &b->items;
 }
 
 struct tkw_items *tkw__items_taken(struct tkw__queue *heart, uint64_t now_us,
 				   const struct tkw__queue_taken *taken,
 				   size_t count)
 {
-	struct tkw_items *items;
 	unsigned char *at;
+	struct block *b;
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < count; i++)
 		bytes += taken[i].payload.len + taken[i].key.len + 1;
-	items = make_items(count, bytes);
-	if (!items)
+	b = make_block(count, bytes);
+	if (!b)
 		return NULL;
-	at = bytes_behind(items);
+	at = bytes_behind(b);
 	for (size_t i = 0; i < count; i++) {
 		struct tkw__queue_name name = { .id = taken[i].id };
 		struct tkw__queue_facts f;
 
 		tkw__queue_get(heart, now_us, &name, &f);
-		fill(&items->item[i], &f, &at);
+		fill(&b->item[i], &f, &at);
 	}
-	return items;
+	return &b->items;
 }
 
 /* --- looks ----------------------------------------------------------------- */

@@ -276,7 +276,7 @@ static void test_desk_failed_batch_is_undone_and_told(void **state)
 	bed_quiet(b);
 	digest = tkw__desk_digest(b->desk);
 	b->disk.fails = 1;
-	b->disk.error = -EBUSY;
+	b->disk.error = -ENOMEM;
 	ask(b, &p, 'r', TKW__REQUEST_RESUME);
 	ask_take(b, &u, 'u', 1000, 1);
 	ask_ack(b, &a, 'a', &held->item[0]);
@@ -284,9 +284,9 @@ static void test_desk_failed_batch_is_undone_and_told(void **state)
 	/* The take from before was served, so it is part of the batch. The new
 	 * one found nothing, and waits on. */
 	assert_string_equal(b->told, "rat");
-	assert_int_equal(p.r.result, -EBUSY);
-	assert_int_equal(a.r.result, -EBUSY);
-	assert_int_equal(t.r.result, -EBUSY);
+	assert_int_equal(p.r.result, -ENOMEM);
+	assert_int_equal(a.r.result, -ENOMEM);
+	assert_int_equal(t.r.result, -ENOMEM);
 	assert_null(t.r.take.items);
 	assert_int_equal(u.r.state, TKW__REQUEST_PARKED);
 	assert_true(tkw__desk_digest(b->desk) == digest);
@@ -422,11 +422,11 @@ static void test_desk_failed_open_makes_no_queue(void **state)
 	struct bed_request r, s, again;
 
 	b->disk.fails = 1;
-	b->disk.error = -EBUSY;
+	b->disk.error = -ENOMEM;
 	ask_open(b, &r, "x");
 	ask_open(b, &s, "x");
 	bed_turn(b);
-	assert_int_equal(r.r.result, -EBUSY);
+	assert_int_equal(r.r.result, -ENOMEM);
 	assert_null(r.r.queue);
 	assert_null(tkw__desk_find(b->desk, "x"));
 	ask_open(b, &r, "x");
