@@ -336,7 +336,7 @@ int tkw_queue_nack(struct tkw_queue *q, const struct tkw_claim *claims,
 	}
 	if (how && how->reason) {
 		to->reason.at = how->reason;
-		to->reason.len = strnlen(how->reason, TKW_QUEUE_MAX_REASON + 1);
+		to->reason.len = strlen(how->reason);
 		if (to->reason.len > TKW_QUEUE_MAX_REASON)
 			return -EINVAL;
 	}

@@ -229,7 +229,7 @@ int64_t tkw__look_at_stats(struct tkw__desk *d, struct tkw__request *r)
 		.dead = s.count[TKW__QUEUE_IS_DEAD],
 		.bytes = s.bytes,
 		.memory_bytes = s.allocated,
-		.oldest_ms = (int64_t)s.oldest_age_ms,
+		.oldest_age_ms = (int64_t)s.oldest_age_ms,
 		.waiting_takes = r->queue->parked.count,
 		.commits = facts.commits,
 		.commit_calls = facts.commit_calls,

@@ -8,6 +8,9 @@ endif()
 find_package(Threads REQUIRED)
 
 set(store ${PROJECT_SOURCE_DIR}/src/store)
+# Threads and processes are not in C11.
+set_source_files_properties(desk_bed.c ram_store.c PROPERTIES
+  COMPILE_DEFINITIONS _GNU_SOURCE)
 foreach(build static narrow)
   add_library(store_bed_${build} STATIC
     desk_bed.c
@@ -24,7 +27,6 @@ foreach(build static narrow)
     ${store}/items.c
     ${store}/keeper.c)
   tkw_flags(store_bed_${build})
-  target_compile_definitions(store_bed_${build} PRIVATE _GNU_SOURCE)
   target_include_directories(store_bed_${build} PUBLIC
                              ${CMAKE_CURRENT_SOURCE_DIR})
   target_include_directories(store_bed_${build} SYSTEM PUBLIC
