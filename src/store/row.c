@@ -192,7 +192,7 @@ static void put_record(const struct tkw__columns *c, uint8_t *to, size_t len)
 	to = put_le(to, kind, 1);
 	to = put_le(to, TKW__RECORD_VERSION, 1);
 	to = put_le(to, get_number(&at, end), 2);
-	to = put_le(to, (uint64_t)c->item, 8);
+	to = put_le(to, c->item < 0 ? 0 : (uint64_t)c->item, 8);
 	for (int i = 0; i < shapes[c->kind].words; i++)
 		to = put_le(to, word_of(c, i, &at, end), 8);
 	if (body_len(c)) {

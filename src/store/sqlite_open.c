@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,14 +112,16 @@ int tkw__sqlite_run(struct tkw__sqlite *s, enum tkw__stmt which)
 
 /* --- steps of the opening ------------------------------------------------- */
 
-/* SQLite opens a file that it must not write to for reading. */
-static int check_writable(struct tkw__sqlite *s)
+/* SQLite would open a file for reading if it must not write to it, and its error
+ * would be that of the second try. */
+static int check_writable(const char *path)
 {
-	if (sqlite3_db_readonly(s->db, "main") != 1)
-		return SQLITE_OK;
-	return access(s->path, W_OK) != 0 && errno == EROFS
-		       ? SQLITE_READONLY_ROLLBACK
-		       : SQLITE_READONLY;
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
 }
 
 static int set_up(struct tkw__sqlite *s)
@@ -301,11 +304,12 @@ static int open_steps(struct tkw__sqlite *s, char *why, size_t why_size)
 				 NULL);
 
 	if (!rc)
-		rc = check_writable(s);
-	if (!rc)
 		rc = set_up(s);
 	if (!rc)
 		rc = tkw__schema_open(s->db, why, why_size);
+	/* A mark in the file's header; the system lets us write. */
+	if (!rc && sqlite3_db_readonly(s->db, "main") == 1)
+		rc = SQLITE_CORRUPT;
 	if (!rc)
 		rc = check_pages(s, why, why_size);
 	if (!rc)
@@ -327,14 +331,17 @@ int tkw__sqlite_open_file(struct tkw__sqlite *s, char *why, size_t why_size)
 	/* Without syncs, a loss of power may leave any pieces of the log. */
 	if (!s->to_system)
 		err = tkw__wal_check(s->path, why, why_size);
+	if (!err)
+		err = check_writable(s->path);
 	if (err)
 		return err;
 	rc = open_steps(s, why, why_size);
 	if (rc == SQLITE_OK)
 		return 0;
 	err = tkw__sqlite_errno(s->db, rc);
-	if (rc == SQLITE_READONLY_ROLLBACK)
-		err = -EROFS;
+	/* The tables cannot be read by what SQLite finds in the file. */
+	if (rc == SQLITE_ERROR)
+		err = -EBADMSG;
 	if (err == -EIO && sqlite3_system_errno(s->db) == ENOSPC)
 		err = -ENOSPC;
 	if (why_size > 0 && why[0] == 0)
