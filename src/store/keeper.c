@@ -172,7 +172,7 @@ static void need_keeper(struct tkw_queues *f)
 		;
 }
 
-/* --- leading ---------------------------------------------------------------- */
+/* --- leading -------------------------------------------------------------- */
 
 static void wake(struct sleeper *s, uint32_t word)
 {
@@ -524,7 +524,7 @@ uint64_t tkw__keeper_count_inbox(struct tkw_queues *f)
 	return n;
 }
 
-/* --- callbacks -------------------------------------------------------------- */
+/* --- callbacks ------------------------------------------------------------ */
 
 int tkw__keeper_admit(const struct tkw_queues *f)
 {
@@ -589,7 +589,7 @@ bool tkw__inside_any(const struct tkw_queues *f)
 	return in != NULL;
 }
 
-/* --- the keeper's thread ----------------------------------------------------- */
+/* --- the keeper's thread -------------------------------------------------- */
 
 static void call_all(struct tkw_queues *f, struct requests l)
 {
@@ -700,7 +700,7 @@ void tkw__keeper_watch(struct tkw_queues *f, const struct tkw__watch *watch)
 	pthread_mutex_unlock(&f->mutex);
 }
 
-/* --- the descriptor of a queue -------------------------------------------------- */
+/* --- the descriptor of a queue -------------------------------------------- */
 
 static int64_t look_at_fd(struct tkw__desk *d, struct tkw__request *r)
 {
@@ -727,7 +727,7 @@ int tkw__keeper_fd(struct tkw_queues *f, struct tkw_queue *q)
 	return (int)tkw__keeper_call(f, &r);
 }
 
-/* --- open and close ----------------------------------------------------------- */
+/* --- open and close ------------------------------------------------------- */
 
 static int start_thread(struct tkw_queues *f)
 {

@@ -144,7 +144,7 @@ static struct tkw_queue_stats stats(struct bed *b)
 	return s;
 }
 
-/* 11.21: nothing is left behind but the file. */
+/* SPEC 11.21: nothing is left behind but the file. */
 static void test_file_close_leaves_only_the_file(void **state)
 {
 	struct bed *b = *state;
@@ -157,7 +157,7 @@ static void test_file_close_leaves_only_the_file(void **state)
 	assert_int_equal(stats(b).ready, 1);
 }
 
-/* 11.20 */
+/* SPEC 11.20 */
 static void test_file_has_one_owner(void **state)
 {
 	struct bed *b = *state;
@@ -218,7 +218,7 @@ static void test_file_that_is_none_is_refused(void **state)
 	open_file(b);
 }
 
-/* 11.22: leases survive a reopen. */
+/* SPEC 11.22: leases survive a reopen. */
 static void test_file_leases_survive_a_reopen(void **state)
 {
 	struct bed *b = *state;
@@ -264,7 +264,7 @@ static void test_file_two_queues_keep_their_items(void **state)
 	assert_int_equal(stats(b).ready, 1);
 }
 
-/* --- load ------------------------------------------------------------------------- */
+/* --- load ----------------------------------------------------------------- */
 
 enum {
 	THREADS = 4,
@@ -278,7 +278,8 @@ struct worker {
 	bool failed;
 };
 
-/* Puts and acks most of it, so that the journal grows and the queue does not. */
+/* Puts and acks most of it, so that the journal grows and the queue does not.
+ */
 static void *load(void *arg)
 {
 	struct worker *w = arg;
@@ -351,7 +352,7 @@ static void test_file_snapshot_cycle_under_load(void **state)
 	assert_int_equal(after.bytes, before.bytes);
 }
 
-/* --- fork -------------------------------------------------------------------------- */
+/* --- fork ----------------------------------------------------------------- */
 
 /* The child may close its copy: the parent goes on, and still has the lock. */
 static void test_file_child_leaves_the_file_to_its_parent(void **state)
