@@ -57,12 +57,20 @@ enum {
 	YIELD_NS = 100000,
 	/* It waits for this part of a turn. */
 	GATHER_PART = 4,
-	MAX_SHY = 255
+	MAX_SHY = 255,
+	/* How many requests are looked at to find one whose thread sleeps. */
+	MAX_SEARCH = 64
 };
 
 struct requests {
 	struct tkw__request *first;
 	struct tkw__request *last;
+};
+
+/* A thread that waits for its request. */
+struct sleeper {
+	struct tkw_queues *f;
+	struct tkw__a32 word;
 };
 
 struct tkw_queues {
@@ -79,6 +87,9 @@ struct tkw_queues {
 	uint64_t inside; /* calls, requests and callbacks */
 	pthread_cond_t empty;
 	struct tkw__watch watch;
+	/* The keeper's own thread, if it sleeps in a call of a callback. The
+	 * leader that ends the call resets it. */
+	struct sleeper *keeper;
 
 	/* Only the leader. */
 	struct tkw__desk *desk;
@@ -106,12 +117,6 @@ struct tkw_queues {
 	struct tkw__watch watching; /* a copy of watch */
 	struct pollfd *polled;
 	size_t room;
-};
-
-/* A thread that waits for its request. */
-struct sleeper {
-	struct tkw_queues *f;
-	struct tkw__a32 word;
 };
 
 static _Thread_local struct tkw__inside *insides;
@@ -187,6 +192,8 @@ static void end_sleeper(struct tkw__request *r)
 {
 	struct sleeper *s = r->ctx;
 
+	if (s->f->keeper == s)
+		s->f->keeper = NULL;
 	push(&s->f->ended, r);
 }
 
@@ -350,12 +357,15 @@ static int turn(struct tkw_queues *f)
 	return more;
 }
 
-/* Finds a request whose thread sleeps. */
+/* Finds a request whose thread sleeps, among the first ones. */
 static struct sleeper *find_sleeper(struct tkw__request *r)
 {
-	while (r && r->done != end_sleeper)
+	for (int i = 0; r && i < MAX_SEARCH; i++) {
+		if (r->done == end_sleeper)
+			return r->ctx;
 		r = r->next;
-	return r ? r->ctx : NULL;
+	}
+	return NULL;
 }
 
 static bool has_work(const struct tkw_queues *f)
@@ -368,7 +378,9 @@ static struct sleeper *choose_heir(struct tkw_queues *f)
 {
 	struct sleeper *heir = find_sleeper(f->inbox.first);
 
-	return heir ? heir : find_sleeper(tkw__desk_first(f->desk));
+	if (!heir)
+		heir = find_sleeper(tkw__desk_first(f->desk));
+	return heir ? heir : f->keeper;
 }
 
 /* Ends the lead: passes it on, and wakes those who have their answers. */
@@ -466,6 +478,8 @@ static int enter(struct tkw_queues *f, struct tkw__request *r, bool *leads)
 	f->inside++;
 	push(&f->inbox, r);
 	if (leads) {
+		if (kept == f)
+			f->keeper = r->ctx;
 		come_back(f);
 		*leads = !f->leading;
 		f->leading = true;
@@ -496,6 +510,7 @@ int64_t tkw__keeper_call(struct tkw_queues *f, struct tkw__request *r)
 		tkw__keeper_release(f);
 	}
 	pthread_setcancelstate(was, NULL);
+	r->ctx = NULL;
 	return err ? err : r->result;
 }
 
