@@ -71,6 +71,7 @@ struct requests {
 struct sleeper {
 	struct tkw_queues *f;
 	struct tkw__a32 word;
+	bool of_keeper;
 };
 
 struct tkw_queues {
@@ -87,8 +88,7 @@ struct tkw_queues {
 	uint64_t inside; /* calls, requests and callbacks */
 	pthread_cond_t empty;
 	struct tkw__watch watch;
-	/* The keeper's own thread, if it sleeps in a call of a callback. The
-	 * leader that ends the call resets it. */
+	/* The keeper's own thread, if it waits in a call of a callback. */
 	struct sleeper *keeper;
 
 	/* Only the leader. */
@@ -192,8 +192,6 @@ static void end_sleeper(struct tkw__request *r)
 {
 	struct sleeper *s = r->ctx;
 
-	if (s->f->keeper == s)
-		s->f->keeper = NULL;
 	push(&s->f->ended, r);
 }
 
@@ -389,14 +387,21 @@ static void pass_on(struct tkw_queues *f, int more)
 	struct requests ended = f->ended;
 	struct sleeper *heir = NULL;
 	uint32_t away = 0;
+	bool of_keeper = false;
 
 	f->ended = (struct requests){ NULL, NULL };
-	for (const struct tkw__request *r = ended.first; r; r = r->next)
+	for (const struct tkw__request *r = ended.first; r; r = r->next) {
+		const struct sleeper *s = r->ctx;
+
+		of_keeper = of_keeper || s->of_keeper;
 		away++;
+	}
 	arm_timers(f);
 	f->passed_ns = mono_ns();
 	pthread_mutex_lock(&f->mutex);
 	TKW__STORE(&f->away, away, RELAXED);
+	if (of_keeper)
+		f->keeper = NULL;
 	f->more = more != 0;
 	if (has_work(f))
 		heir = choose_heir(f);
@@ -492,7 +497,7 @@ static int enter(struct tkw_queues *f, struct tkw__request *r, bool *leads)
 
 int64_t tkw__keeper_call(struct tkw_queues *f, struct tkw__request *r)
 {
-	struct sleeper s = { .f = f };
+	struct sleeper s = { .f = f, .of_keeper = kept == f };
 	bool leads;
 	int was;
 	int err;
