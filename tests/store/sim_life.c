@@ -178,6 +178,7 @@ static void forget_calls(struct life *l, bool crashed)
 		c->busy = false;
 	}
 	memset(l->queue, 0, sizeof(l->queue));
+	memset(l->told, 0, sizeof(l->told));
 }
 
 /* The disk knows if a batch without an answer is there. */
@@ -330,8 +331,8 @@ static void one_turn(struct life *l)
 	plan_settle(l);
 	if (l->failed)
 		plan_failed(l);
-	else if (!more && !l->full)
-		plan_quiet(l);
+	else
+		plan_quiet(l, more != 0);
 	if (life_below(l, 4) == 0)
 		life_verify(l);
 }

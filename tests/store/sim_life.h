@@ -81,16 +81,16 @@ struct wanted {
 struct call {
 	struct tkw__request r;
 	struct life *life;
-	bool busy;       /* submitted, and its answer was not judged yet */
-	bool ended;      /* its answer has come: */
-	int64_t result;  /* this one */
-	bool planned;    /* it is in the batch in flight */
-	bool accepted;   /* its batch is on the disk */
-	bool waits;      /* a take that has waited since an earlier turn */
-	bool in_line;    /* a take that waits, while a batch is played */
-	uint32_t q;      /* which queue */
-	uint64_t number; /* in the order of arrival */
-	uint64_t since_us;
+	bool busy;         /* submitted, and its answer was not judged yet */
+	bool ended;        /* its answer has come: */
+	int64_t result;    /* this one */
+	bool planned;      /* it is in the batch in flight */
+	bool accepted;     /* its batch is on the disk */
+	bool waits;        /* a take that has waited since an earlier turn */
+	bool in_line;      /* a take that waits, while a batch is played */
+	uint32_t q;        /* which queue */
+	uint64_t number;   /* in the order of arrival */
+	uint64_t since_us; /* when it came, or has begun to wait */
 	struct call *withdrawal; /* of this take */
 	struct wanted wanted;
 
@@ -130,6 +130,7 @@ struct life {
 	struct tkw__store *store;
 	struct tkw__desk *desk;
 	struct tkw_queue *queue[LIFE_QUEUES]; /* NULL: not opened */
+	bool told[LIFE_QUEUES]; /* an item can be taken, by what was told */
 	struct tkw__desk_config cfg;
 	uint64_t now_us, mono_us;
 	bool reserve;       /* is there */
@@ -185,8 +186,8 @@ void plan_batch(struct life *l, const struct tkw__row *rows, size_t count);
 void plan_appended(struct life *l, int err);
 /* A turn is over, or a crash came: all answers that came must be right. */
 void plan_settle(struct life *l);
-/* A turn is over, and there is nothing more to do; the store has failed. */
-void plan_quiet(struct life *l);
+/* A turn is over: nobody waits who need not; the store has failed. */
+void plan_quiet(struct life *l, bool more);
 void plan_failed(struct life *l);
 
 /* Holds the queues against the truth. */

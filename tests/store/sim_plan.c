@@ -337,6 +337,7 @@ static void let_go(struct life *l, struct call *c)
 		c->busy = false;
 	} else if (c->r.state == TKW__REQUEST_PARKED && !c->waits) {
 		c->waits = true;
+		c->since_us = l->mono_us;
 		l->tally->n[LT_PARKED]++;
 	}
 }
@@ -380,13 +381,62 @@ void plan_failed(struct life *l)
 	}
 }
 
-void plan_quiet(struct life *l)
+/* The desk must ask for a turn before something happens for a take that
+ * waits. */
+static void check_next(struct life *l, const struct call *c,
+		       const struct tkw__desk_next *next)
 {
+	const struct qo *o = &l->now.q[c->q].o;
+	uint64_t ms = qo_next(o, life_now_ms(l));
+	uint64_t end_us = c->since_us + c->r.take.wait_us;
+
+	if (!o->paused && ms != UINT64_MAX && next->now_us > ms * 1000)
+		life_fail(l, "the next turn is late for an item");
+	if (c->r.take.wait_us != UINT64_MAX && next->mono_us > end_us + 1000)
+		life_fail(l, "the next turn is late for the end of a wait");
+}
+
+/* Event loops are told if an item can be taken. */
+static void check_watched(struct life *l)
+{
+	uint32_t q;
+
+	for (q = 0; q < LIFE_QUEUES; q++) {
+		bool ready = has_ready(&l->now.q[q].o, life_now_ms(l));
+
+		if (!l->queue[q] || !l->queue[q]->watched)
+			continue;
+		if (l->told[q] != ready)
+			life_fail(l, "it was told wrongly if there is an item");
+		l->tally->n[LT_TOLD] += ready;
+	}
+}
+
+/* Takes the news from the desk. */
+static void hear_news(struct life *l)
+{
+	struct tkw_queue *changed;
+	uint32_t q;
+
+	while ((changed = tkw__desk_changed(l->desk)) != NULL) {
+		for (q = 0; q < LIFE_QUEUES; q++) {
+			if (l->queue[q] == changed)
+				l->told[q] = changed->can_take;
+		}
+	}
+}
+
+void plan_quiet(struct life *l, bool more)
+{
+	struct tkw__desk_next next;
 	uint32_t i;
 
+	hear_news(l);
 	/* After a failed write the desk pauses for a second. */
-	if (l->full_us && l->mono_us <= l->full_us + 1000000)
+	if (more || l->full ||
+	    (l->full_us && l->mono_us <= l->full_us + 1000000))
 		return;
+	tkw__desk_next(l->desk, &next);
 	for (i = 0; i < l->callers; i++) {
 		const struct call *c = &l->call[i];
 
@@ -394,5 +444,7 @@ void plan_quiet(struct life *l)
 			continue;
 		if (has_ready(&l->now.q[c->q].o, life_now_ms(l)))
 			life_fail(l, "a take waits, and an item is ready");
+		check_next(l, c, &next);
 	}
+	check_watched(l);
 }

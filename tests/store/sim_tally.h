@@ -30,6 +30,7 @@
 	X(LATE_TAKE, "takes served after they had waited")                     \
 	X(TIMEOUT, "takes whose time was over")                                \
 	X(WITHDRAWN, "takes withdrawn")                                        \
+	X(TOLD, "times a loop was told that there is an item")                 \
 	X(LOSS, "leases lost")                                                 \
 	X(TAKEN_OVER, "leases that survived a crash")                          \
 	X(DEAD, "dead items that survived a crash")                            \

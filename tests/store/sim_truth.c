@@ -197,7 +197,7 @@ static void compare_item(struct life *l, const struct tkw_item *it,
 	if (it->claim.id.bits != want->id)
 		life_fail(l, "the wrong item was given out");
 	if (it->claim.token != want->token ||
-	    (uint64_t)it->lease_ms != want->lease ||
+	    (uint64_t)it->expires_ms != want->lease ||
 	    (uint64_t)it->due_ms != want->want.due ||
 	    it->attempts != want->attempts || it->state != TKW_ITEM_TAKEN)
 		life_fail(l, "an item was given out with wrong facts");

@@ -28,7 +28,8 @@ target_include_directories(simulate_queue PRIVATE ${dir})
 target_link_libraries(simulate_queue PRIVATE
   queue_model tickwheel_heart tickwheel_static)
 
-# How many crashes: TKW_QUEUE_CRASHES in the environment, else 20,000.
+# How many crashes: TKW_QUEUE_CRASHES in the environment, else TKW_MODEL_SEEDS,
+# else 20,000.
 add_test(NAME simulate_queue COMMAND simulate_queue)
 set_tests_properties(simulate_queue PROPERTIES LABELS "model;report" TIMEOUT 3600)
 # A fault at each moment of two lives.
