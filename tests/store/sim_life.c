@@ -74,6 +74,7 @@ static struct sim_faults draw_faults(struct life *l)
 		.crash = { .one_in = 20 + life_below(l, 200) },
 		.full = { .one_in = odds[life_below(l, 4)] },
 		.error = { .one_in = odds[life_below(l, 4)] * 3u },
+		.busy = { .one_in = odds[life_below(l, 4)] * 3u },
 	};
 }
 
@@ -90,6 +91,8 @@ static void set_faults(struct life *l)
 		f.full = one;
 	if (l->opts->fault == LIFE_ERROR)
 		f.error = one;
+	if (l->opts->fault == LIFE_BUSY)
+		f.busy = one;
 	sim_disk_set_faults(l->disk, &f);
 }
 
@@ -310,12 +313,13 @@ static void one_turn(struct life *l)
 	const struct sim_counts *c = sim_disk_counts(l->disk);
 	uint64_t compactions = c->compactions;
 	uint64_t failed = c->failed;
-	uint64_t full = c->full;
+	uint64_t full = c->full + c->busy;
 	int more;
 
 	pass_time(l);
 	submit_some(l);
 	l->full = false;
+	l->busy = false;
 	l->reserve_asked = false;
 	more = tkw__desk_turn(l->desk, l->now_us, l->mono_us);
 	l->tally->n[LT_TURN]++;
@@ -324,7 +328,7 @@ static void one_turn(struct life *l)
 		l->snapshot = false;
 	if (c->failed > failed)
 		l->failed = true;
-	if (c->full > full)
+	if (c->full + c->busy > full)
 		l->full_us = l->mono_us;
 	if (sim_disk_is_down(l->disk))
 		return;
@@ -366,6 +370,7 @@ static void count_disk(struct life *l)
 	n[LT_TORN] += c->torn_tails;
 	n[LT_FULL] += c->full;
 	n[LT_ERROR] += c->failed;
+	n[LT_BUSY] += c->busy;
 	n[LT_COMPACTION] += c->compactions;
 }
 

@@ -33,7 +33,8 @@ enum life_fault {
 	LIFE_BY_CHANCE,
 	LIFE_CRASH, /* at the n-th step of the disk */
 	LIFE_FULL,  /* in the n-th call of the store */
-	LIFE_ERROR  /* the same */
+	LIFE_ERROR, /* the same */
+	LIFE_BUSY   /* the same */
 };
 
 struct life_opts {
@@ -144,7 +145,8 @@ struct life {
 	uint64_t flying;      /* the number of its last row */
 	uint32_t changes;     /* requests of the batch that changed anything */
 	bool full;            /* this turn met -ENOSPC */
-	uint64_t full_us;     /* when it did last; 0: never */
+	bool busy;            /* this turn met -EBUSY */
+	uint64_t full_us;     /* when one met either; 0: never */
 	bool failed;          /* the store has failed: -EIO */
 	bool gone;            /* the process has crashed: nothing counts */
 	bool snapshot;        /* one has begun */

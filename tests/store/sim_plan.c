@@ -247,7 +247,8 @@ void plan_appended(struct life *l, int err)
 	}
 	l->in_flight = false;
 	if (err) {
-		l->full = true;
+		l->full |= err == -ENOSPC;
+		l->busy |= err == -EBUSY;
 		return;
 	}
 	l->now = l->next;
@@ -264,8 +265,9 @@ void plan_appended(struct life *l, int err)
 
 static bool legal_error(struct life *l, const struct call *c)
 {
+	/* A locked file looks like a full disk to callers. */
 	if (c->result == -ENOSPC)
-		return l->full ||
+		return l->full || l->busy ||
 		       (l->reserve_asked && (c->r.kind == TKW__REQUEST_PUT ||
 					     c->r.kind == TKW__REQUEST_OPEN));
 	return c->result == -EIO && l->failed;
@@ -433,7 +435,7 @@ void plan_quiet(struct life *l, bool more)
 
 	hear_news(l);
 	/* After a failed write the desk pauses for a second. */
-	if (more || l->full ||
+	if (more || l->full || l->busy ||
 	    (l->full_us && l->mono_us <= l->full_us + 1000000))
 		return;
 	tkw__desk_next(l->desk, &next);

@@ -406,6 +406,11 @@ static int write_batch(struct sim *s, const struct tkw__row *rows, size_t count)
 	struct frame_head h;
 	int err;
 
+	if (sim_disk_hit(d, &d->faults.busy)) {
+		d->counts.busy++;
+		s->store.why = "another program uses the simulated disk";
+		return -EBUSY;
+	}
 	if (sim_disk_hit(d, &d->faults.full))
 		return run_full(s, len);
 	d->trying = s->next + count - 1;

@@ -20,6 +20,7 @@
 	X(FULL, "ENOSPC")                                                      \
 	X(FULL_PART, "ENOSPC for puts, while others went on")                  \
 	X(ERROR, "EIO")                                                        \
+	X(BUSY, "EBUSY")                                                       \
 	X(COMPACTION, "compactions")                                           \
 	X(AFTER_COMPACTION, "files opened that had been compacted")            \
 	X(REOPEN, "files opened")                                              \

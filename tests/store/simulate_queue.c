@@ -195,6 +195,7 @@ static int sweep(const struct options *o)
 
 	failed |= sweep_fault(o, LIFE_FULL, LT_FULL, "ENOSPC in call");
 	failed |= sweep_fault(o, LIFE_ERROR, LT_ERROR, "EIO in call");
+	failed |= sweep_fault(o, LIFE_BUSY, LT_BUSY, "EBUSY in call");
 	return failed;
 }
 
