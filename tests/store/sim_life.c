@@ -44,6 +44,28 @@ static void on_crash(void *ctx)
 	l->tally->n[LT_CRASH_IN_SNAPSHOT] += l->snapshot;
 }
 
+static void *life_alloc(size_t bytes, void *ctx)
+{
+	struct life *l = ctx;
+	void *mem;
+
+	if (l->hunger && --l->hunger == 0) {
+		l->starved = true;
+		return NULL;
+	}
+	mem = malloc(bytes);
+	if (!mem)
+		abort();
+	return mem;
+}
+
+static void life_free(void *mem, size_t bytes, void *ctx)
+{
+	(void)bytes;
+	(void)ctx;
+	free(mem);
+}
+
 /* Room on the disk that is kept for bad times. */
 static bool give_reserve(void *ctx)
 {
@@ -102,6 +124,7 @@ static void draw_config(struct life *l)
 
 	l->cfg = (struct tkw__desk_config){
 		.seed = { choice_u64(&l->choice), 1 },
+		.hooks = { life_alloc, life_free, l },
 		.reserve = { give_reserve, get_reserve, l },
 		.slack_bytes = slack[life_below(l, 4)],
 		.snapshot_items = 1 + life_below(l, 20),
@@ -320,15 +343,20 @@ static void one_turn(struct life *l)
 	submit_some(l);
 	l->full = false;
 	l->busy = false;
+	l->starved = false;
+	if (life_below(l, 40) == 0 && l->opts->fault == LIFE_BY_CHANCE)
+		l->hunger = 1 + life_below(l, 8);
 	l->reserve_asked = false;
 	more = tkw__desk_turn(l->desk, l->now_us, l->mono_us);
+	l->hunger = 0;
 	l->tally->n[LT_TURN]++;
+	l->tally->n[LT_STARVED] += l->starved;
 	check_disk(l);
 	if (c->compactions > compactions)
 		l->snapshot = false;
 	if (c->failed > failed)
 		l->failed = true;
-	if (c->full + c->busy > full)
+	if (c->full + c->busy > full || l->starved)
 		l->full_us = l->mono_us;
 	if (sim_disk_is_down(l->disk))
 		return;

@@ -147,6 +147,8 @@ struct life {
 	bool full;            /* this turn met -ENOSPC */
 	bool busy;            /* this turn met -EBUSY */
 	uint64_t full_us;     /* when one met either; 0: never */
+	uint32_t hunger;      /* this allocation from now on fails; 0: none */
+	bool starved;         /* one has failed in this turn */
 	bool failed;          /* the store has failed: -EIO */
 	bool gone;            /* the process has crashed: nothing counts */
 	bool snapshot;        /* one has begun */

@@ -41,11 +41,17 @@ static struct qo *oracle_by_number(struct life *l, uint32_t number)
 	life_fail(l, "a record of a queue that nobody has opened");
 }
 
-/* In the batch, and not refused because the disk is full. */
+/* In the batch, but refused for want of room or memory. */
+static bool is_refused(const struct call *c)
+{
+	return c->r.state == TKW__REQUEST_DECIDED &&
+	       (c->r.refused || c->r.result == -ENOSPC ||
+		c->r.result == -ENOMEM);
+}
+
 static bool is_decided(const struct call *c)
 {
-	return c->r.state == TKW__REQUEST_DECIDED && !c->r.refused &&
-	       c->r.result != -ENOSPC;
+	return c->r.state == TKW__REQUEST_DECIDED && !is_refused(c);
 }
 
 /* A queue is made only if somebody asks for it. */
@@ -163,7 +169,7 @@ static void serve(struct life *l, uint32_t q)
 	bool more = true;
 
 	while ((c = next_call(l, c ? c->number : 0)) != NULL) {
-		if (!c->in_line || c->q != q)
+		if (!c->in_line || c->q != q || is_refused(c))
 			continue;
 		if (!is_decided(c))
 			more = false;
@@ -270,7 +276,8 @@ static bool legal_error(struct life *l, const struct call *c)
 		return l->full || l->busy ||
 		       (l->reserve_asked && (c->r.kind == TKW__REQUEST_PUT ||
 					     c->r.kind == TKW__REQUEST_OPEN));
-	return c->result == -EIO && l->failed;
+	return (c->result == -EIO && l->failed) ||
+	       (c->result == -ENOMEM && l->starved);
 }
 
 /* A take that waited, and got nothing. */
@@ -435,7 +442,7 @@ void plan_quiet(struct life *l, bool more)
 
 	hear_news(l);
 	/* After a failed write the desk pauses for a second. */
-	if (more || l->full || l->busy ||
+	if (more || l->full || l->busy || l->starved ||
 	    (l->full_us && l->mono_us <= l->full_us + 1000000))
 		return;
 	tkw__desk_next(l->desk, &next);

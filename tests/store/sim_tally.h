@@ -21,6 +21,7 @@
 	X(FULL_PART, "ENOSPC for puts, while others went on")                  \
 	X(ERROR, "EIO")                                                        \
 	X(BUSY, "EBUSY")                                                       \
+	X(STARVED, "turns in which memory ran out")                            \
 	X(COMPACTION, "compactions")                                           \
 	X(AFTER_COMPACTION, "files opened that had been compacted")            \
 	X(REOPEN, "files opened")                                              \
