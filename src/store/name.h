@@ -15,8 +15,7 @@
  * character, a character that is cut off or longer than needed, a surrogate, or
  * one beyond U+10FFFF.
  */
-static inline size_t tkw__utf8_read(const uint8_t *at, size_t left,
-				    uint32_t *c)
+static inline size_t tkw__utf8_read(const uint8_t *at, size_t left, uint32_t *c)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	size_t len;
