@@ -337,6 +337,7 @@ static void one_turn(struct life *l)
 	uint64_t compactions = c->compactions;
 	uint64_t failed = c->failed;
 	uint64_t full = c->full + c->busy;
+	uint64_t digest;
 	int more;
 
 	pass_time(l);
@@ -347,6 +348,8 @@ static void one_turn(struct life *l)
 	if (life_below(l, 40) == 0 && l->opts->fault == LIFE_BY_CHANCE)
 		l->hunger = 1 + life_below(l, 8);
 	l->reserve_asked = false;
+	l->written = false;
+	digest = tkw__desk_digest(l->desk);
 	more = tkw__desk_turn(l->desk, l->now_us, l->mono_us);
 	l->hunger = 0;
 	l->tally->n[LT_TURN]++;
@@ -360,6 +363,8 @@ static void one_turn(struct life *l)
 		l->full_us = l->mono_us;
 	if (sim_disk_is_down(l->disk))
 		return;
+	if (!l->written && tkw__desk_digest(l->desk) != digest)
+		life_fail(l, "a batch that failed was not undone");
 	plan_settle(l);
 	if (l->failed)
 		plan_failed(l);

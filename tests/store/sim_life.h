@@ -144,6 +144,8 @@ struct life {
 	bool in_flight;       /* the fate of a batch is not known */
 	uint64_t flying;      /* the number of its last row */
 	uint32_t changes;     /* requests of the batch that changed anything */
+	uint64_t heard;       /* changes that the rows of the batch tell */
+	bool written;         /* a batch of this turn is on the disk */
 	bool full;            /* this turn met -ENOSPC */
 	bool busy;            /* this turn met -EBUSY */
 	uint64_t full_us;     /* when one met either; 0: never */

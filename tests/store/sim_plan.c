@@ -15,6 +15,7 @@ enum {
 	/* As record.h documents them. */
 	KIND_NACK = 6,
 	KIND_DEAD = 7,
+	KIND_LAST_OF_ITEMS = 11,
 	KIND_TOTALS = 15,
 	KIND_ITEM = 16,
 	FLAG_LOST = 2
@@ -76,6 +77,7 @@ static void hear_row(struct life *l, const struct tkw__row *row)
 
 	if (row->name) {
 		hear_name(l, row->name);
+		l->heard++;
 		return;
 	}
 	if (row->len < 16)
@@ -83,6 +85,7 @@ static void hear_row(struct life *l, const struct tkw__row *row)
 	kind = row->record[4];
 	if (kind == KIND_ITEM || kind == KIND_TOTALS)
 		l->snapshot = true;
+	l->heard += kind <= KIND_LAST_OF_ITEMS;
 	if ((kind == KIND_NACK || kind == KIND_DEAD) &&
 	    (row->record[6] & FLAG_LOST)) {
 		life_trace(l, "  lost", id_of(row->record), row->queue);
@@ -101,7 +104,7 @@ static uint64_t events(const struct truth *t)
 		const struct qo *o = &t->q[q].o;
 
 		n += t->q[q].exists + o->puts + o->acks + o->cancels +
-		     o->purges + o->replaces + o->takes + o->nacks +
+		     o->purges + o->replaces + o->takes + o->nacks + o->losses +
 		     o->revivals + o->extends + o->reschedules;
 	}
 	return n;
@@ -231,12 +234,15 @@ void plan_batch(struct life *l, const struct tkw__row *rows, size_t count)
 		l->call[i].planned = false;
 		l->call[i].in_line = l->call[i].waits;
 	}
+	check_silence(l);
 	l->next = l->now;
+	l->heard = 0;
 	for (i = 0; i < count; i++)
 		hear_row(l, &rows[i]);
 	play_batch(l);
 	check_oracles(l, &l->next);
-	check_silence(l);
+	if (l->heard != events(&l->next) - events(&l->now))
+		life_fail(l, "a batch does not tell what its requests do");
 	l->in_flight = true;
 	l->flying = sim_disk_last(l->disk) + count;
 }
@@ -258,6 +264,7 @@ void plan_appended(struct life *l, int err)
 		return;
 	}
 	l->now = l->next;
+	l->written = true;
 	for (i = 0; i < l->callers; i++) {
 		struct call *c = &l->call[i];
 
