@@ -246,11 +246,10 @@ static void reopen(struct life *l)
 
 static void step_back(struct life *l)
 {
-	uint64_t by =
-		(uint64_t)(1 + life_below(l, life_below(l, 4) ? 20 : 3000));
+	uint64_t ms = life_below(l, life_below(l, 4) ? 20 : 3000);
+	uint64_t us = (1 + ms) * 1000;
 
-	l->now_us = l->now_us > by * 1000 + 1000000 ? l->now_us - by * 1000
-						    : 1000000;
+	l->now_us = l->now_us > us + 1000000 ? l->now_us - us : 1000000;
 	l->tally->n[LT_CLOCK_BACK]++;
 }
 
@@ -325,42 +324,47 @@ static void submit_some(struct life *l)
 	}
 }
 
-static void check_disk(struct life *l)
+static void begin_turn(struct life *l)
 {
-	if (sim_disk_wrong(l->disk))
-		life_fail(l, sim_disk_wrong(l->disk));
-}
-
-static void one_turn(struct life *l)
-{
-	const struct sim_counts *c = sim_disk_counts(l->disk);
-	uint64_t compactions = c->compactions;
-	uint64_t failed = c->failed;
-	uint64_t full = c->full + c->busy;
-	uint64_t digest;
-	int more;
-
 	pass_time(l);
 	submit_some(l);
 	l->full = false;
 	l->busy = false;
 	l->starved = false;
-	if (life_below(l, 40) == 0 && l->opts->fault == LIFE_BY_CHANCE)
-		l->hunger = 1 + life_below(l, 8);
 	l->reserve_asked = false;
 	l->written = false;
+	if (life_below(l, 40) == 0 && l->opts->fault == LIFE_BY_CHANCE)
+		l->hunger = 1 + life_below(l, 8);
+}
+
+/* What the disk did in a turn. */
+static void note_disk(struct life *l, const struct sim_counts *was)
+{
+	const struct sim_counts *is = sim_disk_counts(l->disk);
+
+	if (sim_disk_wrong(l->disk))
+		life_fail(l, sim_disk_wrong(l->disk));
+	if (is->compactions > was->compactions)
+		l->snapshot = false;
+	if (is->failed > was->failed)
+		l->failed = true;
+	if (is->full > was->full || is->busy > was->busy || l->starved)
+		l->full_us = l->mono_us;
+}
+
+static void one_turn(struct life *l)
+{
+	struct sim_counts was = *sim_disk_counts(l->disk);
+	uint64_t digest;
+	int more;
+
+	begin_turn(l);
 	digest = tkw__desk_digest(l->desk);
 	more = tkw__desk_turn(l->desk, l->now_us, l->mono_us);
 	l->hunger = 0;
 	l->tally->n[LT_TURN]++;
 	l->tally->n[LT_STARVED] += l->starved;
-	check_disk(l);
-	if (c->compactions > compactions)
-		l->snapshot = false;
-	if (c->failed > failed)
-		l->failed = true;
-	if (c->full + c->busy > full || l->starved)
-		l->full_us = l->mono_us;
+	note_disk(l, &was);
 	if (sim_disk_is_down(l->disk))
 		return;
 	if (!l->written && tkw__desk_digest(l->desk) != digest)
