@@ -14,7 +14,10 @@
 
 enum {
 	TURNS = 400,
-	TURNS_OF_ONE_FAULT = 100
+	TURNS_OF_ONE_FAULT = 100,
+	/* So many turns are enough for any work that is left. */
+	REST = 1000,
+	SECOND = 1000000
 };
 
 uint32_t life_below(struct life *l, uint32_t n)
@@ -292,6 +295,9 @@ static void pass_time(struct life *l)
 	case 10:
 		us = (uint64_t)life_below(l, 6) * 1000;
 		break;
+	case 11:
+		us = SECOND + (uint64_t)life_below(l, 1000) * 1000;
+		break;
 	default:
 		break;
 	}
@@ -326,8 +332,6 @@ static void submit_some(struct life *l)
 
 static void begin_turn(struct life *l)
 {
-	pass_time(l);
-	submit_some(l);
 	l->full = false;
 	l->busy = false;
 	l->starved = false;
@@ -352,7 +356,8 @@ static void note_disk(struct life *l, const struct sim_counts *was)
 		l->full_us = l->mono_us;
 }
 
-static void one_turn(struct life *l)
+/* Returns true if the desk has more to do. */
+static bool one_turn(struct life *l)
 {
 	struct sim_counts was = *sim_disk_counts(l->disk);
 	uint64_t digest;
@@ -366,7 +371,7 @@ static void one_turn(struct life *l)
 	l->tally->n[LT_STARVED] += l->starved;
 	note_disk(l, &was);
 	if (sim_disk_is_down(l->disk))
-		return;
+		return true;
 	if (!l->written && tkw__desk_digest(l->desk) != digest)
 		life_fail(l, "a batch that failed was not undone");
 	plan_settle(l);
@@ -376,6 +381,19 @@ static void one_turn(struct life *l)
 		plan_quiet(l, more != 0);
 	if (life_below(l, 4) == 0)
 		life_verify(l);
+	return more != 0;
+}
+
+/* Without requests and faults, all work comes to its end. */
+static void come_to_rest(struct life *l)
+{
+	int turns = 0;
+
+	l->mono_us += 2 * SECOND;
+	while (one_turn(l)) {
+		if (++turns > REST)
+			life_fail(l, "the desk does not come to rest");
+	}
 }
 
 /* Between turns: a crash, a close, or an open after the disk has failed. */
@@ -385,6 +403,8 @@ static void live(struct life *l)
 	uint64_t turns = by_chance ? TURNS : TURNS_OF_ONE_FAULT;
 
 	for (; l->turn < turns; l->turn++) {
+		pass_time(l);
+		submit_some(l);
 		one_turn(l);
 		if (life_below(l, 200) == 0 && by_chance)
 			sim_disk_crash(l->disk);
@@ -416,7 +436,11 @@ static void end(struct life *l)
 	static const struct sim_faults none;
 
 	sim_disk_set_faults(l->disk, &none);
+	if (!l->failed)
+		come_to_rest(l);
 	reopen(l);
+	come_to_rest(l);
+	life_verify(l);
 	l->gone = true;
 	tkw__desk_shutdown(l->desk);
 	tkw__desk_destroy(l->desk);
