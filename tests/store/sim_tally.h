@@ -36,6 +36,7 @@
 	X(LOSS, "leases lost")                                                 \
 	X(TAKEN_OVER, "leases that survived a crash")                          \
 	X(DEAD, "dead items that survived a crash")                            \
+	X(LARGE, "queues opened that have more than 64 items")                 \
 	X(CLOCK_BACK, "times the clock stepped back")                          \
 	X(CLOCK_JUMP, "times the clock jumped ahead")
 

@@ -195,6 +195,7 @@ static void count_survivors(struct life *l, const struct qo *o)
 {
 	uint32_t i;
 
+	l->tally->n[LT_LARGE] += o->count > TKW__QUEUE_SMALL;
 	for (i = 0; i < o->count; i++) {
 		enum qo_state s = qo_state_of(&o->items[i], life_now_ms(l));
 

@@ -40,3 +40,16 @@ set_tests_properties(simulate_queue_sweep_1 simulate_queue_sweep_2 PROPERTIES
 add_test(NAME simulate_queue_bad_options
          COMMAND sh ${dir}/simulate_options.sh $<TARGET_FILE:simulate_queue>)
 set_tests_properties(simulate_queue_bad_options PROPERTIES LABELS unit TIMEOUT 60)
+
+find_package(cmocka QUIET)
+if(NOT cmocka_FOUND)
+  message(FATAL_ERROR "the unit tests need cmocka (Debian: libcmocka-dev)")
+endif()
+add_executable(test_sim_store
+  ${dir}/test_sim_store.c ${dir}/sim_disk.c ${dir}/sim_store.c)
+tkw_flags(test_sim_store)
+target_include_directories(test_sim_store PRIVATE ${dir})
+target_include_directories(test_sim_store SYSTEM PRIVATE ${CMOCKA_INCLUDE_DIR})
+target_link_libraries(test_sim_store PRIVATE queue_model ${CMOCKA_LIBRARIES})
+add_test(NAME test_sim_store COMMAND test_sim_store)
+set_tests_properties(test_sim_store PROPERTIES LABELS unit TIMEOUT 60)
