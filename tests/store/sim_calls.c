@@ -34,8 +34,7 @@ static void on_done(struct tkw__request *r)
 	c->result = r->result;
 }
 
-/* --- arguments
- * --------------------------------------------------------------*/
+/* --- arguments ----------------------------------------------------------- */
 
 static struct tkw__queue_when draw_when(struct life *l, const struct qo *o)
 {
@@ -326,8 +325,7 @@ static bool draw_withdraw(struct life *l, struct call *c)
 	return true;
 }
 
-/* --- drawing
- * ----------------------------------------------------------------*/
+/* --- drawing ------------------------------------------------------------- */
 
 /* How many lots each kind gets, before a life shifts the weights. */
 static const struct {

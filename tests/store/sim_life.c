@@ -25,8 +25,7 @@ uint32_t life_below(struct life *l, uint32_t n)
 	return n < 2 ? 0 : choice_below(&l->choice, n);
 }
 
-/* --- what the disk tells
- * ----------------------------------------------------*/
+/* --- what the disk tells ------------------------------------------------- */
 
 static void on_appending(const struct tkw__row *rows, size_t count, void *ctx)
 {
@@ -88,8 +87,7 @@ static bool get_reserve(void *ctx)
 	return l->reserve;
 }
 
-/* --- birth
- * ------------------------------------------------------------------*/
+/* --- birth --------------------------------------------------------------- */
 
 static struct sim_faults draw_faults(struct life *l)
 {
@@ -191,8 +189,7 @@ static void begin(struct life *l, uint64_t seed)
 	open_file(l);
 }
 
-/* --- the file is closed and opened again
- * ------------------------------------*/
+/* --- the file is closed and opened again --------------------------------- */
 
 static void forget_calls(struct life *l, bool crashed)
 {
@@ -244,8 +241,7 @@ static void reopen(struct life *l)
 	life_verify_open(l);
 }
 
-/* --- turns
- * ------------------------------------------------------------------*/
+/* --- turns --------------------------------------------------------------- */
 
 static void step_back(struct life *l)
 {
@@ -389,7 +385,7 @@ static void come_to_rest(struct life *l)
 {
 	int turns = 0;
 
-	l->mono_us += 2 * SECOND;
+	l->mono_us += UINT64_C(2) * SECOND;
 	while (one_turn(l)) {
 		if (++turns > REST)
 			life_fail(l, "the desk does not come to rest");

@@ -54,8 +54,7 @@ struct life_failure {
 int life_run(uint64_t seed, const struct life_opts *opts, struct life_tally *t,
 	     struct life_failure *f);
 
-/* --- the truth
- * --------------------------------------------------------------*/
+/* --- the truth ----------------------------------------------------------- */
 
 struct truth_queue {
 	bool exists;
@@ -76,8 +75,7 @@ struct wanted {
 	struct qo_item item[LIFE_MANY];
 };
 
-/* --- a request of a simulated caller
- * ----------------------------------------*/
+/* --- a request of a simulated caller ------------------------------------- */
 
 struct call {
 	struct tkw__request r;
@@ -106,8 +104,7 @@ struct call {
 	struct qo_nack nack;
 };
 
-/* --- a life
- * -----------------------------------------------------------------*/
+/* --- a life -------------------------------------------------------------- */
 
 /* What callers remember of a queue, over crashes. */
 struct memory {

@@ -273,8 +273,7 @@ void plan_appended(struct life *l, int err)
 	}
 }
 
-/* --- answers
- * ----------------------------------------------------------------*/
+/* --- answers ------------------------------------------------------------- */
 
 static bool legal_error(struct life *l, const struct call *c)
 {

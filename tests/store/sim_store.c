@@ -116,8 +116,7 @@ static void count_bytes(struct sim *s)
 	s->store.bytes = s->end - from;
 }
 
-/* --- rows
- * -------------------------------------------------------------------*/
+/* --- rows ---------------------------------------------------------------- */
 
 /* A walk over the rows of a frame. */
 struct walk {
@@ -168,8 +167,7 @@ static void keep_names(struct sim *s, const struct frame *f)
 	}
 }
 
-/* --- open
- * -------------------------------------------------------------------*/
+/* --- open ---------------------------------------------------------------- */
 
 static void read_slots(struct sim *s)
 {
@@ -290,8 +288,7 @@ static int sim_open(struct tkw__store **out, const void *cfg, char *why,
 	return 0;
 }
 
-/* --- append
- * -----------------------------------------------------------------*/
+/* --- append -------------------------------------------------------------- */
 
 static void check_rows(struct sim_disk *d, const struct tkw__row *rows,
 		       size_t count)
@@ -455,8 +452,7 @@ static int sim_append(struct tkw__store *st, const struct tkw__row *rows,
 	return err;
 }
 
-/* --- replay
- * -----------------------------------------------------------------*/
+/* --- replay -------------------------------------------------------------- */
 
 static int replay_frame(struct sim *s, const struct frame *f, tkw__row_fn *fn,
 			void *ctx)
@@ -500,8 +496,7 @@ static int sim_replay(struct tkw__store *st, tkw__row_fn *fn,
 	return err;
 }
 
-/* --- compact
- * ----------------------------------------------------------------*/
+/* --- compact ------------------------------------------------------------- */
 
 static int set_base(struct sim *s, const struct tkw__base *base)
 {

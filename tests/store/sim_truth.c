@@ -184,8 +184,7 @@ bool call_play(struct life *l, struct call *c, struct truth *t,
 	return true;
 }
 
-/* --- answers
- * ----------------------------------------------------------------*/
+/* --- answers ------------------------------------------------------------- */
 
 static void compare_item(struct life *l, const struct tkw_item *it,
 			 const struct qo_item *want)
@@ -267,8 +266,7 @@ void call_compare(struct life *l, const struct call *c, const struct wanted *w)
 	}
 }
 
-/* --- what callers remember
- * --------------------------------------------------*/
+/* --- what callers remember ----------------------------------------------- */
 
 static void has_ended(struct memory *m, uint64_t id)
 {

@@ -199,8 +199,7 @@ static int sweep(const struct options *o)
 	return failed;
 }
 
-/* --- options
- * ----------------------------------------------------------------*/
+/* --- options ------------------------------------------------------------- */
 
 static _Noreturn void bad_option(const struct options *o, const char *what,
 				 const char *value)

@@ -18,6 +18,7 @@ enum {
 	RECORD = 90,
 	SEEDS = 40
 };
+static const uint64_t two_batches = UINT64_C(2) * ROWS;
 
 static int open_store(struct sim_disk *d, struct tkw__store **s)
 {
@@ -160,10 +161,10 @@ static void test_sim_store_batch_in_flight_is_whole_or_gone(void **state)
 		for (step = 1; step <= 4; step++) {
 			uint64_t rows = rows_after_crash(seed, step, &torn);
 
-			assert_true(rows == ROWS || rows == 2 * ROWS);
+			assert_true(rows == ROWS || rows == two_batches);
 			if (step == 4)
-				assert_int_equal(rows, 2 * ROWS);
-			whole += rows == 2 * ROWS && step < 4;
+				assert_int_equal(rows, two_batches);
+			whole += rows == two_batches && step < 4;
 			gone += rows == ROWS;
 		}
 	}
@@ -279,7 +280,7 @@ static void test_sim_store_base_is_set_or_not(void **state)
 		compact_with_crash(seed, 0, &moved);
 		all++;
 	}
-	assert_true(moved >= SEEDS * 3 && moved < all);
+	assert_true(moved >= UINT64_C(3) * SEEDS && moved < all);
 }
 
 int main(void)
