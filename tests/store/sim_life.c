@@ -132,6 +132,8 @@ static void draw_config(struct life *l)
 	};
 	if (life_below(l, 3) == 0)
 		l->cfg.max_rows = 1 + life_below(l, 12);
+	if (life_below(l, 5) == 0)
+		l->cfg.max_bytes = 1 + life_below(l, 600);
 	l->reserve = life_below(l, 4) != 0;
 	l->queues = 1 + life_below(l, LIFE_QUEUES);
 	l->callers = 1 + life_below(l, LIFE_CALLERS);

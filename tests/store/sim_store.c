@@ -374,6 +374,7 @@ static int run_full(struct sim *s, size_t len)
 	err = sim_disk_write(d, s->end, s->buf, part);
 	if (err)
 		return err;
+	d->trying = 0;
 	d->counts.full++;
 	s->store.why = "the simulated disk is full";
 	return -ENOSPC;
@@ -408,9 +409,9 @@ static int write_batch(struct sim *s, const struct tkw__row *rows, size_t count)
 		s->store.why = "another program uses the simulated disk";
 		return -EBUSY;
 	}
+	d->trying = s->next + count - 1;
 	if (sim_disk_hit(d, &d->faults.full))
 		return run_full(s, len);
-	d->trying = s->next + count - 1;
 	if (sim_disk_hit(d, &d->faults.error))
 		return run_error(s, len);
 	err = write_part(s, len);

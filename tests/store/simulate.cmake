@@ -4,7 +4,9 @@
 include(${CMAKE_CURRENT_LIST_DIR}/../queue/queue_driver.cmake)
 
 set(dir ${CMAKE_CURRENT_LIST_DIR})
-set(store ${PROJECT_SOURCE_DIR}/src/store)
+set(desk ${tkw_store_sources})
+list(FILTER desk INCLUDE REGEX "/(desk.*|items)\\.c$")
+list(TRANSFORM desk PREPEND ${PROJECT_SOURCE_DIR}/)
 add_executable(simulate_queue
   ${dir}/simulate_queue.c
   ${dir}/sim_calls.c
@@ -15,14 +17,7 @@ add_executable(simulate_queue
   ${dir}/sim_tally.c
   ${dir}/sim_truth.c
   ${dir}/sim_verify.c
-  ${store}/desk.c
-  ${store}/desk_agenda.c
-  ${store}/desk_decide.c
-  ${store}/desk_replay.c
-  ${store}/desk_snapshot.c
-  ${store}/desk_takes.c
-  ${store}/desk_turn.c
-  ${store}/items.c)
+  ${desk})
 tkw_flags(simulate_queue)
 target_include_directories(simulate_queue PRIVATE ${dir})
 target_link_libraries(simulate_queue PRIVATE
