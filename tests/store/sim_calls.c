@@ -297,8 +297,10 @@ static int64_t look(struct tkw__desk *d, struct tkw__request *r)
 	struct call *c = r->ctx;
 
 	(void)d;
-	if (!c->life->gone)
+	if (!c->life->gone) {
+		life_verify_undone(c->life);
 		life_verify_queue(c->life, c->q);
+	}
 	/* From now on an event loop watches this queue. */
 	r->queue->watched = true;
 	return 7;

@@ -58,6 +58,7 @@ int life_run(uint64_t seed, const struct life_opts *opts, struct life_tally *t,
 
 struct truth_queue {
 	bool exists;
+	uint64_t settings; /* how often they were set */
 	struct qo o;
 };
 
@@ -143,6 +144,7 @@ struct life {
 	uint32_t changes;     /* requests of the batch that changed anything */
 	uint64_t heard;       /* changes that the rows of the batch tell */
 	bool written;         /* a batch of this turn is on the disk */
+	uint64_t digest;      /* of the desk, before this turn */
 	bool full;            /* this turn met -ENOSPC */
 	bool busy;            /* this turn met -EBUSY */
 	uint64_t full_us;     /* when one met either; 0: never */
@@ -193,6 +195,8 @@ void plan_settle(struct life *l);
 void plan_quiet(struct life *l, bool more);
 void plan_failed(struct life *l);
 
+/* In a turn that has written nothing, nothing has changed. */
+void life_verify_undone(struct life *l);
 /* Holds the queues against the truth. */
 void life_verify(struct life *l);
 void life_verify_queue(struct life *l, uint32_t q);
