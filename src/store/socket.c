@@ -38,8 +38,10 @@ enum {
 	/* How much is done before the keeper gets its thread back. */
 	EVENTS = 64,
 	ACCEPTS = 16,
-	/* How much is read at once, and how a request's buffer grows. */
+	/* How large a request's buffer is first, and how often it is read from
+	 * a connection before it is the turn of the next one. */
 	READ_BYTES = 64 << 10,
+	READS = 8,
 	/* Buffers that are larger are not kept for the next request. */
 	KEEP_BYTES = 256 << 10,
 	BACKLOG = 128,
@@ -330,26 +332,24 @@ static ssize_t receive_frame(struct client *c, size_t len)
 	return n;
 }
 
-/* Reads what has come. Returns 1 if a whole request is there, 0 if not yet, or
- * an error. */
+/* Reads what has come, but not for ever. Returns 1 if a whole request is there,
+ * 0 if not yet, or an error. */
 static int receive_some(struct client *c)
 {
-	size_t budget = 4 * (size_t)READ_BYTES;
-	size_t len = 0;
-	ssize_t n = 1;
+	for (int i = 0; i < READS; i++) {
+		ssize_t n;
 
-	while (n > 0 && budget > 0) {
-		if (c->head_len < TKW__WIRE_HEAD) {
+		if (c->head_len < TKW__WIRE_HEAD)
 			n = receive_head(c);
-			continue;
-		}
-		len = tkw__wire_length(c->head);
-		if (c->frame_len == len)
+		else
+			n = receive_frame(c, tkw__wire_length(c->head));
+		if (n <= 0)
+			return (int)n;
+		if (c->head_len == TKW__WIRE_HEAD &&
+		    c->frame_len == tkw__wire_length(c->head))
 			return 1;
-		n = receive_frame(c, len);
-		budget -= n > 0 && (size_t)n < budget ? (size_t)n : budget;
 	}
-	return n < 0 ? (int)n : 0;
+	return 0;
 }
 
 /* The client may be freed. */
