@@ -419,6 +419,17 @@ int tkw__keeper_submit(struct tkw_queues *f, struct tkw__request *r)
 	return err;
 }
 
+uint64_t tkw__keeper_count_inbox(struct tkw_queues *f)
+{
+	uint64_t n = 0;
+
+	pthread_mutex_lock(&f->mutex);
+	for (const struct tkw__request *r = f->inbox.first; r; r = r->next)
+		n++;
+	pthread_mutex_unlock(&f->mutex);
+	return n;
+}
+
 /* --- callbacks -------------------------------------------------------------- */
 
 int tkw__keeper_admit(const struct tkw_queues *f)

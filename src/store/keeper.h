@@ -67,6 +67,9 @@ int tkw__keeper_submit(struct tkw_queues *f, struct tkw__request *r);
  * -ESHUTDOWN. r->done and r->ctx are used by the call. */
 int64_t tkw__keeper_call(struct tkw_queues *f, struct tkw__request *r);
 
+/* For tests: how many requests have come, and nobody leads them yet. */
+uint64_t tkw__keeper_count_inbox(struct tkw_queues *f);
+
 /* tkw_queue_fd() */
 int tkw__keeper_fd(struct tkw_queues *f, struct tkw_queue *q);
 

@@ -9,11 +9,12 @@ find_package(Threads REQUIRED)
 
 set(store ${PROJECT_SOURCE_DIR}/src/store)
 # Threads and processes are not in C11.
-set_source_files_properties(desk_bed.c ram_store.c PROPERTIES
+set_source_files_properties(desk_bed.c file_bed.c ram_store.c PROPERTIES
   COMPILE_DEFINITIONS _GNU_SOURCE)
 foreach(build static narrow)
-  add_library(store_bed_${build} STATIC
+  add_library(desk_bed_${build} STATIC
     desk_bed.c
+    file_bed.c
     ram_store.c
     ${store}/api.c
     ${store}/api_async.c
@@ -26,17 +27,17 @@ foreach(build static narrow)
     ${store}/desk_turn.c
     ${store}/items.c
     ${store}/keeper.c)
-  tkw_flags(store_bed_${build})
-  target_include_directories(store_bed_${build} PUBLIC
+  tkw_flags(desk_bed_${build})
+  target_include_directories(desk_bed_${build} PUBLIC
                              ${CMAKE_CURRENT_SOURCE_DIR})
-  target_include_directories(store_bed_${build} SYSTEM PUBLIC
+  target_include_directories(desk_bed_${build} SYSTEM PUBLIC
                              ${CMOCKA_INCLUDE_DIR})
-  target_link_libraries(store_bed_${build} PUBLIC tickwheel_heart
+  target_link_libraries(desk_bed_${build} PUBLIC tickwheel_heart
                         tickwheel_${build} ${CMOCKA_LIBRARIES} Threads::Threads)
 endforeach()
 
-# store_test(NAME): NAME, and NAME_narrow on 16-slot rings.
-function(store_test name)
+# desk_test(NAME): NAME, and NAME_narrow on 16-slot rings.
+function(desk_test name)
   foreach(build static narrow)
     set(target ${name})
     if(build STREQUAL narrow)
@@ -45,10 +46,12 @@ function(store_test name)
     add_executable(${target} ${name}.c)
     tkw_flags(${target})
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
-    target_link_libraries(${target} PRIVATE store_bed_${build})
+    target_link_libraries(${target} PRIVATE desk_bed_${build})
     add_test(NAME ${target} COMMAND ${target})
     set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 600)
   endforeach()
 endfunction()
 
-store_test(test_desk)
+desk_test(test_desk)
+desk_test(test_keeper)
+desk_test(test_queue_api)

@@ -2,12 +2,13 @@
 /* sim_calls.c - the requests of the simulated callers, drawn by chance. */
 #include <string.h>
 
-#include "sim_life.h"
 #include "queue_driving.h"
+#include "sim_life.h"
 
 const char *call_queue_name(uint32_t q)
 {
-	static const char *const names[LIFE_QUEUES] = { "default", "mail", "x" };
+	static const char *const names[LIFE_QUEUES] = { "default", "mail",
+							"x" };
 
 	return names[q];
 }
@@ -33,7 +34,8 @@ static void on_done(struct tkw__request *r)
 	c->result = r->result;
 }
 
-/* --- arguments --------------------------------------------------------------*/
+/* --- arguments
+ * --------------------------------------------------------------*/
 
 static struct tkw__queue_when draw_when(struct life *l, const struct qo *o)
 {
@@ -166,8 +168,8 @@ static bool draw_claims(struct life *l, struct call *c)
 		if (life_below(l, 16) == 0)
 			c->claim[i].token += life_below(l, 3);
 	}
-	c->r.claim.claims = (struct tkw__queue_claims){ c->claim, c->count,
-							c->answer };
+	c->r.claim.claims =
+		(struct tkw__queue_claims){ c->claim, c->count, c->answer };
 	return true;
 }
 
@@ -245,8 +247,7 @@ static bool draw_ids(struct life *l, struct call *c)
 	const struct qo_item *dead = qo_first_dead(oracle_of(l, c));
 	uint32_t i;
 
-	c->r.kind = life_below(l, 2) ? TKW__REQUEST_REVIVE
-				     : TKW__REQUEST_PURGE;
+	c->r.kind = life_below(l, 2) ? TKW__REQUEST_REVIVE : TKW__REQUEST_PURGE;
 	c->count = 1 + life_below(l, 2);
 	for (i = 0; i < c->count; i++) {
 		draw_name(l, c, i);
@@ -323,17 +324,18 @@ static bool draw_withdraw(struct life *l, struct call *c)
 	return true;
 }
 
-/* --- drawing ----------------------------------------------------------------*/
+/* --- drawing
+ * ----------------------------------------------------------------*/
 
 /* How many lots each kind gets, before a life shifts the weights. */
 static const struct {
 	bool (*draw)(struct life *l, struct call *c);
 	uint8_t lots;
 } kinds[] = {
-	{ draw_put, 20 },       { draw_take, 12 },      { draw_ack, 6 },
-	{ draw_nack, 5 },       { draw_extend, 4 },     { draw_cancel, 4 },
-	{ draw_reschedule, 4 }, { draw_ids, 3 },        { draw_some, 1 },
-	{ draw_setting, 2 },    { draw_open, 1 },       { draw_look, 3 },
+	{ draw_put, 20 },       { draw_take, 12 },  { draw_ack, 6 },
+	{ draw_nack, 5 },       { draw_extend, 4 }, { draw_cancel, 4 },
+	{ draw_reschedule, 4 }, { draw_ids, 3 },    { draw_some, 1 },
+	{ draw_setting, 2 },    { draw_open, 1 },   { draw_look, 3 },
 	{ draw_withdraw, 2 },
 };
 enum {

@@ -22,7 +22,8 @@ uint32_t life_below(struct life *l, uint32_t n)
 	return n < 2 ? 0 : choice_below(&l->choice, n);
 }
 
-/* --- what the disk tells ----------------------------------------------------*/
+/* --- what the disk tells
+ * ----------------------------------------------------*/
 
 static void on_appending(const struct tkw__row *rows, size_t count, void *ctx)
 {
@@ -62,7 +63,8 @@ static bool get_reserve(void *ctx)
 	return l->reserve;
 }
 
-/* --- birth ------------------------------------------------------------------*/
+/* --- birth
+ * ------------------------------------------------------------------*/
 
 static struct sim_faults draw_faults(struct life *l)
 {
@@ -107,6 +109,11 @@ static void draw_config(struct life *l)
 	l->queues = 1 + life_below(l, LIFE_QUEUES);
 	l->callers = 1 + life_below(l, LIFE_CALLERS);
 	l->long_leases = life_below(l, 4) == 0;
+	if (l->opts->fault != LIFE_BY_CHANCE) {
+		/* The one fault shall come in a snapshot, too. */
+		l->cfg.slack_bytes = slack[0];
+		l->callers = LIFE_CALLERS;
+	}
 }
 
 static uint64_t draw_start(struct life *l)
@@ -155,7 +162,8 @@ static void begin(struct life *l, uint64_t seed)
 	open_file(l);
 }
 
-/* --- the file is closed and opened again ------------------------------------*/
+/* --- the file is closed and opened again
+ * ------------------------------------*/
 
 static void forget_calls(struct life *l, bool crashed)
 {
@@ -206,11 +214,13 @@ static void reopen(struct life *l)
 	life_verify_open(l);
 }
 
-/* --- turns ------------------------------------------------------------------*/
+/* --- turns
+ * ------------------------------------------------------------------*/
 
 static void step_back(struct life *l)
 {
-	uint64_t by = (uint64_t)(1 + life_below(l, life_below(l, 4) ? 20 : 3000));
+	uint64_t by =
+		(uint64_t)(1 + life_below(l, life_below(l, 4) ? 20 : 3000));
 
 	l->now_us = l->now_us > by * 1000 + 1000000 ? l->now_us - by * 1000
 						    : 1000000;
@@ -318,7 +328,9 @@ static void one_turn(struct life *l)
 	if (sim_disk_is_down(l->disk))
 		return;
 	plan_settle(l);
-	if (!more && !l->failed && !l->full)
+	if (l->failed)
+		plan_failed(l);
+	else if (!more && !l->full)
 		plan_quiet(l);
 	if (life_below(l, 4) == 0)
 		life_verify(l);

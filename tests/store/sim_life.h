@@ -14,9 +14,9 @@
 #include <stdio.h>
 
 #include "choice.h"
-#include "sim_tally.h"
 #include "queue_oracle.h"
 #include "sim_store.h"
+#include "sim_tally.h"
 #include "store/desk.h"
 
 enum {
@@ -53,7 +53,8 @@ struct life_failure {
 int life_run(uint64_t seed, const struct life_opts *opts, struct life_tally *t,
 	     struct life_failure *f);
 
-/* --- the truth --------------------------------------------------------------*/
+/* --- the truth
+ * --------------------------------------------------------------*/
 
 struct truth_queue {
 	bool exists;
@@ -74,7 +75,8 @@ struct wanted {
 	struct qo_item item[LIFE_MANY];
 };
 
-/* --- a request of a simulated caller ----------------------------------------*/
+/* --- a request of a simulated caller
+ * ----------------------------------------*/
 
 struct call {
 	struct tkw__request r;
@@ -103,7 +105,8 @@ struct call {
 	struct qo_nack nack;
 };
 
-/* --- a life -----------------------------------------------------------------*/
+/* --- a life
+ * -----------------------------------------------------------------*/
 
 /* What callers remember of a queue, over crashes. */
 struct memory {
@@ -172,8 +175,7 @@ const char *call_queue_name(uint32_t q);
 bool call_play(struct life *l, struct call *c, struct truth *t,
 	       struct wanted *w);
 /* Holds the answer against what is wanted. */
-void call_compare(struct life *l, const struct call *c,
-		  const struct wanted *w);
+void call_compare(struct life *l, const struct call *c, const struct wanted *w);
 /* Callers learn from an answer. */
 void call_learn(struct life *l, const struct call *c);
 
@@ -183,8 +185,9 @@ void plan_batch(struct life *l, const struct tkw__row *rows, size_t count);
 void plan_appended(struct life *l, int err);
 /* A turn is over, or a crash came: all answers that came must be right. */
 void plan_settle(struct life *l);
-/* A turn is over, and there is nothing more to do. */
+/* A turn is over, and there is nothing more to do; the store has failed. */
 void plan_quiet(struct life *l);
+void plan_failed(struct life *l);
 
 /* Holds the queues against the truth. */
 void life_verify(struct life *l);

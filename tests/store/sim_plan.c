@@ -41,12 +41,37 @@ static struct qo *oracle_by_number(struct life *l, uint32_t number)
 	life_fail(l, "a record of a queue that nobody has opened");
 }
 
+/* In the batch, and not refused because the disk is full. */
+static bool is_decided(const struct call *c)
+{
+	return c->r.state == TKW__REQUEST_DECIDED && !c->r.refused &&
+	       c->r.result != -ENOSPC;
+}
+
+/* A queue is made only if somebody asks for it. */
+static void hear_name(struct life *l, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->callers; i++) {
+		const struct call *c = &l->call[i];
+
+		if (c->busy && c->r.kind == TKW__REQUEST_OPEN &&
+		    is_decided(c) && !l->now.q[c->q].exists &&
+		    strcmp(name, call_queue_name(c->q)) == 0)
+			return;
+	}
+	life_fail(l, "a queue was made that nobody has asked for");
+}
+
 static void hear_row(struct life *l, const struct tkw__row *row)
 {
 	uint8_t kind;
 
-	if (row->name)
+	if (row->name) {
+		hear_name(l, row->name);
 		return;
+	}
 	if (row->len < 16)
 		life_fail(l, "a record is too short");
 	kind = row->record[4];
@@ -79,8 +104,7 @@ static uint64_t events(const struct truth *t)
 static bool same_settings(const struct qo *a, const struct qo *b)
 {
 	return a->paused == b->paused && a->max_items == b->max_items &&
-	       a->max_bytes == b->max_bytes &&
-	       a->max_payload == b->max_payload;
+	       a->max_bytes == b->max_bytes && a->max_payload == b->max_payload;
 }
 
 /* The oracle says what the queue should have recorded. */
@@ -108,13 +132,6 @@ static struct call *next_call(struct life *l, uint64_t after)
 			next = c;
 	}
 	return next;
-}
-
-/* In the batch, and not refused because the disk is full. */
-static bool is_decided(const struct call *c)
-{
-	return c->r.state == TKW__REQUEST_DECIDED && !c->r.refused &&
-	       c->r.result != -ENOSPC;
 }
 
 /* Plays a request of the batch. Returns false if there is nothing for it. */
@@ -242,14 +259,15 @@ void plan_appended(struct life *l, int err)
 	}
 }
 
-/* --- answers ----------------------------------------------------------------*/
+/* --- answers
+ * ----------------------------------------------------------------*/
 
 static bool legal_error(struct life *l, const struct call *c)
 {
 	if (c->result == -ENOSPC)
-		return l->full || (l->reserve_asked &&
-				   (c->r.kind == TKW__REQUEST_PUT ||
-				    c->r.kind == TKW__REQUEST_OPEN));
+		return l->full ||
+		       (l->reserve_asked && (c->r.kind == TKW__REQUEST_PUT ||
+					     c->r.kind == TKW__REQUEST_OPEN));
 	return c->result == -EIO && l->failed;
 }
 
@@ -310,31 +328,33 @@ static void judge(struct life *l, struct call *c)
 	l->tally->n[LT_REQUEST]++;
 }
 
+/* The answer was judged, or the take has begun to wait. */
+static void let_go(struct life *l, struct call *c)
+{
+	if (c->ended) {
+		if (c->r.kind == TKW__REQUEST_TAKE)
+			tkw_items_free(c->r.take.items);
+		c->busy = false;
+	} else if (c->r.state == TKW__REQUEST_PARKED && !c->waits) {
+		c->waits = true;
+		l->tally->n[LT_PARKED]++;
+	}
+}
+
 void plan_settle(struct life *l)
 {
+	struct call *c = NULL;
 	uint32_t i;
 
-	for (i = 0; i < l->callers; i++) {
-		struct call *c = &l->call[i];
-
-		if (c->busy && c->ended)
+	while ((c = next_call(l, c ? c->number : 0)) != NULL) {
+		if (c->ended)
 			judge(l, c);
-		else if (c->busy && c->accepted && !l->gone)
+		else if (c->accepted && !l->gone)
 			life_fail(l, "a request in a batch got no answer");
 	}
 	for (i = 0; i < l->callers; i++) {
-		struct call *c = &l->call[i];
-
-		if (!c->busy)
-			continue;
-		if (c->ended) {
-			if (c->r.kind == TKW__REQUEST_TAKE)
-				tkw_items_free(c->r.take.items);
-			c->busy = false;
-		} else if (c->r.state == TKW__REQUEST_PARKED && !c->waits) {
-			c->waits = true;
-			l->tally->n[LT_PARKED]++;
-		}
+		if (l->call[i].busy)
+			let_go(l, &l->call[i]);
 	}
 }
 
@@ -347,6 +367,17 @@ static bool has_ready(const struct qo *o, uint64_t now_ms)
 			return !o->paused;
 	}
 	return false;
+}
+
+void plan_failed(struct life *l)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->callers; i++) {
+		if (l->call[i].busy &&
+		    l->call[i].r.state == TKW__REQUEST_PARKED)
+			life_fail(l, "a take waits, and the disk has failed");
+	}
 }
 
 void plan_quiet(struct life *l)

@@ -116,7 +116,8 @@ static void count_bytes(struct sim *s)
 	s->store.bytes = s->end - from;
 }
 
-/* --- rows -------------------------------------------------------------------*/
+/* --- rows
+ * -------------------------------------------------------------------*/
 
 /* A walk over the rows of a frame. */
 struct walk {
@@ -167,7 +168,8 @@ static void keep_names(struct sim *s, const struct frame *f)
 	}
 }
 
-/* --- open -------------------------------------------------------------------*/
+/* --- open
+ * -------------------------------------------------------------------*/
 
 static void read_slots(struct sim *s)
 {
@@ -192,8 +194,8 @@ static bool read_frame(const struct sim *s, struct frame_head *h)
 	if (s->end + sizeof(*h) > d->size)
 		return false;
 	memcpy(h, d->cache + s->end, sizeof(*h));
-	return h->magic == MAGIC && h->seq == s->next &&
-	       h->len >= sizeof(*h) && h->len <= d->size - s->end &&
+	return h->magic == MAGIC && h->seq == s->next && h->len >= sizeof(*h) &&
+	       h->len <= d->size - s->end &&
 	       h->sum == frame_sum(d->cache + s->end, h->len);
 }
 
@@ -288,7 +290,8 @@ static int sim_open(struct tkw__store **out, const void *cfg, char *why,
 	return 0;
 }
 
-/* --- append -----------------------------------------------------------------*/
+/* --- append
+ * -----------------------------------------------------------------*/
 
 static void check_rows(struct sim_disk *d, const struct tkw__row *rows,
 		       size_t count)
@@ -301,8 +304,8 @@ static void check_rows(struct sim_disk *d, const struct tkw__row *rows,
 		if (rows[i].queue == 0 ||
 		    (rows[i].name == NULL) == (rows[i].record == NULL))
 			d->wrong = "a row is neither a record nor a name";
-		if (rows[i].name && (rows[i].queue > NAMES ||
-				     strlen(rows[i].name) >= NAME))
+		if (rows[i].name &&
+		    (rows[i].queue > NAMES || strlen(rows[i].name) >= NAME))
 			d->wrong = "too many queues, or too long a name";
 	}
 }
@@ -383,9 +386,8 @@ static int run_full(struct sim *s, size_t len)
 static int run_error(struct sim *s, size_t len)
 {
 	struct sim_disk *d = s->disk;
-	size_t part = sim_disk_below(d, 2)
-			      ? len
-			      : sim_disk_below(d, (uint32_t)len);
+	size_t part =
+		sim_disk_below(d, 2) ? len : sim_disk_below(d, (uint32_t)len);
 	int err = write_part(s, part);
 
 	if (err)
@@ -448,7 +450,8 @@ static int sim_append(struct tkw__store *st, const struct tkw__row *rows,
 	return err;
 }
 
-/* --- replay -----------------------------------------------------------------*/
+/* --- replay
+ * -----------------------------------------------------------------*/
 
 static int replay_frame(struct sim *s, const struct frame *f, tkw__row_fn *fn,
 			void *ctx)
@@ -471,8 +474,7 @@ static int replay_names(struct sim *s, tkw__row_fn *fn, void *ctx)
 	int err = 0;
 
 	for (i = 0; i < NAMES && s->slot.name[i][0] && !err; i++) {
-		struct tkw__row r = { .queue = i + 1,
-				      .name = s->slot.name[i] };
+		struct tkw__row r = { .queue = i + 1, .name = s->slot.name[i] };
 
 		err = fn(&r, ctx);
 	}
@@ -493,7 +495,8 @@ static int sim_replay(struct tkw__store *st, tkw__row_fn *fn,
 	return err;
 }
 
-/* --- compact ----------------------------------------------------------------*/
+/* --- compact
+ * ----------------------------------------------------------------*/
 
 static int set_base(struct sim *s, const struct tkw__base *base)
 {
@@ -519,8 +522,7 @@ static int set_base(struct sim *s, const struct tkw__base *base)
 	}
 	memcpy(slot.name, s->name, sizeof(slot.name));
 	slot.sum = slot_sum(&slot);
-	err = sim_disk_write(d, slot.turn % 2 * SLOT, &slot,
-			     sizeof(slot));
+	err = sim_disk_write(d, slot.turn % 2 * SLOT, &slot, sizeof(slot));
 	if (!err)
 		err = sim_disk_sync(d);
 	if (err)

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sim_life.h"
 #include "queue_driving.h"
+#include "sim_life.h"
 
 static uint64_t due_of(const struct tkw__queue_when *w, uint64_t now_ms)
 {
@@ -184,7 +184,8 @@ bool call_play(struct life *l, struct call *c, struct truth *t,
 	return true;
 }
 
-/* --- answers ----------------------------------------------------------------*/
+/* --- answers
+ * ----------------------------------------------------------------*/
 
 static void compare_item(struct life *l, const struct tkw_item *it,
 			 const struct qo_item *want)
@@ -196,12 +197,12 @@ static void compare_item(struct life *l, const struct tkw_item *it,
 	if (it->claim.id.bits != want->id)
 		life_fail(l, "the wrong item was given out");
 	if (it->claim.token != want->token ||
-	    (uint64_t)it->lease_ms != want->lease ||
+	    (uint64_t)it->expires_ms != want->lease ||
 	    (uint64_t)it->due_ms != want->want.due ||
 	    it->attempts != want->attempts || it->state != TKW_ITEM_TAKEN)
 		life_fail(l, "an item was given out with wrong facts");
-	if (!qd_same(payload, qd_payload(want->want.payload,
-					 want->want.payload_len)) ||
+	if (!qd_same(payload,
+		     qd_payload(want->want.payload, want->want.payload_len)) ||
 	    !qd_same(key, want->want.key ? qd_key(want->want.key) : none))
 		life_fail(l, "an item was given out with the wrong bytes");
 }
@@ -266,7 +267,8 @@ void call_compare(struct life *l, const struct call *c, const struct wanted *w)
 	}
 }
 
-/* --- what callers remember --------------------------------------------------*/
+/* --- what callers remember
+ * --------------------------------------------------*/
 
 static void has_ended(struct memory *m, uint64_t id)
 {

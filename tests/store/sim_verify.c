@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sim_life.h"
 #include "queue_driving.h"
+#include "sim_life.h"
 
 _Noreturn void life_fail(struct life *l, const char *what)
 {
