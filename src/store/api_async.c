@@ -39,7 +39,7 @@ static struct async *make_call(struct tkw_queue *q, tkw_queue_end_fn *fn,
 	return a;
 }
 
-/* --- the end ------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------- */
 
 static void fill_end(struct async *a, struct tkw_queue_end *end)
 {
@@ -138,7 +138,7 @@ static int admit(struct tkw_queue *q, tkw_queue_end_fn *fn)
 	return q && fn ? tkw__keeper_admit(q->owner) : -EINVAL;
 }
 
-/* --- put ----------------------------------------------------------------------- */
+/* --- put ------------------------------------------------------------------ */
 
 static unsigned char *copy_text(struct tkw__queue_text *t, unsigned char *at)
 {
@@ -204,7 +204,7 @@ int tkw_queue_put_async(struct tkw_queue *q, const struct tkw_put *puts,
 	return submit(a, TKW__REQUEST_PUT);
 }
 
-/* --- take and ack ---------------------------------------------------------------- */
+/* --- take and ack --------------------------------------------------------- */
 
 int tkw_queue_take_async(struct tkw_queue *q, const struct tkw_take *how,
 			 tkw_queue_end_fn *fn, void *ctx)

@@ -14,7 +14,7 @@ enum {
 	CALLERS = 16
 };
 
-/* --- callers ------------------------------------------------------------------ */
+/* --- callers -------------------------------------------------------------- */
 
 /* A thread that makes one call. */
 struct caller {
@@ -56,8 +56,8 @@ static void join(struct caller *c)
 	assert_int_equal(pthread_join(c->thread, NULL), 0);
 }
 
-/* 11.21: those who come while a commit runs share the next one. The first one
- * waits at the gate until all others are in the inbox. */
+/* SPEC 11.21: those who come while a commit runs share the next one. The first
+ * one waits at the gate until all others are in the inbox. */
 static void test_keeper_calls_share_a_commit(void **state)
 {
 	struct file_bed *b = *state;
@@ -192,7 +192,7 @@ static void test_keeper_resume_wakes_those_who_wait(void **state)
 	tkw_items_free(c.items);
 }
 
-/* --- the descriptor ------------------------------------------------------------ */
+/* --- the descriptor ------------------------------------------------------- */
 
 static bool is_readable(int fd)
 {
@@ -237,7 +237,7 @@ static void test_keeper_fd_of_an_item_that_is_there_already(void **state)
 	assert_true(is_readable(tkw_queue_fd(b->q)));
 }
 
-/* --- close --------------------------------------------------------------------- */
+/* --- close ---------------------------------------------------------------- */
 
 static void test_keeper_close_lets_those_who_wait_go(void **state)
 {
@@ -291,7 +291,7 @@ static void test_keeper_close_waits_for_the_write(void **state)
 			 put[1].result == 0 ? 2 : 1);
 }
 
-/* --- callbacks ------------------------------------------------------------------- */
+/* --- callbacks ------------------------------------------------------------ */
 
 struct async_log {
 	struct file_bed *bed;
@@ -420,8 +420,7 @@ static void test_keeper_async_executor_may_refuse_and_abandon(void **state)
 	file_bed_open(b);
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(
-			tkw_queue_put_async(b->q, &p, 1, count_end, &ended),
-			0);
+			tkw_queue_put_async(b->q, &p, 1, count_end, &ended), 0);
 	event_wait(&ended, 100);
 	file_bed_reopen(b);
 	assert_int_equal(file_bed_stats(b).all_puts, 100);
@@ -452,7 +451,7 @@ static void test_keeper_async_callback_on_a_pool_may_wait(void **state)
 	tkw_pool_destroy(pool);
 }
 
-/* --- many threads ------------------------------------------------------------------ */
+/* --- many threads --------------------------------------------------------- */
 
 enum {
 	ROUNDS = 200
@@ -512,7 +511,7 @@ static void test_keeper_many_threads_lose_nothing(void **state)
 	assert_int_equal(s.waiting, 100);
 }
 
-/* --- fork ----------------------------------------------------------------------- */
+/* --- fork ----------------------------------------------------------------- */
 
 static int child(struct file_bed *b)
 {
@@ -523,8 +522,7 @@ static int child(struct file_bed *b)
 	if (tkw_queue_put(b->q, &p, 1, NULL) != -EPERM ||
 	    tkw_queue_take(b->q, NULL, &items) != -EPERM ||
 	    tkw_queue_get_stats(b->q, &s) != -EPERM ||
-	    tkw_queue_fd(b->q) != -EPERM ||
-	    tkw_queues_next(b->f, NULL) != NULL)
+	    tkw_queue_fd(b->q) != -EPERM || tkw_queues_next(b->f, NULL) != NULL)
 		return 1;
 	return tkw_queues_close(b->f) == 0 ? 0 : 2;
 }
