@@ -155,12 +155,11 @@ work_until()
 for signal in INT TERM; do
 	q put "for $signal"
 	id=$(value)
-	work_until $signal 'trap "exit 7" INT TERM
+	work_until "$signal" 'trap "exit 7" INT TERM
 		: >"$scratch/started"
 		while :; do sleep 0.1; done'
-	check "$signal: work ends by the signal" \
-		ended $((128 + $(kill -l $signal 2>/dev/null | grep -x '[0-9]*' ||
-			{ [ $signal = INT ] && echo 2 || echo 15; })))
+	[ "$signal" = INT ] && number=2 || number=15
+	check "$signal: work ends by the signal" ended $((128 + number))
 	q get "$id" --json
 	check "$signal: the item is ready" says '"state":"ready"'
 	check "$signal: the reason" says '"reason":"exit status 7, work was ended"'
