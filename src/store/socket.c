@@ -92,6 +92,13 @@ struct tkw__socket {
 /* --- the life of a client ----------------------------------------------------
  */
 
+static void free_memory(struct client *c)
+{
+	tkw__clerk_fini(&c->clerk);
+	free(c->frame);
+	free(c);
+}
+
 static void free_client(struct client *c)
 {
 	struct tkw__socket *s = c->socket;
@@ -103,9 +110,7 @@ static void free_client(struct client *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	s->count--;
-	tkw__clerk_fini(&c->clerk);
-	free(c->frame);
-	free(c);
+	free_memory(c);
 }
 
 /* Frees a client that has gone, unless the desk has a request of it. */
@@ -190,6 +195,7 @@ static int send_some(struct client *c)
 /* Makes the connection ready for the next request. */
 static void start_read(struct client *c)
 {
+	tkw__clerk_sent(&c->clerk);
 	c->head_len = 0;
 	c->frame_len = 0;
 	if (c->frame_room > KEEP_BYTES) {
@@ -586,11 +592,12 @@ static void close_if_open(int fd)
 
 static void destroy(struct tkw__socket *s)
 {
-	while (s->clients) {
-		struct client *c = s->clients;
+	struct client *c, *next;
 
+	for (c = s->clients; c; c = next) {
+		next = c->next;
 		close_if_open(c->fd);
-		free_client(c);
+		free_memory(c);
 	}
 	close_if_open(s->listener);
 	close_if_open(s->epoll);

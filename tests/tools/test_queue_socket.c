@@ -361,8 +361,10 @@ static void test_socket_survives_random_frames(void **state)
 					: (uint8_t)next_random(&seed);
 		frame[0] = (uint8_t)len;
 		frame[4] = (uint8_t)(next_random(&seed) % 22);
-		if (next_random(&seed) % 8)
-			memcpy(frame + 5, "\1q", 2);
+		if (next_random(&seed) % 8) {
+			frame[5] = 1;
+			frame[6] = 'q';
+		}
 		send_bytes(fd, frame, TKW__WIRE_HEAD + len);
 		/* It may be a take that waits. */
 		(void)shutdown(fd, SHUT_WR);
