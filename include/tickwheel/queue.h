@@ -57,7 +57,9 @@
  *               From then on, each call that changes something returns -EIO.
  *               Close the file and open it again.
  *   -ESHUTDOWN  the file is being closed
- *   -EDEADLK    the call is made inside a callback, and would wait for itself
+ *   -EDEADLK    the call would wait for itself, because it is made inside a
+ *               callback on a thread of the library. Use an ..._async call
+ *               there, or set exec in struct tkw_queues_config.
  *   -EPERM      the file was opened by the parent of a fork
  */
 #ifndef TICKWHEEL_QUEUE_H
