@@ -209,8 +209,7 @@ int tkw_queue_open(struct tkw_queue **out, struct tkw_queues *f,
 
 /* Returns the queue that was created after prev; the first queue if prev is
  * NULL; NULL if there is none. */
-struct tkw_queue *tkw_queues_next(struct tkw_queues *f,
-				  struct tkw_queue *prev);
+struct tkw_queue *tkw_queues_next(struct tkw_queues *f, struct tkw_queue *prev);
 
 /* Returns the name of a queue. It is valid until the file is closed. */
 const char *tkw_queue_name(const struct tkw_queue *q);
@@ -518,8 +517,9 @@ int tkw_queue_purge(struct tkw_queue *q, const struct tkw_item_id *ids,
 		    size_t count, int *done);
 
 /*
- * Revive or purge all dead items, piece by piece. If such a call fails, some
- * items may have been revived or purged.
+ * tkw_queue_revive_all() revives all dead items, and tkw_queue_purge_all() ends
+ * all dead items, piece by piece. If the call fails, some items may have been
+ * revived or purged.
  *
  * Returns how many items were revived or purged, or
  *   -EINVAL, -ENOMEM, -ENOSPC, -EIO, -ESHUTDOWN, -EDEADLK, -EPERM
@@ -602,9 +602,9 @@ struct tkw_queue_stats {
 	 * tkw_queue_lateness_ms(i) after they were due, but less than
 	 * tkw_queue_lateness_ms(i + 1). */
 	uint64_t lateness[TKW_QUEUE_LATENESS_BUCKETS];
-	/* Counted since the file was opened, for all its queues together: how
-	 * often was written to the disk, for how many calls, and how many bytes
-	 * of records. */
+	/* Since the file was opened, for all its queues together: how many
+	 * writes to the disk there were, for how many calls, and with how many
+	 * bytes of records. */
 	uint64_t commits;
 	uint64_t commit_calls;
 	uint64_t commit_bytes;
@@ -645,8 +645,8 @@ typedef void tkw_queue_end_fn(struct tkw_queue *q,
 			      const struct tkw_queue_end *end, void *ctx);
 
 /*
- * Begin a put, a take or an ack, and do not wait for it. fn is called when it
- * has ended. All arguments are copied, also keys and payloads.
+ * The calls begin a put, a take or an ack, and do not wait for it. fn is called
+ * when it has ended. All arguments are copied, also keys and payloads.
  *
  * Returns 0 if the call has begun. If it returns an error, fn is not called:
  *   -EINVAL, -ENOMEM, -ESHUTDOWN, -EPERM
