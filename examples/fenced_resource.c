@@ -3,10 +3,11 @@
  * fenced_resource.c - a consumer that was too slow cannot overwrite the work of
  * the next one.
  *
- * The item asks for a report. The first consumer takes it and then hangs, longer
- * than its lease. The second consumer takes the item and writes the report. Then
- * the first one wakes up, and does not know how much time has passed. Its token
- * is lower than that of the second one, so the report refuses what it writes.
+ * The item asks for a report. The first consumer takes it and then hangs,
+ * longer than its lease. The second consumer takes the item and writes the
+ * report. Then the first one wakes up, and does not know how much time has
+ * passed. Its token is lower than that of the second one, so the report refuses
+ * what it writes.
  *
  * The clock is the program's own.
  */

@@ -5,7 +5,8 @@
 
 int main(void)
 {
-	struct tkw_put mail = { .payload = "Hello!", .payload_len = 6,
+	struct tkw_put mail = { .payload = "Hello!",
+				.payload_len = 6,
 				.delay_ms = 50 };
 	struct tkw_take patient = { .wait_ms = INT64_MAX };
 	struct tkw_items *got;

@@ -3,8 +3,8 @@
  * order_timeout.c - closes orders that are not paid within 30 minutes.
  *
  * Each order is an item with a delay of 30 minutes. A payment cancels the item.
- * An item that can be taken is an order that nobody has paid. In the middle, the
- * program closes its file and opens it again later, as after a restart. The
+ * An item that can be taken is an order that nobody has paid. In the middle,
+ * the program closes its file and opens it again later, as after a restart. The
  * orders keep their due times.
  *
  * The clock is the program's own, so the minutes pass at once.

@@ -42,7 +42,7 @@ uses()
 	retry tkw_retries_cancel(retries, id)
 	lease tkw_leases_add(leases, data, 0, &id)
 	lease tkw_leases_release(leases, id)
-	item tkw_queue_put(queue, puts, 1, &id)
+	item tkw_queue_put(queue, put, 1, &id)
 	item tkw_queue_revive(queue, &id, 1, results)
 	item tkw_queue_purge(queue, &id, 1, results)
 	timeout firing->id.bits == (id = firing->id).bits
@@ -72,7 +72,7 @@ prelude()
 	extern const struct tkw_try *attempt;
 	extern const struct tkw_lease *lease;
 	extern struct tkw_queue *queue;
-	extern const struct tkw_put *puts;
+	extern const struct tkw_put *put;
 	extern const struct tkw_claim *claim;
 	extern const struct tkw_item_name *name;
 	extern int *results;
