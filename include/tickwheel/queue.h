@@ -331,7 +331,8 @@ struct tkw_put {
  *   -EBUSY     the item to replace is taken
  *   -EAGAIN    the queue is full; see struct tkw_queue_limits
  *   -EMSGSIZE  a payload is larger than the queue allows
- *   -EINVAL    an argument is not valid, for example a key of 256 bytes
+ *   -EINVAL    an argument is not valid, for example a key of 256 bytes or a
+ *              count of 0
  *   -ENOMEM, -ENOSPC, -EIO, -ESHUTDOWN, -EDEADLK, -EPERM
  *              as listed at the top
  */
