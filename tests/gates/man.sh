@@ -258,12 +258,12 @@ check_programs()
 
 check_options()
 {
-	for of in '' demo 'demo --virtual'; do
+	for of in '' demo 'demo --virtual' queue; do
 		# shellcheck disable=SC2086 # words of a command line
 		"$2" $of --help || complain "tkw $of --help: fails"
 	done >"$scratch/help"
-	grep -Eo -e '--[a-z]+' "$scratch/help" | sort -u >"$scratch/told"
-	grep -Eo '(Fl|\|) -[a-z]+' "$1/man/tkw.1" | sed 's/.* -/--/' |
+	grep -Eo -e '--[a-z][a-z-]*' "$scratch/help" | sort -u >"$scratch/told"
+	grep -Eo '(Fl|\|) -[a-z][a-z-]*' "$1/man/tkw.1" | sed 's/.* -/--/' |
 		sort -u >"$scratch/shown"
 	comm -23 "$scratch/told" "$scratch/shown" >"$scratch/list"
 	complain_each ': add it to man/tkw.1, because tkw --help has it' \
