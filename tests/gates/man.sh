@@ -263,7 +263,7 @@ check_options()
 		"$2" $of --help || complain "tkw $of --help: fails"
 	done >"$scratch/help"
 	grep -Eo -e '--[a-z][a-z-]*' "$scratch/help" | sort -u >"$scratch/told"
-	grep -Eo '(Fl|\|) -[a-z][a-z-]*' "$1/man/tkw.1" | sed 's/.* -/--/' |
+	grep -Eo '(Fl|\||,) -[a-z][a-z-]*' "$1/man/tkw.1" | sed 's/.* -/--/' |
 		sort -u >"$scratch/shown"
 	comm -23 "$scratch/told" "$scratch/shown" >"$scratch/list"
 	complain_each ': add it to man/tkw.1, because tkw --help has it' \
