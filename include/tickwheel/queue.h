@@ -52,7 +52,8 @@
  * Errors, the same in every call of this header:
  *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
  *   -ENOMEM     there is not enough memory, or no thread can be created
- *   -ENOSPC     the disk is full. The call works again when there is room.
+ *   -ENOSPC     the disk is full, or another program has kept the file locked
+ *               for seconds. The call works again when this is over.
  *   -EIO        the disk has failed. Nobody knows if the change is on the disk.
  *               From then on, each call that changes something returns -EIO.
  *               Close the file and open it again.
