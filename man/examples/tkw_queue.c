@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Puts an item with a delay of 50 milliseconds, waits until it can be taken,
- * and acknowledges it. If the program is killed between the put and the ack,
- * the item is still in the file, and the next run takes it first.
+ * Puts an item with a delay of 50 milliseconds, waits until it can be
+ * taken, and acknowledges it. If the program is killed between the put
+ * and the ack, the item is still in the file, and the next run takes it
+ * first.
  */
 #include <stdio.h>
 #include <tickwheel/queue.h>
