@@ -607,6 +607,39 @@ static void test_desk_snapshot_waits_after_an_error(void **state)
 	bed_reopen(b);
 }
 
+/* A snapshot that does not fit is put off; the puts beside it are not. */
+static void test_desk_snapshot_yields_to_puts_on_a_full_disk(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_facts facts;
+	struct tkw_items *held;
+	struct bed_request r;
+
+	ask_put(b, &r, 0, 0, 60);
+	bed_quiet(b);
+	held = bed_take(b, 50, 1000);
+	for (size_t i = 0; i < held->count; i++)
+		assert_int_equal(bed_ack(b, &held->item[i]), 1);
+	tkw_items_free(held);
+	b->has_reserve = true;
+	b->cfg.slack_bytes = 1;
+	bed_reopen(b);
+	b->disk.room_bytes = b->disk.bytes + 100;
+	ask_put(b, &r, 0, 1000, 1);
+	bed_turn(b);
+	assert_int_equal(r.r.result, 0);
+	assert_int_equal(b->gives, 0);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.snapshots, 0);
+	assert_int_equal(facts.error, 0);
+	b->disk.room_bytes = 0;
+	bed_pass(b, 2000);
+	bed_quiet(b);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_true(facts.snapshots > 0);
+	bed_reopen(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -635,6 +668,7 @@ int main(void)
 		DESK_TEST(test_desk_snapshot_under_load_keeps_everything),
 		DESK_TEST(test_desk_snapshot_can_be_cut_anywhere),
 		DESK_TEST(test_desk_snapshot_waits_after_an_error),
+		DESK_TEST(test_desk_snapshot_yields_to_puts_on_a_full_disk),
 	};
 
 	return cmocka_run_group_tests_name("desk", tests, NULL, NULL);
