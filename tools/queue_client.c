@@ -33,8 +33,7 @@ struct queue_way {
 	char queue[TKW_QUEUE_MAX_NAME + 1];
 };
 
-/* --- frames ------------------------------------------------------------------
- */
+/* --- frames -------------------------------------------------------------- */
 
 /* A broken connection is no error yet: the last word of the owner may wait to
  * be read. */
@@ -104,7 +103,7 @@ static int64_t receive(struct queue_way *w, int fd, struct tkw__wire_in *in)
 		return -ECONNRESET;
 	len = tkw__wire_length(head);
 	free(w->answer);
-	w->answer = malloc(len ? len : 1);
+	w->answer = calloc(1, (size_t)len + 1);
 	if (!w->answer)
 		return -ENOMEM;
 	if (receive_all(fd, w->answer, len))
@@ -132,8 +131,7 @@ static int64_t exchange_result(struct queue_way *w)
 	return r;
 }
 
-/* --- the connection ----------------------------------------------------------
- */
+/* --- the connection ------------------------------------------------------ */
 
 /* The owner must be this user, or the user who owns the file. Anybody may have
  * made a socket in a folder like /tmp. */
@@ -284,8 +282,7 @@ static int next(struct queue_way *w, char name[TKW_QUEUE_MAX_NAME + 1])
 	return r >= 0 && !tkw__wire_is_done(&in) ? -EPROTO : (int)r;
 }
 
-/* --- items -------------------------------------------------------------------
- */
+/* --- items --------------------------------------------------------------- */
 
 static void free_items(struct tkw_items *list)
 {
