@@ -23,6 +23,10 @@
 #include "store/address.h"
 #include "store/wire.h"
 
+enum {
+	PATIENCE_S = 5
+};
+
 struct queue_way {
 	struct tkw__address address;
 	int fd;      /* for calls */
@@ -147,6 +151,15 @@ static bool is_trusted(int fd, const char *file)
 	       (!stat(file, &st) && peer.uid == st.st_uid);
 }
 
+/* An owner that is suspended does not answer. 0 seconds: wait for ever. */
+static void set_patience(int fd, time_t seconds)
+{
+	const struct timeval t = { .tv_sec = seconds };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+}
+
 static int64_t hello(struct queue_way *w, int fd, struct tkw__wire_in *in)
 {
 	struct tkw__wire_out *o = ask(w, TKW__WIRE_HELLO);
@@ -166,6 +179,7 @@ static int connect_to(struct queue_way *w, const char *file)
 
 	if (fd < 0)
 		return -errno;
+	set_patience(fd, PATIENCE_S);
 	if (connect(fd, (const struct sockaddr *)&w->address.un,
 		    sizeof(w->address.un)))
 		r = -errno;
@@ -173,8 +187,10 @@ static int connect_to(struct queue_way *w, const char *file)
 		r = -EACCES;
 	else
 		r = hello(w, fd, &in);
-	if (r >= 0)
+	if (r >= 0) {
+		set_patience(fd, 0);
 		return fd;
+	}
 	(void)close(fd);
 	return (int)r;
 }
@@ -222,7 +238,8 @@ static int start(struct queue_way *w, const struct queue_place *place,
 	if (w->fd < 0) {
 		/* It is just opening or closing the file, or has crashed. */
 		if (w->fd == -ENOENT || w->fd == -ECONNREFUSED ||
-		    w->fd == -ESHUTDOWN || w->fd == -ECONNRESET)
+		    w->fd == -ESHUTDOWN || w->fd == -ECONNRESET ||
+		    w->fd == -EAGAIN)
 			return -EBUSY;
 		if (w->fd == -EACCES)
 			(void)snprintf(why, QUEUE_WHY,
@@ -380,7 +397,8 @@ static int take_begin(struct queue_way *w, const struct tkw_take *how)
 
 	if (w->take_fd < 0) {
 		w->take_fd = connect_to(w, NULL);
-		if (w->take_fd == -ENOENT || w->take_fd == -ECONNREFUSED)
+		if (w->take_fd == -ENOENT || w->take_fd == -ECONNREFUSED ||
+		    w->take_fd == -EAGAIN)
 			return -ESHUTDOWN;
 		if (w->take_fd < 0)
 			return w->take_fd;
@@ -402,14 +420,12 @@ static int take_end(struct queue_way *w, struct queue_items *out)
  * answered before that, the answer is there to be read. */
 static int take_cancel(struct queue_way *w, struct queue_items *out)
 {
-	const struct timeval patience = { .tv_sec = 5 };
 	int r;
 
 	out->list = NULL;
 	if (w->take_fd < 0)
 		return 0;
-	(void)setsockopt(w->take_fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
-			 sizeof(patience));
+	set_patience(w->take_fd, PATIENCE_S);
 	(void)shutdown(w->take_fd, SHUT_WR);
 	r = take_end(w, out);
 	(void)close(w->take_fd);
