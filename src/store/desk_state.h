@@ -71,8 +71,10 @@ struct tkw__desk {
 
 	struct tkw_queue *first;
 	struct tkw_queue *last;
-	struct tkw_queue **by_number; /* from 1; also the room of the agenda */
+	/* Three tables of the same size, a power of two. */
+	struct tkw_queue **by_number; /* from 1 */
 	struct tkw_queue **agenda;
+	struct tkw_queue **by_name; /* buckets of a hash table */
 	size_t room;
 	size_t scheduled;
 	uint32_t count; /* of queues */

@@ -2,6 +2,7 @@
 /* test_desk.c - turns: batches, order, failures, time, and bounds. */
 #include "desk_bed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* --- batches and order ---------------------------------------------------- */
@@ -472,6 +473,27 @@ static void test_desk_failed_open_makes_no_queue(void **state)
 	assert_int_equal(tkw__desk_find(b->desk, "x")->number, 2);
 }
 
+static void test_desk_many_queues_are_found(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request r;
+	char name[16];
+
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		ask_open(b, &r, name);
+		bed_turn(b);
+		assert_int_equal(r.r.result, 0);
+		assert_ptr_equal(tkw__desk_find(b->desk, name), r.r.queue);
+	}
+	bed_reopen(b);
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		assert_non_null(tkw__desk_find(b->desk, name));
+	}
+	assert_null(tkw__desk_find(b->desk, "n200"));
+}
+
 /* --- bounds --------------------------------------------------------------- */
 
 static void test_desk_turn_is_bounded(void **state)
@@ -663,6 +685,7 @@ int main(void)
 		DESK_TEST(test_desk_full_disk_does_not_make_the_desk_busy),
 		DESK_TEST(test_desk_broken_store_ends_all_who_wait),
 		DESK_TEST(test_desk_failed_open_makes_no_queue),
+		DESK_TEST(test_desk_many_queues_are_found),
 		DESK_TEST(test_desk_turn_is_bounded),
 		DESK_TEST(test_desk_lost_leases_are_recorded_in_pieces),
 		DESK_TEST(test_desk_snapshot_under_load_keeps_everything),
