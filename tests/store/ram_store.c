@@ -42,8 +42,8 @@ static int ram_open(struct tkw__store **out, const void *cfg, char *why,
 {
 	struct ram_store *s = calloc(1, sizeof(*s));
 
-	(void)why;
-	(void)why_size;
+	if (why && why_size > 0)
+		why[0] = 0; /* there is nothing to explain */
 	if (!s)
 		return -ENOMEM;
 	s->disk = *(struct ram_disk *const *)cfg;
