@@ -47,21 +47,22 @@
  *   claim  u64 id, u64 token
  *   name   u64 id, u8 has key, key
  *   item   u64 id, u64 token, u8 state, u32 attempts, max attempts, back-off,
- *          max back-off, i64 due, expires, died, payload, u8 has key, key,
- * reason
+ *          max back-off, i64 due, expires, died, payload, u8 has key, key, and
+ *          the reason
  *
  * The first request is HELLO. NEXT with an empty name gives the first queue.
  * Its result is 1, or 0 if there is no other. NEXT and FIND of an unknown
  * queue, and any other call with one, give -ENOENT. A take gives at most
  * TKW__WIRE_MAX_ITEMS items.
  *
- *   -EPROTO        the request is malformed; the connection is closed
- *   -EMSGSIZE      the request is too long; the connection is closed
+ *   -EPROTO           the request is malformed; the connection is closed
+ *   -EMSGSIZE         the request is too long; the connection is closed
  *   -EPROTONOSUPPORT  HELLO: the owner speaks another version
- *   -EUSERS        too many clients; the connection is closed
- *   -ESHUTDOWN     the owner closes the file, and has not begun this request.
- *                  The connection is closed. This may arrive before a request
- *                  was sent; then it is the answer to the next one.
+ *   -EACCES           the client is another user; the connection is closed
+ *   -EUSERS           too many clients; the connection is closed
+ *   -ESHUTDOWN        the owner closes the file, and has not begun the request.
+ *                     The connection is closed. If this arrives before a
+ *                     request was sent, it is the answer to the next one.
  */
 #ifndef TKW_STORE_WIRE_H
 #define TKW_STORE_WIRE_H
