@@ -134,7 +134,8 @@ static inline uint8_t *tkw__wire_grow(struct tkw__wire_out *o, size_t n)
 	size_t room = o->room ? o->room : 256;
 	uint8_t *more;
 
-	if (o->failed || n > UINT32_MAX - o->len) {
+	/* With 2 GiB at most, the room does not overflow 32 bits. */
+	if (o->failed || n > (size_t)INT32_MAX - o->len) {
 		o->failed = true;
 		return NULL;
 	}
@@ -194,7 +195,7 @@ static inline void tkw__wire_put_bytes(struct tkw__wire_out *o, const void *at,
 static inline void tkw__wire_put_text(struct tkw__wire_out *o, const void *at,
 				      size_t len)
 {
-	if (len > UINT32_MAX) {
+	if (len > INT32_MAX) {
 		o->failed = true;
 		return;
 	}
