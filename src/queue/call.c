@@ -96,7 +96,9 @@ void tkw__begin(struct tkw__queue *q, struct tkw__queue_call *call,
 	call->behind = false;
 	call->now_us = tkw__min_u64(call->now_us, TKW__QUEUE_MAX_MS * 1000);
 	q->now_ms = call->now_us / 1000;
-	*m = (struct tkw__mark){ .top = q->undo.top, .totals = q->totals };
+	*m = (struct tkw__mark){ .top = q->undo.top,
+				 .totals = q->totals,
+				 .past = q->past };
 	if (call->log) {
 		m->len = call->log->len;
 		m->last = call->log->last;
@@ -111,6 +113,7 @@ int tkw__finish(struct tkw__queue *q, struct tkw__queue_call *call,
 	if (err) {
 		tkw__undo_to(q, m->top);
 		q->totals = m->totals;
+		q->past = m->past;
 		call->behind = false;
 		if (log) {
 			log->len = m->len;

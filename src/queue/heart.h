@@ -365,10 +365,15 @@ void tkw__queue_commit(struct tkw__queue *q);
 void tkw__queue_undo(struct tkw__queue *q);
 
 /*
- * Applies records, whole commands only. It looks at no clock.
+ * Applies records, whole commands only. It looks at no clock. Each record must
+ * fit what the queue knows.
+ *
+ * The changes can be undone, which takes memory for each record. So replay a
+ * long journal in pieces, and commit each.
  *
  * used  Receives how many bytes the whole commands took. What is behind them is
- *       the beginning of a command that was cut off.
+ *       the beginning of a command that was cut off. Anywhere but at the very
+ *       end of what was written, this is damage.
  *
  * Returns 0, or
  *   -EBADMSG  a record is malformed or does not fit; nothing has changed
@@ -378,12 +383,26 @@ int tkw__queue_replay(struct tkw__queue *q, const void *bytes, size_t len,
 		      size_t *used);
 
 /*
+ * Applies the records of a snapshot to a queue that is new: a dump, or a
+ * journal that has lost its older records. A snapshot ends with a TOTALS record.
+ * Up to there, a record about an item that is not known is skipped: the item
+ * has ended, or its ITEM record follows. TOTALS must fit the items. From there
+ * on the queue is whole, and each record must fit, as in a replay.
+ *
+ * Up to the end of the snapshot, each command is committed at once.
+ *
+ * used, and what is returned: as tkw__queue_replay(). But after an error, a
+ * queue that is not whole can only be destroyed.
+ */
+int tkw__queue_load(struct tkw__queue *q, const void *bytes, size_t len,
+		    size_t *used);
+
+/*
  * Applies one record of a journal, whether or not it is a whole command. It
  * looks at no clock.
  *
- * tolerant  Skips a record about an item that is not there. Records that lie
- *           between those of a snapshot need this: the item may have ended
- *           before the snapshot came to it.
+ * tolerant  The record is of a snapshot, as in tkw__queue_load(). It can be
+ *           undone.
  *
  * Returns 0, 1 if it was skipped, -EBADMSG or -ENOMEM. Then nothing has
  * changed.
@@ -391,9 +410,15 @@ int tkw__queue_replay(struct tkw__queue *q, const void *bytes, size_t len,
 int tkw__queue_replay_one(struct tkw__queue *q, const void *bytes, size_t len,
 			  bool tolerant);
 
+/* False if the end of a snapshot is still to be loaded. After the last record,
+ * this is damage. */
+bool tkw__queue_is_whole(const struct tkw__queue *q);
+
 /*
- * Writes records that make an empty queue equal to this one. Each piece is a
- * command of its own; between pieces the queue must not change.
+ * Writes a snapshot: tkw__queue_load() makes a new queue equal to this one. Each
+ * piece is a command of its own; between pieces the queue must not change.
+ *
+ * This and the next two calls also write what is not committed.
  *
  * cursor  Starts at 0. It is 0 again at the end.
  */
@@ -403,6 +428,17 @@ int tkw__queue_dump(struct tkw__queue *q, uint64_t *cursor, uint32_t max,
 /* Writes one record that has all facts of an item. -ENOENT: no such item. */
 int tkw__queue_dump_item(struct tkw__queue *q, uint64_t id,
 			 struct tkw__queue_log *log);
+
+/*
+ * Writes the record that ends a snapshot.
+ *
+ * A journal may copy its items forward while the queue is in use: note the
+ * place of the next record; list all items, and write dump_item() of each in
+ * the order in which things are decided; then write this record. What is before
+ * the place can be dropped, whole commands only. The rest is a snapshot, and
+ * what has happened since.
+ */
+int tkw__queue_dump_totals(struct tkw__queue *q, struct tkw__queue_log *log);
 
 /* Gets an item by id or key. Returns 0 or -ENOENT. */
 int tkw__queue_get(struct tkw__queue *q, uint64_t now_us,

@@ -174,15 +174,12 @@ static uint64_t hash_text(uint64_t h, const void *at, size_t len)
 	return hash_word(hash_word(h, len), tkw__hash(seed, at, len));
 }
 
-/* A sum over the items does not depend on their order. */
-static void add_item(struct tkw__queue *q, struct tkw__item *it, void *ctx)
+uint64_t tkw__item_digest(const struct tkw__item *it)
 {
 	struct tkw__backoff b = tkw__item_backoff(it);
 	struct tkw__queue_text reason = tkw__reason_of(it);
-	uint64_t *sum = ctx;
 	uint64_t h = hash_word(1, it->id);
 
-	(void)q;
 	h = hash_word(h, it->node.tick);
 	h = hash_word(h, it->other);
 	h = hash_word(h, it->state == TKW__TAKEN ? it->token : 0);
@@ -191,7 +188,16 @@ static void add_item(struct tkw__queue *q, struct tkw__item *it, void *ctx)
 	h = hash_word(h, (uint64_t)it->state << 1 | it->lost);
 	h = hash_text(h, tkw__item_key(it), it->key_len);
 	h = hash_text(h, tkw__item_payload(it), it->payload_len);
-	*sum += hash_text(h, reason.at ? reason.at : "", reason.len);
+	return hash_text(h, reason.at ? reason.at : "", reason.len);
+}
+
+/* A sum over the items does not depend on their order. */
+static void add_item(struct tkw__queue *q, struct tkw__item *it, void *ctx)
+{
+	uint64_t *sum = ctx;
+
+	(void)q;
+	*sum += tkw__item_digest(it);
 }
 
 uint64_t tkw__queue_digest(struct tkw__queue *q)
@@ -248,25 +254,29 @@ static void dump_one(struct tkw__queue *q, struct tkw__item *it, void *ctx)
 	d->items++;
 }
 
+int tkw__queue_dump_totals(struct tkw__queue *q, struct tkw__queue_log *log)
+{
+	struct tkw__record r = { .kind = TKW__RECORD_TOTALS };
+
+	memcpy(r.word, &q->totals, sizeof(q->totals));
+	return tkw__record_write(q, log, &r);
+}
+
 int tkw__queue_dump(struct tkw__queue *q, uint64_t *cursor, uint32_t max,
 		    struct tkw__queue_log *log)
 {
 	struct tkw__queue_call call = { .now_us = q->now_ms * 1000,
 					.log = log };
-	struct tkw__record r = { .kind = TKW__RECORD_TOTALS,
-				 .flags = TKW__RECORD_MORE };
 	struct dumping d = { log, 0, 0 };
 	uint64_t at = *cursor;
 	struct tkw__mark m;
 
 	tkw__begin(q, &call, &m);
-	if (at == 0) {
-		memcpy(r.word, &q->totals, sizeof(q->totals));
-		d.err = tkw__record_write(q, log, &r);
-	}
 	do {
 		at = tkw__index_scan(q, &q->by_id, at, dump_one, &d);
 	} while (at != 0 && d.items < max && !d.err);
+	if (at == 0 && !d.err)
+		d.err = tkw__queue_dump_totals(q, log);
 	if (!d.err)
 		*cursor = at;
 	return tkw__finish(q, &call, &m, d.err);

@@ -158,8 +158,9 @@ static bool is_stamp(uint64_t x)
 	return x <= INT64_MAX;
 }
 
-static bool legal_item(const uint64_t *w, uint16_t flags)
+static bool legal_item(const struct tkw__record *r)
 {
+	const uint64_t *w = r->word;
 	uint64_t state = w[TKW__ITEM_STATE] & UINT32_MAX;
 	uint32_t most = (uint32_t)w[TKW__PUT_OPTIONS];
 	bool taken = state == TKW__TAKEN;
@@ -170,7 +171,8 @@ static bool legal_item(const uint64_t *w, uint16_t flags)
 					    : is_stamp(w[TKW__ITEM_OTHER])) &&
 	       is_stamp(w[TKW__ITEM_TOKEN]) &&
 	       taken == (w[TKW__ITEM_TOKEN] != 0) &&
-	       !(taken && (flags & TKW__RECORD_LOST)) &&
+	       !(taken && (r->flags & TKW__RECORD_LOST)) &&
+	       !(taken && r->reason.len) &&
 	       (most == 0 || w[TKW__ITEM_STATE] >> 32 <= most);
 }
 
@@ -210,7 +212,7 @@ static bool legal_words(const struct tkw__record *r)
 	case TKW__RECORD_TOTALS:
 		return legal_totals(w);
 	case TKW__RECORD_ITEM:
-		return legal_item(w, r->flags);
+		return legal_item(r);
 	default:
 		return true;
 	}

@@ -183,6 +183,7 @@ void qd_rebuild(struct qd *d)
 	struct tkw__queue *q = fresh(d);
 	struct tkw__queue_log log = { NULL, 0, 0, 0 };
 	uint64_t cursor = 0;
+	size_t used;
 
 	if (d->whole_len)
 		apply(d, q, d->whole, d->whole_len, d->whole_len);
@@ -193,9 +194,12 @@ void qd_rebuild(struct qd *d)
 		tkw__queue_log_clear(&log);
 		if (tkw__queue_dump(d->q, &cursor, qd_below(d, 9), &log) != 0)
 			qd_fail(d, "a dump failed");
-		apply(d, q, log.bytes, log.len, log.len);
-		tkw__queue_commit(q);
+		if (tkw__queue_load(q, log.bytes, log.len, &used) != 0 ||
+		    used != log.len)
+			qd_fail(d, "a dump was refused");
 	} while (cursor != 0);
+	if (!tkw__queue_is_whole(q))
+		qd_fail(d, "a dump has no end");
 	tkw__queue_log_fini(d->q, &log);
 	expect_equal(d, q);
 	d->tally->n[QT_DUMPED]++;

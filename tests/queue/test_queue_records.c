@@ -242,6 +242,108 @@ static void test_queue_replay_one_skips_unknown_items(void **state)
 	tkw__queue_destroy(q);
 }
 
+/* Loads records, which are a part of a log. */
+static int load(struct tkw__queue *q, const struct tkw__queue_log *log,
+		size_t from)
+{
+	size_t used = 0;
+	int err = tkw__queue_load(q, log->bytes + from, log->len - from, &used);
+
+	return err ? err : (int)(used != log->len - from);
+}
+
+/* A journal that has lost its older records: some of what is left is about
+ * items that are not there, and all that is alive follows as ITEM records,
+ * among others. */
+static void test_queue_journal_without_its_beginning(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue *q = other_queue(b);
+	struct tkw__queue_put p = { .payload = { "pay", 3 },
+				    .key = { "key", 3 },
+				    .held = TKW__QUEUE_REPLACE };
+	uint64_t ended = bed_put(b, b->now);
+	uint64_t taken = bed_put(b, b->now);
+	int64_t replaced = bed_put_with(b, &p);
+	size_t cut = b->log.len;
+
+	bed_ack(b, ended, bed_take(b, 10).token);
+	assert_int_equal(bed_take(b, 10).id, taken);
+	assert_int_equal(bed_put_with(b, &p), replaced);
+	assert_int_equal(tkw__queue_dump_item(b->q, taken, &b->log), 0);
+	bed_put(b, b->now + 5);
+	assert_int_equal(
+		tkw__queue_dump_item(b->q, (uint64_t)replaced, &b->log), 0);
+	bed_ack(b, taken, bed_get(b, taken).token);
+	assert_int_equal(load(q, &b->log, cut), 0);
+	assert_false(tkw__queue_is_whole(q));
+	tkw__queue_destroy(q);
+
+	q = other_queue(b);
+	assert_int_equal(tkw__queue_dump_totals(b->q, &b->log), 0);
+	bed_cancel(b, (uint64_t)replaced);
+	assert_int_equal(load(q, &b->log, cut), 0);
+	assert_true(tkw__queue_is_whole(q));
+	assert_null(tkw__queue_check(q));
+	assert_true(tkw__queue_digest(q) == tkw__queue_digest(b->q));
+	tkw__queue_destroy(q);
+}
+
+/* Totals that do not fit the items are refused, and so is an item that is not
+ * what the queue knows. */
+static void test_queue_snapshot_that_does_not_fit_is_refused(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue *q = other_queue(b);
+	struct tkw__queue *again = other_queue(b);
+	struct tkw__queue_log log = { NULL, 0, 0, 0 };
+	uint64_t id = bed_put(b, b->now);
+	size_t used;
+
+	assert_int_equal(tkw__queue_dump_totals(b->q, &log), 0);
+	assert_int_equal(load(q, &log, 0), -EBADMSG);
+	assert_int_equal(load(again, &b->log, 0), 0);
+	assert_int_equal(
+		tkw__queue_replay(again, log.bytes, log.len, &used), -EBADMSG);
+	tkw__queue_destroy(again);
+	again = other_queue(b);
+	assert_int_equal(
+		tkw__queue_replay(again, b->log.bytes, b->log.len, &used), 0);
+	assert_int_equal(
+		tkw__queue_replay(again, log.bytes, log.len, &used), 0);
+	bed_take(b, 10);
+	tkw__queue_log_clear(&log);
+	assert_int_equal(tkw__queue_dump_item(b->q, id, &log), 0);
+	assert_int_equal(
+		tkw__queue_replay(again, log.bytes, log.len, &used), -EBADMSG);
+	tkw__queue_log_clear(&log);
+	assert_int_equal(tkw__queue_dump_totals(b->q, &log), 0);
+	assert_int_equal(
+		tkw__queue_replay(again, log.bytes, log.len, &used), -EBADMSG);
+	tkw__queue_log_fini(b->q, &log);
+	tkw__queue_destroy(again);
+	tkw__queue_destroy(q);
+}
+
+/* SPEC 11.3: what has ended does not come back if records are told twice. */
+static void test_queue_records_told_twice_are_refused(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue *q = other_queue(b);
+	uint64_t digest;
+	size_t used;
+
+	make_records(b);
+	bed_ack(b, bed_put(b, b->now), bed_take(b, 10).token);
+	assert_int_equal(tkw__queue_replay(q, b->log.bytes, b->log.len, &used),
+			 0);
+	digest = tkw__queue_digest(q);
+	assert_int_equal(tkw__queue_replay(q, b->log.bytes, b->log.len, &used),
+			 -EBADMSG);
+	assert_true(tkw__queue_digest(q) == digest);
+	tkw__queue_destroy(q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +356,9 @@ int main(void)
 		BED_TEST(test_queue_unknown_records_are_refused),
 		BED_TEST(test_queue_replica_records_nothing),
 		BED_TEST(test_queue_dump_of_an_item_replaces_it),
+		BED_TEST(test_queue_journal_without_its_beginning),
+		BED_TEST(test_queue_snapshot_that_does_not_fit_is_refused),
+		BED_TEST(test_queue_records_told_twice_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("queue_records", tests, NULL, NULL);
