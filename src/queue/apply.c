@@ -117,7 +117,7 @@ static int make_item(struct tkw__queue *q, const struct tkw__record *r,
 		.max_attempts = (uint32_t)r->word[TKW__PUT_OPTIONS],
 		.payload_len = (uint32_t)r->payload.len,
 		.key_len = (uint8_t)r->key.len,
-		.has = has & 15u,
+		.has = has & 3u,
 	};
 	it->node.tick = r->word[TKW__PUT_DUE];
 	at = it->tail + tkw__item_parts(has & TKW__HAS_KEY);
@@ -225,6 +225,7 @@ static void set_state(struct tkw__item *it, const struct tkw__record *r,
 	it->state = (uint8_t)r->word[TKW__ITEM_STATE];
 	it->attempts = (uint32_t)(r->word[TKW__ITEM_STATE] >> 32);
 	it->lost = (r->flags & TKW__RECORD_LOST) != 0;
+	it->timed = (r->flags & TKW__RECORD_TIMED) != 0;
 	it->other = r->word[TKW__ITEM_OTHER];
 	if (it->state == TKW__TAKEN) {
 		it->other = it->node.tick;
@@ -264,7 +265,7 @@ static int apply_item(struct tkw__queue *q, const struct tkw__record *r)
 	}
 	swap_items(q, old, it);
 	saw_id(q, r->id);
-	if (it->state == TKW__IDLE && !it->lost)
+	if (it->state == TKW__IDLE && !it->timed)
 		saw_id(q, it->other);
 	if (it->state == TKW__TAKEN)
 		saw_token(q, it->token);
@@ -289,6 +290,7 @@ static int apply_take(struct tkw__queue *q, const struct tkw__record *r,
 	it->token = r->word[TKW__TAKE_TOKEN];
 	it->state = TKW__TAKEN;
 	it->lost = 0;
+	it->timed = 0;
 	it->attempts += it->attempts < UINT32_MAX;
 	tkw__place(q, it);
 	saw_token(q, it->token);
@@ -315,8 +317,10 @@ static int apply_give_back(struct tkw__queue *q, const struct tkw__record *r,
 {
 	struct tkw__reason *reason = NULL;
 	bool dead = r->kind == TKW__RECORD_DEAD;
+	bool lost = (r->flags & TKW__RECORD_LOST) != 0;
 
-	if (it->state != TKW__TAKEN)
+	if (it->state != TKW__TAKEN || dead != tkw__item_used_up(it) ||
+	    (!dead && !lost && r->word[TKW__NACK_SEQ] <= q->totals.last_id))
 		return -EBADMSG;
 	if (tkw__undo_reserve(q, 1) || make_reason(q, r->reason, &reason))
 		return -ENOMEM;
@@ -325,15 +329,16 @@ static int apply_give_back(struct tkw__queue *q, const struct tkw__record *r,
 	it->node.tick = dead ? it->other : r->word[TKW__NACK_DUE];
 	it->other = dead ? r->word[TKW__DEAD_WHEN] : r->word[TKW__NACK_SEQ];
 	it->state = dead ? TKW__DEAD : TKW__IDLE;
-	it->lost = (r->flags & TKW__RECORD_LOST) != 0;
-	set_reason(it, reason);
-	tkw__place(q, it);
 	/* The sequence of a lost lease is a time, not a number that was given:
 	 * ids do not depend on when a loss is recorded. */
-	if (!dead && !it->lost)
+	it->lost = lost;
+	it->timed = lost && !dead;
+	set_reason(it, reason);
+	tkw__place(q, it);
+	if (!dead && !lost)
 		saw_id(q, it->other);
 	q->totals.deaths += dead;
-	if (it->lost)
+	if (lost)
 		q->totals.losses++;
 	else
 		q->totals.nacks++;
@@ -347,7 +352,8 @@ static int apply_due(struct tkw__queue *q, const struct tkw__record *r,
 	bool revive = r->kind == TKW__RECORD_REVIVE;
 	struct tkw__undo_entry *e;
 
-	if (it->state != (revive ? TKW__DEAD : TKW__IDLE))
+	if (it->state != (revive ? TKW__DEAD : TKW__IDLE) ||
+	    r->word[TKW__NACK_SEQ] <= q->totals.last_id)
 		return -EBADMSG;
 	if (tkw__undo_reserve(q, 1))
 		return -ENOMEM;
@@ -355,6 +361,7 @@ static int apply_due(struct tkw__queue *q, const struct tkw__record *r,
 	tkw__unplace(q, it);
 	it->node.tick = r->word[TKW__NACK_DUE];
 	it->other = r->word[TKW__NACK_SEQ];
+	it->timed = 0;
 	if (revive) {
 		e->drops = true;
 		it->state = TKW__IDLE;

@@ -32,10 +32,14 @@ static const char *check_fields(const struct tkw__queue *q,
 		return "an item has a time that is none";
 	if ((taken && it->token == 0) || (taken && it->lost))
 		return "a taken item has no token";
-	if (it->max_attempts && it->attempts > it->max_attempts)
+	if (it->max_attempts &&
+	    (uint64_t)it->attempts + (it->state == TKW__IDLE) >
+		    it->max_attempts)
 		return "an item was taken too often";
+	if (it->timed && !(it->state == TKW__IDLE && it->lost))
+		return "an item has a time for a sequence";
 	if (it->id == 0 || it->id > q->totals.last_id ||
-	    (it->state == TKW__IDLE && !it->lost &&
+	    (it->state == TKW__IDLE && !it->timed &&
 	     it->other > q->totals.last_id))
 		return "an id or a sequence is above the last one";
 	if (taken && it->token > q->totals.last_token)

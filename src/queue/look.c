@@ -140,6 +140,23 @@ static uint64_t oldest_age(struct tkw__queue *q, uint64_t now_ms)
 	return h.says == TKW__LINE_FIRST ? now_ms - h.tick : 0;
 }
 
+enum tkw__queue_ready tkw__queue_has_ready(struct tkw__queue *q,
+					   uint64_t now_us)
+{
+	uint64_t now_ms = now_us / 1000;
+	struct tkw__line_head h;
+
+	if (q->totals.paused)
+		return TKW__QUEUE_NONE_READY;
+	h = tkw__line_look(q, &q->idle, now_ms);
+	if (h.says == TKW__LINE_FIRST)
+		return TKW__QUEUE_SOME_READY;
+	/* The wheel, or a lease that has run out, may have something. */
+	if (h.says == TKW__LINE_PUMP || tkw__line_bound(q, &q->taken) <= now_ms)
+		return TKW__QUEUE_MAYBE_READY;
+	return TKW__QUEUE_NONE_READY;
+}
+
 void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,
 			  struct tkw__queue_stats *out)
 {
@@ -154,6 +171,7 @@ void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,
 		.bytes = q->bytes,
 		.allocated = q->allocated,
 		.oldest_age_ms = oldest_age(q, now_ms),
+		.quiet = tkw__is_quiet(q, now_ms, TKW__QUEUE_MASTER),
 	};
 	out->count[TKW__QUEUE_IS_READY] = ready;
 	out->count[TKW__QUEUE_IS_WAITING] = idle - ready;
@@ -185,7 +203,7 @@ uint64_t tkw__item_digest(const struct tkw__item *it)
 	h = hash_word(h, it->state == TKW__TAKEN ? it->token : 0);
 	h = hash_word(h, (uint64_t)it->attempts << 32 | it->max_attempts);
 	h = hash_word(h, (uint64_t)b.first_ms << 32 | b.max_ms);
-	h = hash_word(h, (uint64_t)it->state << 1 | it->lost);
+	h = hash_word(h, (uint64_t)it->state << 2 | it->timed << 1 | it->lost);
 	h = hash_text(h, tkw__item_key(it), it->key_len);
 	h = hash_text(h, tkw__item_payload(it), it->payload_len);
 	return hash_text(h, reason.at ? reason.at : "", reason.len);
@@ -219,7 +237,8 @@ static void item_record(const struct tkw__item *it, struct tkw__record *r)
 
 	*r = (struct tkw__record){
 		.kind = TKW__RECORD_ITEM,
-		.flags = it->lost ? TKW__RECORD_LOST : 0,
+		.flags = (it->lost ? TKW__RECORD_LOST : 0) |
+			 (it->timed ? TKW__RECORD_TIMED : 0),
 		.id = it->id,
 		.key = { tkw__item_key(it), it->key_len },
 		.payload = { tkw__item_payload(it), it->payload_len },

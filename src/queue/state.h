@@ -66,10 +66,10 @@ struct tkw__mark {
 void *tkw__queue_alloc(struct tkw__queue *q, size_t bytes);
 void tkw__queue_free(struct tkw__queue *q, void *mem, size_t bytes);
 
-/* Begins and ends a command. finish() goes back to the mark if err is not 0,
- * and returns err. */
-void tkw__begin(struct tkw__queue *q, struct tkw__queue_call *call,
-		struct tkw__mark *m);
+/* Begins and ends a command. begin() returns 0, or -EINVAL if there is no such
+ * time. finish() goes back to the mark if err is not 0, and returns err. */
+int tkw__begin(struct tkw__queue *q, struct tkw__queue_call *call,
+	       struct tkw__mark *m);
 int tkw__finish(struct tkw__queue *q, struct tkw__queue_call *call,
 		const struct tkw__mark *m, int err);
 /* Writes a record to the log and applies it. Returns 0 or an error. */
@@ -111,6 +111,10 @@ static inline bool tkw__has_run_out(const struct tkw__item *it, uint64_t now_ms)
 {
 	return it->state == TKW__TAKEN && it->node.tick <= now_ms;
 }
+
+/* True if there is nothing left to do at this time. */
+bool tkw__is_quiet(struct tkw__queue *q, uint64_t now_ms,
+		   enum tkw__queue_role role);
 
 /* Makes the record of a lease that has run out. */
 void tkw__lost_record(const struct tkw__item *it, struct tkw__record *r);

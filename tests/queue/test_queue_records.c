@@ -76,7 +76,7 @@ static void test_queue_damaged_records_are_refused_whole(void **state)
 	}
 }
 
-/* 11.3: a command is applied whole or not at all, wherever it is cut. */
+/* SPEC 11.3: a command is applied whole or not at all, wherever it is cut. */
 static void test_queue_cut_command_is_not_applied(void **state)
 {
 	struct queue_bed *b = *state;
@@ -123,7 +123,7 @@ static void test_queue_bytes_of_a_record(void **state)
 	assert_memory_equal(b->log.bytes, wanted, sizeof(wanted) - 1);
 }
 
-/* 11.20 at the heart: a record of a newer version or an unknown kind is
+/* SPEC 11.20 at the heart: a record of a newer version or an unknown kind is
  * refused. */
 static void test_queue_unknown_records_are_refused(void **state)
 {
@@ -303,23 +303,23 @@ static void test_queue_snapshot_that_does_not_fit_is_refused(void **state)
 	assert_int_equal(tkw__queue_dump_totals(b->q, &log), 0);
 	assert_int_equal(load(q, &log, 0), -EBADMSG);
 	assert_int_equal(load(again, &b->log, 0), 0);
-	assert_int_equal(
-		tkw__queue_replay(again, log.bytes, log.len, &used), -EBADMSG);
+	assert_int_equal(tkw__queue_replay(again, log.bytes, log.len, &used),
+			 -EBADMSG);
 	tkw__queue_destroy(again);
 	again = other_queue(b);
 	assert_int_equal(
 		tkw__queue_replay(again, b->log.bytes, b->log.len, &used), 0);
-	assert_int_equal(
-		tkw__queue_replay(again, log.bytes, log.len, &used), 0);
+	assert_int_equal(tkw__queue_replay(again, log.bytes, log.len, &used),
+			 0);
 	bed_take(b, 10);
 	tkw__queue_log_clear(&log);
 	assert_int_equal(tkw__queue_dump_item(b->q, id, &log), 0);
-	assert_int_equal(
-		tkw__queue_replay(again, log.bytes, log.len, &used), -EBADMSG);
+	assert_int_equal(tkw__queue_replay(again, log.bytes, log.len, &used),
+			 -EBADMSG);
 	tkw__queue_log_clear(&log);
 	assert_int_equal(tkw__queue_dump_totals(b->q, &log), 0);
-	assert_int_equal(
-		tkw__queue_replay(again, log.bytes, log.len, &used), -EBADMSG);
+	assert_int_equal(tkw__queue_replay(again, log.bytes, log.len, &used),
+			 -EBADMSG);
 	tkw__queue_log_fini(b->q, &log);
 	tkw__queue_destroy(again);
 	tkw__queue_destroy(q);
@@ -334,7 +334,6 @@ static void test_queue_records_told_twice_are_refused(void **state)
 	size_t used;
 
 	make_records(b);
-	bed_ack(b, bed_put(b, b->now), bed_take(b, 10).token);
 	assert_int_equal(tkw__queue_replay(q, b->log.bytes, b->log.len, &used),
 			 0);
 	digest = tkw__queue_digest(q);
@@ -342,6 +341,66 @@ static void test_queue_records_told_twice_are_refused(void **state)
 			 -EBADMSG);
 	assert_true(tkw__queue_digest(q) == digest);
 	tkw__queue_destroy(q);
+}
+
+/* A length that its kind cannot have is damage, and not the end of a log. */
+static void test_queue_damaged_length_is_no_end(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue *q = other_queue(b);
+	uint64_t id = bed_put(b, b->now);
+	struct tkw__queue_taken t = bed_take(b, 10);
+	size_t at = b->log.len;
+	size_t used;
+
+	assert_int_equal(bed_ack(b, id, t.token), TKW__QUEUE_DONE);
+	b->log.bytes[at + 1] = 4;
+	assert_int_equal(tkw__queue_replay(q, b->log.bytes, b->log.len, &used),
+			 -EBADMSG);
+	tkw__queue_destroy(q);
+}
+
+/* Items that no take could pass are refused. */
+static void test_queue_item_without_attempts_left_is_refused(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_put p = { .max_attempts = 2 };
+	struct tkw__queue *q = other_queue(b);
+	struct tkw__queue_log log = { NULL, 0, 0, 0 };
+	uint64_t id = (uint64_t)bed_put_with(b, &p);
+	uint8_t *attempts;
+
+	assert_int_equal(tkw__queue_dump_item(b->q, id, &log), 0);
+	attempts = log.bytes + 16 + TKW__ITEM_STATE * 8 + 4;
+	*attempts = 2;
+	assert_int_equal(load(q, &log, 0), -EBADMSG);
+	*attempts = 1;
+	assert_int_equal(load(q, &log, 0), 0);
+	tkw__queue_log_fini(b->q, &log);
+	tkw__queue_destroy(q);
+}
+
+/* A batch may have records of several queues. */
+static void test_queue_queues_may_share_a_log(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue *q = other_queue(b);
+	struct tkw__queue_put p = { .payload = { "pay", 3 } };
+	struct tkw__queue_call call = bed_call(b);
+	struct tkw__queue_stats s;
+	uint64_t bytes = b->bytes;
+	uint64_t id;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(tkw__queue_put(q, &call, &p, 1, &id), 0);
+		bed_put(b, b->now);
+	}
+	tkw__queue_commit(q);
+	tkw__queue_destroy(q);
+	tkw__queue_get_stats(b->q, b->now * 1000, &s);
+	assert_int_equal(s.allocated + b->log.room, b->bytes);
+	assert_true(b->bytes > bytes);
 }
 
 int main(void)
@@ -359,6 +418,9 @@ int main(void)
 		BED_TEST(test_queue_journal_without_its_beginning),
 		BED_TEST(test_queue_snapshot_that_does_not_fit_is_refused),
 		BED_TEST(test_queue_records_told_twice_are_refused),
+		BED_TEST(test_queue_damaged_length_is_no_end),
+		BED_TEST(test_queue_item_without_attempts_left_is_refused),
+		BED_TEST(test_queue_queues_may_share_a_log),
 	};
 
 	return cmocka_run_group_tests_name("queue_records", tests, NULL, NULL);
