@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "queue/hash.h"
 #include "queue/state.h"
 
 void tkw__unplace(struct tkw__queue *q, struct tkw__item *it)
@@ -479,6 +480,35 @@ int tkw__apply(struct tkw__queue *q, const struct tkw__record *r)
 	}
 }
 
+/* The record behind the first one; NULL if its header is not there. */
+static const uint8_t *next_record(const uint8_t *at, const uint8_t *end)
+{
+	size_t len;
+
+	if (!at || end - at < TKW__RECORD_HEADER)
+		return NULL;
+	len = (size_t)tkw__le_bytes(at, 4);
+	if (len < TKW__RECORD_HEADER || len > (size_t)(end - at) ||
+	    (size_t)(end - at) - len < TKW__RECORD_HEADER)
+		return NULL;
+	return at + len;
+}
+
+/* Each record would wait for memory two or three times, when its item is looked
+ * for. So what the next ones need is fetched meanwhile. */
+static void fetch_ahead(const struct tkw__queue *q, const uint8_t *at,
+			const uint8_t *end)
+{
+	const uint8_t *next = next_record(at, end);
+
+	if (!next)
+		return;
+	tkw__index_fetch_item(q, tkw__le_word(next + 8));
+	next = next_record(next, end);
+	if (next)
+		tkw__index_fetch_bucket(q, tkw__le_word(next + 8));
+}
+
 /* Applies the records of one command. Returns their length, 0 if it was cut
  * off, or an error. */
 static int64_t replay_command(struct tkw__queue *q, const uint8_t *bytes,
@@ -493,6 +523,7 @@ static int64_t replay_command(struct tkw__queue *q, const uint8_t *bytes,
 
 		if (n <= 0)
 			return n;
+		fetch_ahead(q, bytes + at, bytes + len);
 		err = tkw__apply(q, &r);
 		if (err < 0)
 			return err;
