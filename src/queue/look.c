@@ -203,7 +203,9 @@ uint64_t tkw__item_digest(const struct tkw__item *it)
 	h = hash_word(h, it->state == TKW__TAKEN ? it->token : 0);
 	h = hash_word(h, (uint64_t)it->attempts << 32 | it->max_attempts);
 	h = hash_word(h, (uint64_t)b.first_ms << 32 | b.max_ms);
-	h = hash_word(h, (uint64_t)it->state << 2 | it->timed << 1 | it->lost);
+	h = hash_word(h, it->state);
+	h = hash_word(h, it->lost);
+	h = hash_word(h, it->timed);
 	h = hash_text(h, tkw__item_key(it), it->key_len);
 	h = hash_text(h, tkw__item_payload(it), it->payload_len);
 	return hash_text(h, reason.at ? reason.at : "", reason.len);
