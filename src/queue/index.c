@@ -8,7 +8,9 @@
 #include "queue/state.h"
 
 enum {
-	AHEAD = 4 /* buckets */
+	/* Buckets. */
+	AHEAD = 4,
+	FAR_AHEAD = 8
 };
 
 static uint64_t hash_id(const struct tkw__queue *q, uint64_t id)
@@ -98,10 +100,10 @@ static void grow(struct tkw__queue *q, struct tkw__index *x)
 	}
 	/* Buckets are split in turn. The items of later ones are fetched now,
 	 * or each split would wait for memory. */
-	if (new - bit + 2 * AHEAD < bit) {
+	if (new - bit + FAR_AHEAD < bit) {
 		struct tkw__item *first = *bucket_at(x, new - bit + AHEAD);
 
-		__builtin_prefetch(*bucket_at(x, new - bit + 2 * AHEAD));
+		__builtin_prefetch(*bucket_at(x, new - bit + FAR_AHEAD));
 		if (first)
 			__builtin_prefetch(*next_of(x, first));
 	}
