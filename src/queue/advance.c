@@ -23,9 +23,8 @@ static int lose_leases(struct tkw__queue *q, struct tkw__queue_call *call,
 	return 0;
 }
 
-/* True if there is nothing left to do at this time. */
-static bool is_quiet(struct tkw__queue *q, uint64_t now_ms,
-		     enum tkw__queue_role role)
+bool tkw__is_quiet(struct tkw__queue *q, uint64_t now_ms,
+		   enum tkw__queue_role role)
 {
 	uint64_t none = 0;
 
@@ -41,9 +40,10 @@ int tkw__queue_advance(struct tkw__queue *q, struct tkw__queue_call *call,
 		       uint64_t max_steps, enum tkw__queue_role role)
 {
 	struct tkw__mark m;
-	int err = 0;
+	int err = tkw__begin(q, call, &m);
 
-	tkw__begin(q, call, &m);
+	if (err)
+		return err;
 	tkw__line_unlist(q, &q->idle, q->now_ms, &max_steps);
 	if (!tkw__line_pump(q, &q->idle, q->now_ms, &max_steps) &&
 	    !tkw__line_pump(q, &q->taken, q->now_ms, &max_steps) &&
@@ -52,14 +52,14 @@ int tkw__queue_advance(struct tkw__queue *q, struct tkw__queue_call *call,
 	err = tkw__finish(q, call, &m, err);
 	if (err)
 		return err;
-	return is_quiet(q, q->now_ms, role) ? 0 : 1;
+	return tkw__is_quiet(q, q->now_ms, role) ? 0 : 1;
 }
 
 uint64_t tkw__queue_next_ms(struct tkw__queue *q, uint64_t now_us)
 {
 	uint64_t now = tkw__min_u64(now_us / 1000, TKW__QUEUE_MAX_MS);
 
-	if (!is_quiet(q, now, TKW__QUEUE_MASTER))
+	if (!tkw__is_quiet(q, now, TKW__QUEUE_MASTER))
 		return now;
 	return tkw__min_u64(tkw__line_next(q, &q->idle, now),
 			    tkw__line_next(q, &q->taken, now));

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "queue/hash.h"
 #include "queue/state.h"
 
 void tkw__unplace(struct tkw__queue *q, struct tkw__item *it)
@@ -117,7 +118,7 @@ static int make_item(struct tkw__queue *q, const struct tkw__record *r,
 		.max_attempts = (uint32_t)r->word[TKW__PUT_OPTIONS],
 		.payload_len = (uint32_t)r->payload.len,
 		.key_len = (uint8_t)r->key.len,
-		.has = has & 15u,
+		.has = has & 3u,
 	};
 	it->node.tick = r->word[TKW__PUT_DUE];
 	at = it->tail + tkw__item_parts(has & TKW__HAS_KEY);
@@ -157,13 +158,20 @@ static void saw_token(struct tkw__queue *q, uint64_t token)
 	q->totals.last_token = tkw__max_u64(q->totals.last_token, token);
 }
 
+/* A record names an item that is not there. While a snapshot is loaded the item
+ * has ended, or its ITEM record follows. */
+static int about_nothing(const struct tkw__queue *q)
+{
+	return q->past == TKW__LOADING ? 1 : -EBADMSG;
+}
+
 static int apply_put(struct tkw__queue *q, const struct tkw__record *r)
 {
 	struct tkw__item *it = NULL;
 	int err;
 
-	/* No item has an id above the last one. This saves most searches. */
-	if ((r->id <= q->totals.last_id && tkw__index_find_id(q, r->id)) ||
+	/* No item has an id above the last one. So this needs no search. */
+	if (r->id <= q->totals.last_id ||
 	    (r->key.len && tkw__index_find_key(q, r->key)))
 		return -EBADMSG;
 	err = prepare(q, r, &it);
@@ -195,7 +203,10 @@ static int apply_replace(struct tkw__queue *q, const struct tkw__record *r)
 	struct tkw__item *it = NULL;
 	int err;
 
-	if (!old || old->state == TKW__TAKEN ||
+	if (!old)
+		return about_nothing(q);
+	if (old->state == TKW__TAKEN ||
+	    r->word[TKW__REPLACE_SEQ] <= q->totals.last_id ||
 	    tkw__index_find_key(q, r->key) != old)
 		return -EBADMSG;
 	err = prepare(q, r, &it);
@@ -215,6 +226,7 @@ static void set_state(struct tkw__item *it, const struct tkw__record *r,
 	it->state = (uint8_t)r->word[TKW__ITEM_STATE];
 	it->attempts = (uint32_t)(r->word[TKW__ITEM_STATE] >> 32);
 	it->lost = (r->flags & TKW__RECORD_LOST) != 0;
+	it->timed = (r->flags & TKW__RECORD_TIMED) != 0;
 	it->other = r->word[TKW__ITEM_OTHER];
 	if (it->state == TKW__TAKEN) {
 		it->other = it->node.tick;
@@ -231,12 +243,11 @@ static int apply_item(struct tkw__queue *q, const struct tkw__record *r)
 	struct tkw__item *same = NULL;
 	struct tkw__item *it = NULL;
 	struct tkw__reason *reason = NULL;
-	bool taken = (uint8_t)r->word[TKW__ITEM_STATE] == TKW__TAKEN;
 	int err;
 
 	if (r->key.len)
 		same = tkw__index_find_key(q, r->key);
-	if ((same && same != old) || (taken && r->reason.len))
+	if ((same && same != old) || (!old && q->past != TKW__LOADING))
 		return -EBADMSG;
 	err = make_reason(q, r->reason, &reason);
 	if (err)
@@ -247,9 +258,15 @@ static int apply_item(struct tkw__queue *q, const struct tkw__record *r)
 		return err;
 	}
 	set_state(it, r, reason);
+	/* A whole queue knows what the record can tell. */
+	if (q->past != TKW__LOADING &&
+	    tkw__item_digest(it) != tkw__item_digest(old)) {
+		tkw__item_free(q, it);
+		return -EBADMSG;
+	}
 	swap_items(q, old, it);
 	saw_id(q, r->id);
-	if (it->state == TKW__IDLE && !it->lost)
+	if (it->state == TKW__IDLE && !it->timed)
 		saw_id(q, it->other);
 	if (it->state == TKW__TAKEN)
 		saw_token(q, it->token);
@@ -262,7 +279,7 @@ static int apply_take(struct tkw__queue *q, const struct tkw__record *r,
 	struct tkw__undo_entry *e;
 
 	if (it->state != TKW__IDLE || tkw__item_used_up(it) ||
-	    it->attempts == UINT32_MAX)
+	    r->word[TKW__TAKE_TOKEN] <= q->totals.last_token)
 		return -EBADMSG;
 	if (tkw__undo_reserve(q, 1))
 		return -ENOMEM;
@@ -274,7 +291,8 @@ static int apply_take(struct tkw__queue *q, const struct tkw__record *r,
 	it->token = r->word[TKW__TAKE_TOKEN];
 	it->state = TKW__TAKEN;
 	it->lost = 0;
-	it->attempts++;
+	it->timed = 0;
+	it->attempts += it->attempts < UINT32_MAX;
 	tkw__place(q, it);
 	saw_token(q, it->token);
 	q->totals.takes++;
@@ -300,8 +318,10 @@ static int apply_give_back(struct tkw__queue *q, const struct tkw__record *r,
 {
 	struct tkw__reason *reason = NULL;
 	bool dead = r->kind == TKW__RECORD_DEAD;
+	bool lost = (r->flags & TKW__RECORD_LOST) != 0;
 
-	if (it->state != TKW__TAKEN)
+	if (it->state != TKW__TAKEN || dead != tkw__item_used_up(it) ||
+	    (!dead && !lost && r->word[TKW__NACK_SEQ] <= q->totals.last_id))
 		return -EBADMSG;
 	if (tkw__undo_reserve(q, 1) || make_reason(q, r->reason, &reason))
 		return -ENOMEM;
@@ -310,15 +330,16 @@ static int apply_give_back(struct tkw__queue *q, const struct tkw__record *r,
 	it->node.tick = dead ? it->other : r->word[TKW__NACK_DUE];
 	it->other = dead ? r->word[TKW__DEAD_WHEN] : r->word[TKW__NACK_SEQ];
 	it->state = dead ? TKW__DEAD : TKW__IDLE;
-	it->lost = (r->flags & TKW__RECORD_LOST) != 0;
-	set_reason(it, reason);
-	tkw__place(q, it);
 	/* The sequence of a lost lease is a time, not a number that was given:
 	 * ids do not depend on when a loss is recorded. */
-	if (!dead && !it->lost)
+	it->lost = lost;
+	it->timed = lost && !dead;
+	set_reason(it, reason);
+	tkw__place(q, it);
+	if (!dead && !lost)
 		saw_id(q, it->other);
 	q->totals.deaths += dead;
-	if (it->lost)
+	if (lost)
 		q->totals.losses++;
 	else
 		q->totals.nacks++;
@@ -332,7 +353,8 @@ static int apply_due(struct tkw__queue *q, const struct tkw__record *r,
 	bool revive = r->kind == TKW__RECORD_REVIVE;
 	struct tkw__undo_entry *e;
 
-	if (it->state != (revive ? TKW__DEAD : TKW__IDLE))
+	if (it->state != (revive ? TKW__DEAD : TKW__IDLE) ||
+	    r->word[TKW__NACK_SEQ] <= q->totals.last_id)
 		return -EBADMSG;
 	if (tkw__undo_reserve(q, 1))
 		return -ENOMEM;
@@ -340,6 +362,7 @@ static int apply_due(struct tkw__queue *q, const struct tkw__record *r,
 	tkw__unplace(q, it);
 	it->node.tick = r->word[TKW__NACK_DUE];
 	it->other = r->word[TKW__NACK_SEQ];
+	it->timed = 0;
 	if (revive) {
 		e->drops = true;
 		it->state = TKW__IDLE;
@@ -377,11 +400,28 @@ static int apply_end(struct tkw__queue *q, const struct tkw__record *r,
 	return 0;
 }
 
+/* Ends a snapshot. A whole queue knows its totals, and only compares. */
+static int apply_totals(struct tkw__queue *q, const struct tkw__record *r)
+{
+	struct tkw__queue_totals t;
+
+	assert(r->kind == TKW__RECORD_TOTALS);
+	memcpy(&t, r->word, sizeof(t));
+	if (q->past != TKW__LOADING)
+		return memcmp(&t, &q->totals, sizeof(t)) == 0 ? 0 : -EBADMSG;
+	if (t.last_id < q->totals.last_id ||
+	    t.last_token < q->totals.last_token ||
+	    !tkw__law_holds(&t, q->by_id.count))
+		return -EBADMSG;
+	q->totals = t;
+	q->past = TKW__WHOLE;
+	return 0;
+}
+
 /* Records about the queue itself. */
 static int apply_setting(struct tkw__queue *q, const struct tkw__record *r)
 {
 	struct tkw__queue_totals *t = &q->totals;
-	struct tkw__queue_totals was = *t;
 
 	switch (r->kind) {
 	case TKW__RECORD_PAUSE:
@@ -394,11 +434,7 @@ static int apply_setting(struct tkw__queue *q, const struct tkw__record *r)
 		t->max_payload = r->word[TKW__LIMIT_PAYLOAD];
 		return 0;
 	default:
-		assert(r->kind == TKW__RECORD_TOTALS);
-		memcpy(t, r->word, sizeof(*t));
-		saw_id(q, was.last_id);
-		saw_token(q, was.last_token);
-		return 0;
+		return apply_totals(q, r);
 	}
 }
 
@@ -407,7 +443,7 @@ static int apply_to_item(struct tkw__queue *q, const struct tkw__record *r)
 	struct tkw__item *it = r->item ? r->item : tkw__index_find_id(q, r->id);
 
 	if (!it)
-		return -EBADMSG;
+		return about_nothing(q);
 	switch (r->kind) {
 	case TKW__RECORD_TAKE:
 		return apply_take(q, r, it);
@@ -444,6 +480,35 @@ int tkw__apply(struct tkw__queue *q, const struct tkw__record *r)
 	}
 }
 
+/* The record behind the first one; NULL if its header is not there. */
+static const uint8_t *next_record(const uint8_t *at, const uint8_t *end)
+{
+	size_t len;
+
+	if (!at || end - at < TKW__RECORD_HEADER)
+		return NULL;
+	len = (size_t)tkw__le_bytes(at, 4);
+	if (len < TKW__RECORD_HEADER || len > (size_t)(end - at) ||
+	    (size_t)(end - at) - len < TKW__RECORD_HEADER)
+		return NULL;
+	return at + len;
+}
+
+/* Each record would wait for memory two or three times, when its item is looked
+ * for. So what the next ones need is fetched meanwhile. */
+static void fetch_ahead(const struct tkw__queue *q, const uint8_t *at,
+			const uint8_t *end)
+{
+	const uint8_t *next = next_record(at, end);
+
+	if (!next)
+		return;
+	tkw__index_fetch_item(q, tkw__le_word(next + 8));
+	next = next_record(next, end);
+	if (next)
+		tkw__index_fetch_bucket(q, tkw__le_word(next + 8));
+}
+
 /* Applies the records of one command. Returns their length, 0 if it was cut
  * off, or an error. */
 static int64_t replay_command(struct tkw__queue *q, const uint8_t *bytes,
@@ -458,62 +523,84 @@ static int64_t replay_command(struct tkw__queue *q, const uint8_t *bytes,
 
 		if (n <= 0)
 			return n;
+		fetch_ahead(q, bytes + at, bytes + len);
 		err = tkw__apply(q, &r);
-		if (err)
+		if (err < 0)
 			return err;
 		at += (size_t)n;
 	} while (r.flags & TKW__RECORD_MORE);
 	return (int64_t)at;
 }
 
-int tkw__queue_replay(struct tkw__queue *q, const void *bytes, size_t len,
-		      size_t *used)
+/* Applies the whole commands among some bytes. Returns 0 or an error, which
+ * leaves the commands before it applied. */
+static int replay_commands(struct tkw__queue *q, const uint8_t *bytes,
+			   size_t len, size_t *used)
 {
 	struct tkw__queue_call call = { .now_us = q->now_ms * 1000 };
-	struct tkw__mark start, m;
+	struct tkw__mark m;
 	size_t at = 0;
 
-	if (!bytes || !used)
-		return -EINVAL;
-	tkw__begin(q, &call, &start);
 	while (at < len) {
+		bool loading = q->past == TKW__LOADING;
 		int64_t n;
 
 		tkw__begin(q, &call, &m);
-		n = replay_command(q, (const uint8_t *)bytes + at, len - at);
-		if (n < 0)
-			return tkw__finish(q, &call, &start, (int)n);
-		if (n == 0) {
+		n = replay_command(q, bytes + at, len - at);
+		if (n <= 0)
 			tkw__finish(q, &call, &m, -EBADMSG);
+		if (n < 0)
+			return (int)n;
+		if (n == 0)
 			break;
-		}
+		if (loading)
+			tkw__queue_commit(q);
 		at += (size_t)n;
 	}
 	*used = at;
 	return 0;
 }
 
-/* True if a record changes or ends an item that is not there. */
-static bool is_about_nothing(struct tkw__queue *q, const struct tkw__record *r)
+/* What a queue is told first decides how it is told its past. */
+static int begin_past(struct tkw__queue *q, bool snapshot)
 {
-	switch (r->kind) {
-	case TKW__RECORD_PUT:
-	case TKW__RECORD_ITEM:
-	case TKW__RECORD_PAUSE:
-	case TKW__RECORD_RESUME:
-	case TKW__RECORD_LIMIT:
-	case TKW__RECORD_TOTALS:
-		return false;
-	default:
-		return !tkw__index_find_id(q, r->id);
-	}
+	if (q->past == TKW__NOT_TOLD)
+		q->past = snapshot ? TKW__LOADING : TKW__WHOLE;
+	return q->past == TKW__LOADING && !snapshot ? -EBADMSG : 0;
+}
+
+int tkw__queue_replay(struct tkw__queue *q, const void *bytes, size_t len,
+		      size_t *used)
+{
+	struct tkw__queue_call call = { .now_us = q->now_ms * 1000 };
+	struct tkw__mark start;
+	int err;
+
+	if ((!bytes && len) || !used)
+		return -EINVAL;
+	tkw__begin(q, &call, &start);
+	err = begin_past(q, false);
+	if (!err)
+		err = replay_commands(q, bytes, len, used);
+	return tkw__finish(q, &call, &start, err);
+}
+
+int tkw__queue_load(struct tkw__queue *q, const void *bytes, size_t len,
+		    size_t *used)
+{
+	if ((!bytes && len) || !used)
+		return -EINVAL;
+	begin_past(q, true);
+	return replay_commands(q, bytes, len, used);
 }
 
 int tkw__queue_replay_one(struct tkw__queue *q, const void *bytes, size_t len,
 			  bool tolerant)
 {
+	uint8_t past = q->past;
 	struct tkw__record r;
 	int64_t n;
+	int err;
 
 	if (!bytes)
 		return -EINVAL;
@@ -522,7 +609,15 @@ int tkw__queue_replay_one(struct tkw__queue *q, const void *bytes, size_t len,
 		return (int)n;
 	if ((uint64_t)n != len)
 		return -EBADMSG; /* cut off, or more than one */
-	if (tolerant && is_about_nothing(q, &r))
-		return 1;
-	return tkw__apply(q, &r);
+	err = begin_past(q, tolerant);
+	if (!err)
+		err = tkw__apply(q, &r);
+	if (err < 0)
+		q->past = past;
+	return err;
+}
+
+bool tkw__queue_is_whole(const struct tkw__queue *q)
+{
+	return q->past != TKW__LOADING;
 }

@@ -24,7 +24,8 @@ int tkw__queue_create(struct tkw__queue **out,
 {
 	struct tkw__queue *q;
 
-	if (!out || !cfg || !cfg->hooks.alloc || !cfg->hooks.free)
+	if (!out || !cfg || !cfg->hooks.alloc || !cfg->hooks.free ||
+	    cfg->now_us > TKW__QUEUE_MAX_US)
 		return -EINVAL;
 	q = cfg->hooks.alloc(sizeof(*q), cfg->hooks.ctx);
 	if (!q)
@@ -35,7 +36,7 @@ int tkw__queue_create(struct tkw__queue **out,
 		.small = cfg->small ? cfg->small : TKW__QUEUE_SMALL,
 		.take_steps = cfg->take_steps ? cfg->take_steps
 					      : TKW__QUEUE_TAKE_STEPS,
-		.now_ms = tkw__min_u64(cfg->now_us / 1000, TKW__QUEUE_MAX_MS),
+		.now_ms = cfg->now_us / 1000,
 		.by_key.by_key = true,
 		.allocated = sizeof(*q),
 	};
@@ -67,7 +68,7 @@ int tkw__queue_free_some(struct tkw__queue *q, uint64_t max_items)
 	tkw__line_fini(q, &q->idle);
 	tkw__line_fini(q, &q->taken);
 	tkw__undo_fini(q);
-	assert(q->allocated == sizeof(*q)); /* a log is still there */
+	assert(q->allocated == sizeof(*q));
 	q->hooks.free(q, sizeof(*q), q->hooks.ctx);
 	return 0;
 }
@@ -83,24 +84,29 @@ void tkw__queue_log_clear(struct tkw__queue_log *log)
 	log->last = 0;
 }
 
-void tkw__queue_log_fini(struct tkw__queue *q, struct tkw__queue_log *log)
+void tkw__queue_log_fini(const struct tkw__queue *q, struct tkw__queue_log *log)
 {
 	if (log->bytes)
-		tkw__queue_free(q, log->bytes, log->room);
+		q->hooks.free(log->bytes, log->room, q->hooks.ctx);
 	*log = (struct tkw__queue_log){ .bytes = NULL };
 }
 
-void tkw__begin(struct tkw__queue *q, struct tkw__queue_call *call,
-		struct tkw__mark *m)
+int tkw__begin(struct tkw__queue *q, struct tkw__queue_call *call,
+	       struct tkw__mark *m)
 {
 	call->behind = false;
-	call->now_us = tkw__min_u64(call->now_us, TKW__QUEUE_MAX_MS * 1000);
+	/* Such a clock would use up the ids at one go. */
+	if (call->now_us > TKW__QUEUE_MAX_US)
+		return -EINVAL;
 	q->now_ms = call->now_us / 1000;
-	*m = (struct tkw__mark){ .top = q->undo.top, .totals = q->totals };
+	*m = (struct tkw__mark){ .top = q->undo.top,
+				 .totals = q->totals,
+				 .past = q->past };
 	if (call->log) {
 		m->len = call->log->len;
 		m->last = call->log->last;
 	}
+	return 0;
 }
 
 int tkw__finish(struct tkw__queue *q, struct tkw__queue_call *call,
@@ -111,6 +117,7 @@ int tkw__finish(struct tkw__queue *q, struct tkw__queue_call *call,
 	if (err) {
 		tkw__undo_to(q, m->top);
 		q->totals = m->totals;
+		q->past = m->past;
 		call->behind = false;
 		if (log) {
 			log->len = m->len;

@@ -49,11 +49,13 @@ int tkw__queue_cancel(struct tkw__queue *q, struct tkw__queue_call *call,
 		      enum tkw__queue_answer *answers)
 {
 	struct tkw__mark m;
-	int err = 0;
+	int err;
 
 	if (!names || !answers || count == 0)
 		return -EINVAL;
-	tkw__begin(q, call, &m);
+	err = tkw__begin(q, call, &m);
+	if (err)
+		return err;
 	for (size_t i = 0; i < count && !err; i++) {
 		struct tkw__item *it;
 
@@ -87,7 +89,9 @@ int tkw__queue_reschedule(struct tkw__queue *q, struct tkw__queue_call *call,
 
 	if (!name || !answer)
 		return -EINVAL;
-	tkw__begin(q, call, &m);
+	err = tkw__begin(q, call, &m);
+	if (err)
+		return err;
 	err = find_free(q, call, name, &it, answer);
 	if (!err && it && it->state == TKW__DEAD)
 		*answer = TKW__QUEUE_UNKNOWN;
@@ -111,11 +115,13 @@ static int for_dead(struct tkw__queue *q, struct tkw__queue_call *call,
 		    const struct tkw__queue_claims *c, const uint64_t *ids)
 {
 	struct tkw__mark m;
-	int err = 0;
+	int err;
 
 	if (!ids || !c->answer || c->count == 0)
 		return -EINVAL;
-	tkw__begin(q, call, &m);
+	err = tkw__begin(q, call, &m);
+	if (err)
+		return err;
 	for (size_t i = 0; i < c->count && !err; i++) {
 		struct tkw__queue_name name = { .id = ids[i] };
 		struct tkw__item *it;
@@ -154,9 +160,10 @@ static int64_t some_dead(struct tkw__queue *q, struct tkw__queue_call *call,
 {
 	struct tkw__mark m;
 	uint32_t n = 0;
-	int err = 0;
+	int err = tkw__begin(q, call, &m);
 
-	tkw__begin(q, call, &m);
+	if (err)
+		return err;
 	while (n < max && !err) {
 		struct tkw__item *it = tkw__treap_first(&q->dead);
 
@@ -186,9 +193,10 @@ static int set_paused(struct tkw__queue *q, struct tkw__queue_call *call,
 		      bool paused)
 {
 	struct tkw__mark m;
-	int err = 0;
+	int err = tkw__begin(q, call, &m);
 
-	tkw__begin(q, call, &m);
+	if (err)
+		return err;
 	if ((q->totals.paused != 0) != paused)
 		err = emit_kind(q, call,
 				paused ? TKW__RECORD_PAUSE : TKW__RECORD_RESUME,
@@ -211,12 +219,15 @@ int tkw__queue_limit(struct tkw__queue *q, struct tkw__queue_call *call,
 {
 	struct tkw__record r = { .kind = TKW__RECORD_LIMIT };
 	struct tkw__mark m;
+	int err;
 
 	if (!limits || limits->payload > TKW__QUEUE_MAX_PAYLOAD)
 		return -EINVAL;
 	r.word[TKW__LIMIT_ITEMS] = limits->items;
 	r.word[TKW__LIMIT_BYTES] = limits->bytes;
 	r.word[TKW__LIMIT_PAYLOAD] = limits->payload;
-	tkw__begin(q, call, &m);
+	err = tkw__begin(q, call, &m);
+	if (err)
+		return err;
 	return tkw__finish(q, call, &m, tkw__emit(q, call, &r));
 }

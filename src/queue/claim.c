@@ -28,11 +28,13 @@ static int for_each(struct tkw__queue *q, struct tkw__queue_call *call,
 		    const void *how)
 {
 	struct tkw__mark m;
-	int err = 0;
+	int err;
 
 	if (!c || !c->claim || !c->answer || c->count == 0)
 		return -EINVAL;
-	tkw__begin(q, call, &m);
+	err = tkw__begin(q, call, &m);
+	if (err)
+		return err;
 	for (size_t i = 0; i < c->count && !err; i++) {
 		struct tkw__item *it = claimed(q, &c->claim[i]);
 		struct tkw__record r;

@@ -17,22 +17,30 @@
  *            or none. tkw__queue_replay() applies them to another queue, which
  *            is then equal to the first. A command changes the queue only
  *            through its records: it makes them and applies them.
- *   Undo     Changes can be undone back to the last tkw__queue_commit().
+ *   Undo     Changes can be undone back to the last tkw__queue_commit(). There
+ *            is one level: decide a batch, write it, then commit it or undo
+ *            it. Decide nothing else meanwhile, because commit and undo are
+ *            about everything. Calls that read see what is decided, committed
+ *            or not.
  *   Leases   When a lease runs out the item counts as nacked at that moment,
  *            whether or not a record says so yet. tkw__queue_advance() makes
  *            the records in bounded steps.
- *   Quiet    A queue is quiet at a time if tkw__queue_advance() has returned 0
- *            for it. Counts by state and lists of the dead are exact at quiet
- *            times. All other answers are exact always, unless the call says
- *            that it is behind.
+ *   Quiet    A queue is quiet at a time if tkw__queue_advance() of a master has
+ *            returned 0 for it. Counts by state, the age of the oldest item and
+ *            lists of the dead are exact at quiet times. All other answers are
+ *            exact always, unless the call says that it is behind. A replica
+ *            counts leases that have run out as taken, until the master says
+ *            that they are lost.
  *   Bounds   A call takes O(1) steps, or O(items asked for). Steps in an
  *            ordered tree take O(log n); see docs/internals/queue.md for when
  *            these are needed. tkw__queue_count_steps() counts.
  *   Threads  None. During a call, no other thread may use the queue.
- *   Errors   0 or -errno. A call that fails changes nothing. -EINVAL: an
- *            argument is not valid. -ENOMEM: an allocation failed. -EOVERFLOW:
- *            the last id or token has been given, 2^63 - 1. If a table or a
- *            wheel cannot grow, nothing fails: the queue becomes slower.
+ *   Errors   0 or -errno. A call that fails changes nothing, but it may have
+ *            written to the caller's arrays of results: these are then
+ *            undefined. -EINVAL: an argument is not valid. -ENOMEM: an
+ *            allocation failed. -EOVERFLOW: the last id or token has been
+ *            given, 2^63 - 1. If a table or a wheel cannot grow, nothing
+ *            fails: the queue becomes slower.
  */
 #ifndef TKW_QUEUE_HEART_H
 #define TKW_QUEUE_HEART_H
@@ -43,6 +51,8 @@
 
 /* The latest time, in ms. In microseconds it fits an int64_t. */
 #define TKW__QUEUE_MAX_MS (UINT64_C(9223372036854775))
+/* A command that is told a later one is refused with -EINVAL. */
+#define TKW__QUEUE_MAX_US (TKW__QUEUE_MAX_MS * 1000)
 
 enum {
 	TKW__QUEUE_MAX_KEY = 255,
@@ -69,7 +79,10 @@ struct tkw__queue_hooks {
 struct tkw__queue_config {
 	struct tkw__queue_hooks hooks;
 	uint64_t now_us;
-	/* A secret. It keeps users from choosing keys that collide. */
+	/* A secret. It keeps users from choosing keys that collide. Draw it
+	 * anew for each process: lists and dumps are in the order of hashes. If
+	 * a queue is loaded in the order of its own hashes, it has long chains
+	 * meanwhile. */
 	uint64_t seed[2];
 	/* For tests; 0 means the default. Instead of TKW__QUEUE_SMALL, and how
 	 * many steps a take may make besides those for each item. */
@@ -77,7 +90,9 @@ struct tkw__queue_config {
 	uint32_t take_steps;
 };
 
-/* Records, as bytes. All zero is an empty log. */
+/* Records, as bytes. All zero is an empty log. Its memory comes from the hooks
+ * of the queue that writes to it, and does not count as the queue's. Queues
+ * with the same hooks may share a log. */
 struct tkw__queue_log {
 	uint8_t *bytes;
 	size_t len;
@@ -233,11 +248,13 @@ struct tkw__queue_totals {
 
 struct tkw__queue_stats {
 	struct tkw__queue_totals totals;
-	uint64_t count[TKW__QUEUE_STATES]; /* exact at quiet times */
+	uint64_t count[TKW__QUEUE_STATES]; /* exact if quiet */
 	uint64_t items;
-	uint64_t bytes;         /* of keys and payloads */
-	uint64_t allocated;     /* bytes that the queue has from its hooks */
-	uint64_t oldest_age_ms; /* how long the first ready item has been due */
+	uint64_t bytes;     /* of keys and payloads */
+	uint64_t allocated; /* bytes that the queue has from its hooks */
+	/* How long the first ready item has been due. Exact if quiet. */
+	uint64_t oldest_age_ms;
+	bool quiet;
 	/* Takes of this process, by the time from due to taken. */
 	uint64_t lateness[TKW__QUEUE_LATENESS_BUCKETS];
 };
@@ -251,7 +268,7 @@ void tkw__queue_destroy(struct tkw__queue *q);
 
 /*
  * Frees a queue piece by piece. After the first call, the queue may only be
- * passed to this function.
+ * passed to this function. The first call commits, in O(changes).
  *
  * Returns 1 if there is more to free, 0 if the queue is gone.
  */
@@ -260,7 +277,8 @@ int tkw__queue_free_some(struct tkw__queue *q, uint64_t max_items);
 /* Empties a log and keeps its memory. */
 void tkw__queue_log_clear(struct tkw__queue_log *log);
 /* Frees the memory of a log. */
-void tkw__queue_log_fini(struct tkw__queue *q, struct tkw__queue_log *log);
+void tkw__queue_log_fini(const struct tkw__queue *q,
+			 struct tkw__queue_log *log);
 
 /*
  * Puts items, all or none.
@@ -283,7 +301,7 @@ int tkw__queue_put(struct tkw__queue *q, struct tkw__queue_call *call,
  *
  * If call->behind is set, these items are right, but there may be more.
  *
- * Returns how many were taken, or -EINVAL, -ENOMEM.
+ * Returns how many were taken, or -EINVAL, -ENOMEM, -EOVERFLOW.
  */
 int tkw__queue_take(struct tkw__queue *q, struct tkw__queue_call *call,
 		    size_t max, uint64_t lease_ms,
@@ -351,13 +369,26 @@ int tkw__queue_advance(struct tkw__queue *q, struct tkw__queue_call *call,
 		       uint64_t max_steps, enum tkw__queue_role role);
 
 /*
- * Tells when something can change next: an item becomes due, or a lease runs
- * out. The answer may be early, never late.
+ * Tells a master when something can change next: an item becomes due, or a
+ * lease runs out. The answer may be early, never late. A replica waits for
+ * records.
  *
  * Returns ms; now if the queue is not quiet; UINT64_MAX if nothing can change
  * by time.
  */
 uint64_t tkw__queue_next_ms(struct tkw__queue *q, uint64_t now_us);
+
+enum tkw__queue_ready {
+	TKW__QUEUE_NONE_READY,
+	TKW__QUEUE_SOME_READY,
+	/* The queue is not quiet. Call tkw__queue_advance() and ask again. */
+	TKW__QUEUE_MAYBE_READY
+};
+
+/* Tells whether a take would give something out. A paused queue has nothing
+ * ready. It takes O(1) steps, and a walk down the tree. */
+enum tkw__queue_ready tkw__queue_has_ready(struct tkw__queue *q,
+					   uint64_t now_us);
 
 /* Makes all changes so far final, in O(changes). */
 void tkw__queue_commit(struct tkw__queue *q);
@@ -365,10 +396,15 @@ void tkw__queue_commit(struct tkw__queue *q);
 void tkw__queue_undo(struct tkw__queue *q);
 
 /*
- * Applies records, whole commands only. It looks at no clock.
+ * Applies records, whole commands only. It looks at no clock. Each record must
+ * fit what the queue knows.
+ *
+ * The changes can be undone, which takes memory for each record. So replay a
+ * long journal in pieces, and commit each.
  *
  * used  Receives how many bytes the whole commands took. What is behind them is
- *       the beginning of a command that was cut off.
+ *       the beginning of a command that was cut off. Anywhere but at the very
+ *       end of what was written, this is damage.
  *
  * Returns 0, or
  *   -EBADMSG  a record is malformed or does not fit; nothing has changed
@@ -378,12 +414,26 @@ int tkw__queue_replay(struct tkw__queue *q, const void *bytes, size_t len,
 		      size_t *used);
 
 /*
+ * Applies the records of a snapshot to a queue that is new: a dump, or a
+ * journal that has lost its older records. A snapshot ends with a TOTALS
+ * record. Up to there, a record about an item that is not known is skipped: the
+ * item has ended, or its ITEM record follows. TOTALS must fit the items. From
+ * there on the queue is whole, and each record must fit, as in a replay.
+ *
+ * Up to the end of the snapshot, each command is committed at once.
+ *
+ * used, and what is returned: as tkw__queue_replay(). But after an error, a
+ * queue that is not whole can only be destroyed.
+ */
+int tkw__queue_load(struct tkw__queue *q, const void *bytes, size_t len,
+		    size_t *used);
+
+/*
  * Applies one record of a journal, whether or not it is a whole command. It
  * looks at no clock.
  *
- * tolerant  Skips a record about an item that is not there. Records that lie
- *           between those of a snapshot need this: the item may have ended
- *           before the snapshot came to it.
+ * tolerant  The record is of a snapshot, as in tkw__queue_load(). It can be
+ *           undone.
  *
  * Returns 0, 1 if it was skipped, -EBADMSG or -ENOMEM. Then nothing has
  * changed.
@@ -391,9 +441,15 @@ int tkw__queue_replay(struct tkw__queue *q, const void *bytes, size_t len,
 int tkw__queue_replay_one(struct tkw__queue *q, const void *bytes, size_t len,
 			  bool tolerant);
 
+/* False if the end of a snapshot is still to be loaded. After the last record,
+ * this is damage. */
+bool tkw__queue_is_whole(const struct tkw__queue *q);
+
 /*
- * Writes records that make an empty queue equal to this one. Each piece is a
- * command of its own; between pieces the queue must not change.
+ * Writes a snapshot: tkw__queue_load() makes a new queue equal to this one.
+ * Each piece is a command of its own; between pieces the queue must not change.
+ *
+ * This and the next two calls also write what is not committed.
  *
  * cursor  Starts at 0. It is 0 again at the end.
  */
@@ -403,6 +459,17 @@ int tkw__queue_dump(struct tkw__queue *q, uint64_t *cursor, uint32_t max,
 /* Writes one record that has all facts of an item. -ENOENT: no such item. */
 int tkw__queue_dump_item(struct tkw__queue *q, uint64_t id,
 			 struct tkw__queue_log *log);
+
+/*
+ * Writes the record that ends a snapshot.
+ *
+ * A journal may copy its items forward while the queue is in use: note the
+ * place of the next record; list all items, and write dump_item() of each in
+ * the order in which things are decided; then write this record. What is before
+ * the place can be dropped, whole commands only. The rest is a snapshot, and
+ * what has happened since.
+ */
+int tkw__queue_dump_totals(struct tkw__queue *q, struct tkw__queue_log *log);
 
 /* Gets an item by id or key. Returns 0 or -ENOENT. */
 int tkw__queue_get(struct tkw__queue *q, uint64_t now_us,
@@ -445,8 +512,8 @@ uint64_t tkw__queue_digest(struct tkw__queue *q);
 /* Returns how many steps all calls have made so far. */
 uint64_t tkw__queue_count_steps(const struct tkw__queue *q);
 
-/* Checks all invariants and the law, in O(items + bytes). Returns NULL if the
- * queue is sound, else a static string that says what is broken. */
+/* Checks all invariants and the law, in O(items * log n + bytes). Returns NULL
+ * if the queue is sound, else a static string that says what is broken. */
 const char *tkw__queue_check(struct tkw__queue *q);
 
 #endif /* TKW_QUEUE_HEART_H */

@@ -8,7 +8,9 @@
 #include "queue/state.h"
 
 enum {
-	AHEAD = 4 /* buckets */
+	/* Buckets. */
+	AHEAD = 4,
+	FAR_AHEAD = 8
 };
 
 static uint64_t hash_id(const struct tkw__queue *q, uint64_t id)
@@ -96,10 +98,15 @@ static void grow(struct tkw__queue *q, struct tkw__index *x)
 		if (!x->segment[s])
 			return;
 	}
-	/* Buckets are split in turn. The first item of a later one is fetched
-	 * now, or each split would wait for memory. */
-	if (new - bit + AHEAD < bit)
-		__builtin_prefetch(*bucket_at(x, new - bit + AHEAD));
+	/* Buckets are split in turn. The items of later ones are fetched now,
+	 * or each split would wait for memory. */
+	if (new - bit + FAR_AHEAD < bit) {
+		struct tkw__item *first = *bucket_at(x, new - bit + AHEAD);
+
+		__builtin_prefetch(*bucket_at(x, new - bit + FAR_AHEAD));
+		if (first)
+			__builtin_prefetch(*next_of(x, first));
+	}
 	high = &x->segment[s][new - bit];
 	x->buckets++;
 	while (*low) {
@@ -173,6 +180,26 @@ void tkw__index_remove(struct tkw__queue *q, struct tkw__index *x,
 		if (x->buckets > TKW__INDEX_FIRST && x->count < x->buckets / 2)
 			shrink(q, x);
 	}
+}
+
+void tkw__index_fetch_bucket(const struct tkw__queue *q, uint64_t id)
+{
+	const struct tkw__index *x = &q->by_id;
+
+	if (x->count)
+		__builtin_prefetch(bucket_at(x, bucket_of(x, hash_id(q, id))));
+}
+
+void tkw__index_fetch_item(const struct tkw__queue *q, uint64_t id)
+{
+	const struct tkw__index *x = &q->by_id;
+	const struct tkw__item *it;
+
+	if (!x->count)
+		return;
+	it = *bucket_at(x, bucket_of(x, hash_id(q, id)));
+	if (it)
+		__builtin_prefetch(&it->id);
 }
 
 struct tkw__item *tkw__index_find_id(struct tkw__queue *q, uint64_t id)

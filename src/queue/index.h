@@ -42,6 +42,10 @@ void tkw__index_insert(struct tkw__queue *q, struct tkw__index *x,
 		       struct tkw__item *it);
 void tkw__index_remove(struct tkw__queue *q, struct tkw__index *x,
 		       struct tkw__item *it);
+/* Fetches what a search for an id will need: first its bucket, and then, when
+ * that has come, the first item in it. */
+void tkw__index_fetch_bucket(const struct tkw__queue *q, uint64_t id);
+void tkw__index_fetch_item(const struct tkw__queue *q, uint64_t id);
 /* NULL if there is none. */
 struct tkw__item *tkw__index_find_id(struct tkw__queue *q, uint64_t id);
 struct tkw__item *tkw__index_find_key(struct tkw__queue *q,

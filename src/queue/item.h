@@ -73,9 +73,13 @@ struct tkw__item {
 	uint8_t key_len;
 	uint8_t state; /* enum tkw__item_state */
 	uint8_t place; /* enum tkw__item_place */
-	uint8_t has : 4;
+	uint8_t has : 2;
 	/* The last nack was a lost lease: there is no text for that. */
 	uint8_t lost : 1;
+	/* Idle: the sequence is the end of that lease, in microseconds. */
+	uint8_t timed : 1;
+	/* In a wheel, and out of order. See line.h. */
+	uint8_t stray : 1;
 	/* With a key: the next item in its bucket by key. With a back-off: two
 	 * times. Then the key and the payload. */
 	unsigned char tail[];
@@ -106,6 +110,7 @@ struct tkw__saved {
 	uint32_t attempts;
 	uint8_t state;
 	uint8_t lost;
+	uint8_t timed;
 };
 
 static inline struct tkw__item *tkw__item_of(struct tkw_link *l)
@@ -190,6 +195,7 @@ static inline struct tkw__saved tkw__item_save(const struct tkw__item *it)
 		.attempts = it->attempts,
 		.state = it->state,
 		.lost = it->lost,
+		.timed = it->timed,
 	};
 
 	s.token = it->token;
@@ -205,6 +211,7 @@ static inline void tkw__item_restore(struct tkw__item *it,
 	it->attempts = s->attempts;
 	it->state = s->state;
 	it->lost = s->lost != 0;
+	it->timed = s->timed != 0;
 }
 
 #endif /* TKW_QUEUE_ITEM_H */

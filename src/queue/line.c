@@ -4,6 +4,9 @@
 
 #include "queue/state.h"
 
+/* How far before now a wheel may begin, in ms: 49 days. */
+#define LONGEST_OVERDUE (UINT64_C(1) << 32)
+
 void tkw__line_init(struct tkw__queue *q, struct tkw__line *l, bool strict)
 {
 	*l = (struct tkw__line){ .strict = strict };
@@ -40,6 +43,7 @@ static void append(struct tkw__line *l, struct tkw__item *it)
 {
 	it->place = TKW__IN_LIST;
 	l->listed++;
+	l->max_other = tkw__max_u64(l->max_other, it->other);
 	tkw__links_append(&l->list, &it->link);
 }
 
@@ -65,12 +69,38 @@ static void append_or_plant(struct tkw__line *l, struct tkw__item *it)
 		append(l, it);
 }
 
-/* A wheel begins with the tick after now: what is due now needs no wheel. */
-static int start_wheel(struct tkw__line *l, void *mem, size_t bytes,
-		       uint64_t now)
+/* Takes an item out of the wheel's books; the wheel has it no longer. */
+static struct tkw__item *leave_wheel(struct tkw__line *l, struct tkw_entry *e)
+{
+	struct tkw__item *it = tkw__item_of(&e->link);
+
+	l->strays -= it->stray;
+	it->stray = 0;
+	return it;
+}
+
+/* A wheel begins with the tick after now: what is due now needs no wheel. But a
+ * snapshot tells items in no order, and many may have been due for long. The
+ * wheel sorts them. It then begins with the first one known so far, within
+ * reason: the farther it begins from now, the more it has to move. */
+static uint64_t first_tick(const struct tkw__queue *q,
+			   const struct tkw__line *l)
+{
+	uint64_t first = q->now_ms + 1;
+
+	if (q->past == TKW__LOADING && l->tree.root)
+		first = tkw__min_u64(first,
+				     tkw__treap_first(&l->tree)->node.tick);
+	if (q->now_ms > LONGEST_OVERDUE)
+		first = tkw__max_u64(first, q->now_ms - LONGEST_OVERDUE);
+	return first;
+}
+
+static int start_wheel(const struct tkw__queue *q, struct tkw__line *l,
+		       void *mem, size_t bytes)
 {
 	struct tkw_wheel_config cfg = { .size = sizeof(cfg),
-					.now_tick = now + 1 };
+					.now_tick = first_tick(q, l) };
 
 	return tkw_wheel_init(&l->wheel, mem, bytes, &cfg);
 }
@@ -84,7 +114,7 @@ static void make_wheel(struct tkw__queue *q, struct tkw__line *l)
 	if (tkw_wheel_bytes(NULL, &bytes) != 0)
 		return;
 	mem = tkw__queue_alloc(q, bytes);
-	if (mem && start_wheel(l, mem, bytes, q->now_ms) != 0) {
+	if (mem && start_wheel(q, l, mem, bytes) != 0) {
 		l->wheel = NULL;
 		tkw__queue_free(q, mem, bytes);
 	}
@@ -110,7 +140,7 @@ static void shrink(struct tkw__queue *q, struct tkw__line *l)
 	while ((e = tkw_wheel_first(l->wheel)) != NULL) {
 		q->steps++;
 		tkw_wheel_remove(l->wheel, e);
-		plant(l, tkw__item_of(&e->link));
+		plant(l, leave_wheel(l, e));
 	}
 	free_wheel(q, l);
 }
@@ -130,41 +160,50 @@ static void tend_wheel(struct tkw__queue *q, struct tkw__line *l, uint64_t tick)
 	    tkw_wheel_now_tick(l->wheel) > q->now_ms + 1 &&
 	    tkw_wheel_count(l->wheel) == 0 &&
 	    tkw_wheel_bytes(NULL, &bytes) == 0)
-		start_wheel(l, l->wheel, bytes, q->now_ms);
+		start_wheel(q, l, l->wheel, bytes);
 }
 
-/* True if an item is due already and belongs behind the list. */
+/* True if an item is due already and belongs behind the list. Not while a
+ * snapshot is loaded: its items come in no order, and with one of the last ones
+ * in the list the others could not be appended any more. */
 static bool fits_list(const struct tkw__queue *q, const struct tkw__line *l,
 		      const struct tkw__item *it)
 {
-	if (it->node.tick > q->now_ms || is_before_last(l, it))
+	if (it->node.tick > q->now_ms || q->past == TKW__LOADING ||
+	    is_before_last(l, it))
 		return false;
 	return tkw_wheel_count(l->wheel) == 0 ||
 	       it->node.tick < tkw_wheel_now_tick(l->wheel);
 }
 
+/* Puts an item into the wheel. */
+static void enrol(struct tkw__line *l, struct tkw__item *it)
+{
+	bool is_empty = l->listed == 0 && tkw_wheel_count(l->wheel) == 0;
+
+	it->stray = l->strict && !is_empty && it->other <= l->max_other;
+	l->strays += it->stray;
+	if (is_empty || !it->stray)
+		l->max_other = it->other;
+	it->place = TKW__IN_WHEEL;
+	it->node.flags = 0;
+	tkw_wheel_add(l->wheel, &it->entry, it->node.tick);
+}
+
 void tkw__line_place(struct tkw__queue *q, struct tkw__line *l,
 		     struct tkw__item *it)
 {
-	bool in_order = !l->strict || it->other > l->max_other;
-
 	q->steps++;
-	if (l->strict)
-		l->max_other = tkw__max_u64(l->max_other, it->other);
 	if (fits_list(q, l, it)) {
 		it->node.flags = 0;
 		append(l, it);
 		return;
 	}
 	tend_wheel(q, l, it->node.tick);
-	if (l->wheel && in_order &&
-	    it->node.tick >= tkw_wheel_now_tick(l->wheel)) {
-		it->place = TKW__IN_WHEEL;
-		it->node.flags = 0;
-		tkw_wheel_add(l->wheel, &it->entry, it->node.tick);
-	} else {
+	if (l->wheel && it->node.tick >= tkw_wheel_now_tick(l->wheel))
+		enrol(l, it);
+	else
 		plant(l, it);
-	}
 }
 
 static void take_out(struct tkw__line *l, struct tkw__item *it)
@@ -180,6 +219,7 @@ static void take_out(struct tkw__line *l, struct tkw__item *it)
 	default:
 		assert(it->place == TKW__IN_WHEEL);
 		tkw_wheel_remove(l->wheel, &it->entry);
+		leave_wheel(l, &it->entry);
 	}
 	it->place = TKW__NOWHERE;
 }
@@ -220,10 +260,10 @@ struct tkw__line_head tkw__line_look(struct tkw__queue *q, struct tkw__line *l,
 	if (first && first->node.tick > now)
 		first = NULL;
 	if (first) {
-		/* What is in the wheel is behind what is in the list, unless
-		 * the wheel has begun anew since. */
+		/* What is in the wheel is behind what is in the list (L4),
+		 * unless the wheel has begun anew since, or has strays. */
 		if (first->node.tick < coming ||
-		    (listed && listed->node.tick <= coming))
+		    (listed && listed->node.tick <= coming && !l->strays))
 			return (struct tkw__line_head){ TKW__LINE_FIRST, first,
 							first->node.tick };
 		limit = first->node.tick;
@@ -250,7 +290,7 @@ uint64_t tkw__line_bound(struct tkw__queue *q, const struct tkw__line *l)
 static void expired(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 {
 	(void)w;
-	append_or_plant(ctx, tkw__item_of(&e->link));
+	append_or_plant(ctx, leave_wheel(ctx, e));
 }
 
 bool tkw__line_pump(struct tkw__queue *q, struct tkw__line *l, uint64_t to,
@@ -326,30 +366,43 @@ static const char *check_list(const struct tkw__line *l)
 	return n == l->listed ? NULL : "a list has lost items";
 }
 
-/* (L4), for one item of the wheel. */
-static bool behind_list(const struct tkw__line *l, const struct tkw__item *it)
+/* The last one in the list whose tick is not above this one, or the list
+ * itself. It is looked for from the last one found, because the wheel is walked
+ * more or less in the order of ticks. */
+static const struct tkw_link *seek(const struct tkw__line *l,
+				   const struct tkw_link *at, uint64_t tick)
 {
-	const struct tkw_link *at;
+	while (at->next != &l->list &&
+	       ((const struct tkw__item *)(const void *)at->next)->node.tick <=
+		       tick)
+		at = at->next;
+	while (at != &l->list &&
+	       ((const struct tkw__item *)(const void *)at)->node.tick > tick)
+		at = at->prev;
+	return at;
+}
 
-	for (at = l->list.prev; at != &l->list; at = at->prev) {
-		const struct tkw__item *listed = (const void *)at;
+/* (L4), for one item of the wheel. The list is sorted, so it is enough to look
+ * at the last one of the tick. */
+static bool behind_list(const struct tkw__line *l, const struct tkw__item *it,
+			const struct tkw_link **at)
+{
+	const struct tkw__item *listed;
 
-		if (listed->node.tick < it->node.tick)
-			break;
-		if (listed->node.tick == it->node.tick && less(l, it, listed))
-			return false;
-	}
-	return true;
+	*at = seek(l, *at, it->node.tick);
+	if (*at == &l->list)
+		return true;
+	listed = (const void *)*at;
+	return listed->node.tick < it->node.tick || less(l, listed, it);
 }
 
 static const char *check_wheel(const struct tkw__line *l)
 {
-	const char *wrong;
+	const struct tkw_link *at = &l->list;
+	const char *wrong = tkw_wheel_check(l->wheel);
+	uint64_t strays = 0;
 	struct tkw_entry *e;
 
-	if (!l->wheel)
-		return NULL;
-	wrong = tkw_wheel_check(l->wheel);
 	if (wrong)
 		return wrong;
 	for (e = tkw_wheel_first(l->wheel); e;
@@ -360,10 +413,11 @@ static const char *check_wheel(const struct tkw__line *l)
 			return "an item in a wheel does not know it";
 		if (l->strict && it->other > l->max_other)
 			return "a line has a higher sequence than it knows";
-		if (l->strict && !behind_list(l, it))
+		if (l->strict && !it->stray && !behind_list(l, it, &at))
 			return "an item in a wheel is before one in the list";
+		strays += it->stray;
 	}
-	return NULL;
+	return strays == l->strays ? NULL : "the strays are counted wrongly";
 }
 
 const char *tkw__line_check(struct tkw__queue *q, const struct tkw__line *l)
@@ -373,8 +427,10 @@ const char *tkw__line_check(struct tkw__queue *q, const struct tkw__line *l)
 
 	if (!wrong)
 		wrong = tkw__treap_check(&l->tree);
-	if (!wrong)
+	if (!wrong && l->wheel)
 		wrong = check_wheel(l);
+	if (!wrong && !l->wheel && l->strays)
+		wrong = "there are strays, and no wheel";
 	q->steps = steps;
 	return wrong;
 }

@@ -8,19 +8,24 @@
  *   wheel  Items whose time comes. Exists only in a line of many items.
  *   list   Items whose time has come, in order. The wheel appends to it.
  *   tree   All others: small lines, times before the wheel's now (after the
- *          clock was put back), and items that came out of their order.
+ *          clock was put back), and items that would break the order of the
+ *          list.
  *
  * Order:   in a strict line the order is (tick, other, id), else tick alone.
- *          Within a tick the wheel gives items in the order of adding. So an
- *          item goes into the wheel of a strict line only if its `other` is not
- *          below any that was placed in the line before: then the order of
- *          adding is the order of the line. Otherwise it goes into the tree.
+ *          Within a tick the wheel gives items in the order of adding. If an
+ *          item's `other` is above all that are in the wheel and the list, then
+ *          the order of adding is the order of the line. An item for which this
+ *          is not so is a stray. It goes into the wheel as well; when its tick
+ *          comes, it goes behind the list or into the tree. While there are
+ *          strays in the wheel, nothing of a tick is first before the wheel has
+ *          given out the whole tick.
  * Invariants, verified by tkw__line_check():
  * (L1) The list is sorted.
  * (L2) An item knows its part.
  * (L3) The tree is sound (see treap.h), and the wheel is.
  * (L4) In a strict line, of an item in the list and one of its tick in the
- *      wheel, the first is less.
+ *      wheel that is no stray, the first is less.
+ * (L5) The strays are in the wheel, and counted.
  */
 #ifndef TKW_QUEUE_LINE_H
 #define TKW_QUEUE_LINE_H
@@ -34,6 +39,8 @@ struct tkw__line {
 	uint64_t listed; /* how many are in the list */
 	struct tkw__treap tree;
 	struct tkw_wheel *wheel; /* NULL: none */
+	uint64_t strays;         /* in the wheel */
+	/* At least the largest in the wheel and the list. */
 	uint64_t max_other;
 	bool strict;
 };

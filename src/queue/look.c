@@ -140,6 +140,23 @@ static uint64_t oldest_age(struct tkw__queue *q, uint64_t now_ms)
 	return h.says == TKW__LINE_FIRST ? now_ms - h.tick : 0;
 }
 
+enum tkw__queue_ready tkw__queue_has_ready(struct tkw__queue *q,
+					   uint64_t now_us)
+{
+	uint64_t now_ms = now_us / 1000;
+	struct tkw__line_head h;
+
+	if (q->totals.paused)
+		return TKW__QUEUE_NONE_READY;
+	h = tkw__line_look(q, &q->idle, now_ms);
+	if (h.says == TKW__LINE_FIRST)
+		return TKW__QUEUE_SOME_READY;
+	/* The wheel, or a lease that has run out, may have something. */
+	if (h.says == TKW__LINE_PUMP || tkw__line_bound(q, &q->taken) <= now_ms)
+		return TKW__QUEUE_MAYBE_READY;
+	return TKW__QUEUE_NONE_READY;
+}
+
 void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,
 			  struct tkw__queue_stats *out)
 {
@@ -154,6 +171,7 @@ void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,
 		.bytes = q->bytes,
 		.allocated = q->allocated,
 		.oldest_age_ms = oldest_age(q, now_ms),
+		.quiet = tkw__is_quiet(q, now_ms, TKW__QUEUE_MASTER),
 	};
 	out->count[TKW__QUEUE_IS_READY] = ready;
 	out->count[TKW__QUEUE_IS_WAITING] = idle - ready;
@@ -174,24 +192,32 @@ static uint64_t hash_text(uint64_t h, const void *at, size_t len)
 	return hash_word(hash_word(h, len), tkw__hash(seed, at, len));
 }
 
-/* A sum over the items does not depend on their order. */
-static void add_item(struct tkw__queue *q, struct tkw__item *it, void *ctx)
+uint64_t tkw__item_digest(const struct tkw__item *it)
 {
 	struct tkw__backoff b = tkw__item_backoff(it);
 	struct tkw__queue_text reason = tkw__reason_of(it);
-	uint64_t *sum = ctx;
 	uint64_t h = hash_word(1, it->id);
 
-	(void)q;
 	h = hash_word(h, it->node.tick);
 	h = hash_word(h, it->other);
 	h = hash_word(h, it->state == TKW__TAKEN ? it->token : 0);
 	h = hash_word(h, (uint64_t)it->attempts << 32 | it->max_attempts);
 	h = hash_word(h, (uint64_t)b.first_ms << 32 | b.max_ms);
-	h = hash_word(h, (uint64_t)it->state << 1 | it->lost);
+	h = hash_word(h, it->state);
+	h = hash_word(h, it->lost);
+	h = hash_word(h, it->timed);
 	h = hash_text(h, tkw__item_key(it), it->key_len);
 	h = hash_text(h, tkw__item_payload(it), it->payload_len);
-	*sum += hash_text(h, reason.at ? reason.at : "", reason.len);
+	return hash_text(h, reason.at ? reason.at : "", reason.len);
+}
+
+/* A sum over the items does not depend on their order. */
+static void add_item(struct tkw__queue *q, struct tkw__item *it, void *ctx)
+{
+	uint64_t *sum = ctx;
+
+	(void)q;
+	*sum += tkw__item_digest(it);
 }
 
 uint64_t tkw__queue_digest(struct tkw__queue *q)
@@ -213,7 +239,8 @@ static void item_record(const struct tkw__item *it, struct tkw__record *r)
 
 	*r = (struct tkw__record){
 		.kind = TKW__RECORD_ITEM,
-		.flags = it->lost ? TKW__RECORD_LOST : 0,
+		.flags = (it->lost ? TKW__RECORD_LOST : 0) |
+			 (it->timed ? TKW__RECORD_TIMED : 0),
 		.id = it->id,
 		.key = { tkw__item_key(it), it->key_len },
 		.payload = { tkw__item_payload(it), it->payload_len },
@@ -248,25 +275,29 @@ static void dump_one(struct tkw__queue *q, struct tkw__item *it, void *ctx)
 	d->items++;
 }
 
+int tkw__queue_dump_totals(struct tkw__queue *q, struct tkw__queue_log *log)
+{
+	struct tkw__record r = { .kind = TKW__RECORD_TOTALS };
+
+	memcpy(r.word, &q->totals, sizeof(q->totals));
+	return tkw__record_write(q, log, &r);
+}
+
 int tkw__queue_dump(struct tkw__queue *q, uint64_t *cursor, uint32_t max,
 		    struct tkw__queue_log *log)
 {
 	struct tkw__queue_call call = { .now_us = q->now_ms * 1000,
 					.log = log };
-	struct tkw__record r = { .kind = TKW__RECORD_TOTALS,
-				 .flags = TKW__RECORD_MORE };
 	struct dumping d = { log, 0, 0 };
 	uint64_t at = *cursor;
 	struct tkw__mark m;
 
 	tkw__begin(q, &call, &m);
-	if (at == 0) {
-		memcpy(r.word, &q->totals, sizeof(q->totals));
-		d.err = tkw__record_write(q, log, &r);
-	}
 	do {
 		at = tkw__index_scan(q, &q->by_id, at, dump_one, &d);
 	} while (at != 0 && d.items < max && !d.err);
+	if (at == 0 && !d.err)
+		d.err = tkw__queue_dump_totals(q, log);
 	if (!d.err)
 		*cursor = at;
 	return tkw__finish(q, &call, &m, d.err);

@@ -7,7 +7,6 @@
 static bool legal(const struct tkw__queue_put *p)
 {
 	return (p->payload.at || p->payload.len == 0) &&
-	       p->payload.len <= TKW__QUEUE_MAX_PAYLOAD &&
 	       (p->key.at ? p->key.len > 0 && p->key.len <= TKW__QUEUE_MAX_KEY
 			  : p->key.len == 0) &&
 	       p->held <= TKW__QUEUE_KEEP;
@@ -99,11 +98,13 @@ int tkw__queue_put(struct tkw__queue *q, struct tkw__queue_call *call,
 		   uint64_t *ids)
 {
 	struct tkw__mark m;
-	int err = 0;
+	int err;
 
 	if (!puts || !ids || count == 0)
 		return -EINVAL;
-	tkw__begin(q, call, &m);
+	err = tkw__begin(q, call, &m);
+	if (err)
+		return err;
 	for (size_t i = 0; i < count && !err; i++)
 		err = put_one(q, call, &puts[i], &ids[i]);
 	return tkw__finish(q, call, &m, err);

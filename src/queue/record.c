@@ -20,11 +20,6 @@ enum body {
 	WITH_PAYLOAD = 4
 };
 
-enum {
-	LONGEST_BODY = 4 + TKW__QUEUE_MAX_KEY + TKW__QUEUE_MAX_REASON +
-		       TKW__QUEUE_MAX_PAYLOAD
-};
-
 static const struct shape {
 	uint8_t words;
 	uint8_t body;
@@ -69,10 +64,12 @@ static size_t body_len(const struct tkw__record *r)
 	return len ? len + 4 : 0;
 }
 
-/* Makes room in a log, doubling it. */
-static int make_room(struct tkw__queue *q, struct tkw__queue_log *log,
+/* Makes room in a log, doubling it. A log may have records of many queues, so
+ * it does not count as memory of one. */
+static int make_room(const struct tkw__queue *q, struct tkw__queue_log *log,
 		     size_t more)
 {
+	const struct tkw__queue_hooks *h = &q->hooks;
 	size_t room = log->room ? log->room : 256;
 	uint8_t *bytes;
 
@@ -83,19 +80,19 @@ static int make_room(struct tkw__queue *q, struct tkw__queue_log *log,
 			return -ENOMEM;
 		room *= 2;
 	}
-	bytes = tkw__queue_alloc(q, room);
+	bytes = h->alloc(room, h->ctx);
 	if (!bytes)
 		return -ENOMEM;
 	if (log->len)
 		memcpy(bytes, log->bytes, log->len);
 	if (log->bytes)
-		tkw__queue_free(q, log->bytes, log->room);
+		h->free(log->bytes, log->room, h->ctx);
 	log->bytes = bytes;
 	log->room = room;
 	return 0;
 }
 
-int tkw__record_write(struct tkw__queue *q, struct tkw__queue_log *log,
+int tkw__record_write(const struct tkw__queue *q, struct tkw__queue_log *log,
 		      const struct tkw__record *r)
 {
 	const struct shape *s = &shapes[r->kind];
@@ -158,20 +155,41 @@ static bool is_stamp(uint64_t x)
 	return x <= INT64_MAX;
 }
 
-static bool legal_item(const uint64_t *w, uint16_t flags)
+/* What only items of one state have. An idle item has attempts left, or no take
+ * could pass it. */
+static bool legal_state(const struct tkw__record *r)
 {
-	uint64_t state = w[TKW__ITEM_STATE] & UINT32_MAX;
+	const uint64_t *w = r->word;
+	uint64_t attempts = w[TKW__ITEM_STATE] >> 32;
 	uint32_t most = (uint32_t)w[TKW__PUT_OPTIONS];
-	bool taken = state == TKW__TAKEN;
+	bool lost = (r->flags & TKW__RECORD_LOST) != 0;
+	bool timed = (r->flags & TKW__RECORD_TIMED) != 0;
+
+	switch (w[TKW__ITEM_STATE] & UINT32_MAX) {
+	case TKW__IDLE:
+		return is_stamp(w[TKW__ITEM_OTHER]) && (lost || !timed) &&
+		       (most == 0 || attempts < most);
+	case TKW__TAKEN:
+		return is_ms(w[TKW__ITEM_OTHER]) && !lost && !timed &&
+		       r->reason.len == 0 && attempts > 0 &&
+		       (most == 0 || attempts <= most);
+	case TKW__DEAD:
+		return is_ms(w[TKW__ITEM_OTHER]) && !timed && most != 0 &&
+		       attempts == most;
+	default:
+		return false;
+	}
+}
+
+static bool legal_item(const struct tkw__record *r)
+{
+	const uint64_t *w = r->word;
+	bool taken = (w[TKW__ITEM_STATE] & UINT32_MAX) == TKW__TAKEN;
 
 	return is_ms(w[TKW__PUT_DUE]) &&
-	       w[TKW__PUT_MAX_BACKOFF] <= UINT32_MAX && state <= TKW__DEAD &&
-	       (taken || state == TKW__DEAD ? is_ms(w[TKW__ITEM_OTHER])
-					    : is_stamp(w[TKW__ITEM_OTHER])) &&
+	       w[TKW__PUT_MAX_BACKOFF] <= UINT32_MAX &&
 	       is_stamp(w[TKW__ITEM_TOKEN]) &&
-	       taken == (w[TKW__ITEM_TOKEN] != 0) &&
-	       !(taken && (flags & TKW__RECORD_LOST)) &&
-	       (most == 0 || w[TKW__ITEM_STATE] >> 32 <= most);
+	       taken == (w[TKW__ITEM_TOKEN] != 0) && legal_state(r);
 }
 
 static bool legal_totals(const uint64_t *w)
@@ -210,7 +228,7 @@ static bool legal_words(const struct tkw__record *r)
 	case TKW__RECORD_TOTALS:
 		return legal_totals(w);
 	case TKW__RECORD_ITEM:
-		return legal_item(w, r->flags);
+		return legal_item(r);
 	default:
 		return true;
 	}
@@ -223,6 +241,8 @@ static bool legal_flags(const struct tkw__record *r)
 	if (r->kind == TKW__RECORD_NACK || r->kind == TKW__RECORD_DEAD ||
 	    r->kind == TKW__RECORD_ITEM)
 		may |= TKW__RECORD_LOST;
+	if (r->kind == TKW__RECORD_ITEM)
+		may |= TKW__RECORD_TIMED;
 	if (r->flags & ~may)
 		return false;
 	return !(r->flags & TKW__RECORD_LOST) || r->reason.len == 0;
@@ -232,6 +252,17 @@ bool tkw__record_is_legal(const struct tkw__record *r)
 {
 	return shapes[r->kind].has_id == (r->id != 0) && is_stamp(r->id) &&
 	       legal_words(r) && legal_flags(r);
+}
+
+/* The longest body of a kind. A length above it is damage. It must not look
+ * like a record that was cut off. */
+static size_t longest_body(unsigned has)
+{
+	if (has == NO_BODY)
+		return 0;
+	return (size_t)4 + (has & WITH_KEY ? TKW__QUEUE_MAX_KEY : 0) +
+	       (has & WITH_REASON ? TKW__QUEUE_MAX_REASON : 0) +
+	       (has & WITH_PAYLOAD ? TKW__QUEUE_MAX_PAYLOAD : 0);
 }
 
 int64_t tkw__record_read(struct tkw__record *r, const uint8_t *bytes,
@@ -253,7 +284,7 @@ int64_t tkw__record_read(struct tkw__record *r, const uint8_t *bytes,
 		return -EBADMSG;
 	s = &shapes[r->kind];
 	fixed = TKW__RECORD_HEADER + (size_t)s->words * 8;
-	if (size < fixed || size > fixed + LONGEST_BODY)
+	if (size < fixed || size > fixed + longest_body(s->body))
 		return -EBADMSG;
 	if (size > len)
 		return 0;

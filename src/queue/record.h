@@ -19,7 +19,8 @@
  *
  * All times are UNIX times. The records of a command follow each other; each
  * but the last has the flag TKW__RECORD_MORE. So a reader can tell a whole
- * command from one that was cut off.
+ * command from one that was cut off. Who drops old records cuts between
+ * commands.
  *
  *   kind        words                                        body
  *   PUT         due, options, max back-off                   key, payload
@@ -83,7 +84,9 @@ enum {
 	TKW__RECORD_WORDS = 18, /* at most */
 	/* Flags. */
 	TKW__RECORD_MORE = 1, /* the command goes on in the next record */
-	TKW__RECORD_LOST = 2  /* NACK, DEAD, ITEM: by a lease that ran out */
+	TKW__RECORD_LOST = 2, /* NACK, DEAD, ITEM: by a lease that ran out */
+	/* ITEM: the sequence is the end of that lease, not a number. */
+	TKW__RECORD_TIMED = 4
 };
 _Static_assert(sizeof(struct tkw__queue_totals) / 8 == TKW__RECORD_WORDS,
 	       "the totals are words");
@@ -130,7 +133,7 @@ struct tkw__queue;
 bool tkw__record_is_legal(const struct tkw__record *r);
 
 /* Appends a record to a log. Returns 0 or -ENOMEM. */
-int tkw__record_write(struct tkw__queue *q, struct tkw__queue_log *log,
+int tkw__record_write(const struct tkw__queue *q, struct tkw__queue_log *log,
 		      const struct tkw__record *r);
 
 /*

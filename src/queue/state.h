@@ -21,6 +21,13 @@
 #include "queue/treap.h"
 #include "queue/undo.h"
 
+/* What a queue has been told of its past. */
+enum tkw__past {
+	TKW__NOT_TOLD, /* nothing: it is new, or will be told */
+	TKW__LOADING,  /* a snapshot, whose end is still to come */
+	TKW__WHOLE     /* everything */
+};
+
 struct tkw__queue {
 	struct tkw__queue_hooks hooks;
 	uint64_t seed[2];
@@ -42,6 +49,8 @@ struct tkw__queue {
 	uint64_t steps;
 	uint64_t allocated;
 	bool freeing; /* tkw__queue_free_some() has begun */
+	uint8_t past; /* enum tkw__past */
+	uint8_t committed_past;
 	uint64_t lateness[TKW__QUEUE_LATENESS_BUCKETS];
 };
 
@@ -49,6 +58,7 @@ struct tkw__queue {
 struct tkw__mark {
 	struct tkw__undo_entry *top;
 	struct tkw__queue_totals totals;
+	uint8_t past;
 	size_t len;
 	size_t last;
 };
@@ -56,18 +66,19 @@ struct tkw__mark {
 void *tkw__queue_alloc(struct tkw__queue *q, size_t bytes);
 void tkw__queue_free(struct tkw__queue *q, void *mem, size_t bytes);
 
-/* Begins and ends a command. finish() goes back to the mark if err is not 0,
- * and returns err. */
-void tkw__begin(struct tkw__queue *q, struct tkw__queue_call *call,
-		struct tkw__mark *m);
+/* Begins and ends a command. begin() returns 0, or -EINVAL if there is no such
+ * time. finish() goes back to the mark if err is not 0, and returns err. */
+int tkw__begin(struct tkw__queue *q, struct tkw__queue_call *call,
+	       struct tkw__mark *m);
 int tkw__finish(struct tkw__queue *q, struct tkw__queue_call *call,
 		const struct tkw__mark *m, int err);
 /* Writes a record to the log and applies it. Returns 0 or an error. */
 int tkw__emit(struct tkw__queue *q, struct tkw__queue_call *call,
 	      const struct tkw__record *r);
 
-/* Applies a record whose fields are legal. Returns 0, -ENOMEM, or -EBADMSG if
- * the record does not fit the queue. On an error nothing has changed. */
+/* Applies a record whose fields are legal. Returns 0; 1 if it was skipped,
+ * because its item is not there and a snapshot is loaded; -ENOMEM; or -EBADMSG
+ * if the record does not fit the queue. On an error nothing has changed. */
 int tkw__apply(struct tkw__queue *q, const struct tkw__record *r);
 
 /* Takes an item out of, or puts it into, the structure that its state says. */
@@ -101,6 +112,10 @@ static inline bool tkw__has_run_out(const struct tkw__item *it, uint64_t now_ms)
 	return it->state == TKW__TAKEN && it->node.tick <= now_ms;
 }
 
+/* True if there is nothing left to do at this time. */
+bool tkw__is_quiet(struct tkw__queue *q, uint64_t now_ms,
+		   enum tkw__queue_role role);
+
 /* Makes the record of a lease that has run out. */
 void tkw__lost_record(const struct tkw__item *it, struct tkw__record *r);
 /* Records that a lease has run out, if it has. Each command that finds an item
@@ -112,5 +127,13 @@ struct tkw__item *tkw__find(struct tkw__queue *q,
 			    const struct tkw__queue_name *name);
 
 struct tkw__queue_text tkw__reason_of(const struct tkw__item *it);
+/* A number over all recorded facts of an item. */
+uint64_t tkw__item_digest(const struct tkw__item *it);
+
+static inline bool tkw__law_holds(const struct tkw__queue_totals *t,
+				  uint64_t items)
+{
+	return t->puts == t->acks + t->cancels + t->purges + items;
+}
 
 #endif /* TKW_QUEUE_STATE_H */

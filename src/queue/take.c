@@ -142,12 +142,14 @@ int tkw__queue_take(struct tkw__queue *q, struct tkw__queue_call *call,
 	uint64_t budget = q->take_steps + STEPS_PER_ITEM * (uint64_t)max;
 	struct tkw__mark m;
 	size_t n = 0;
-	int err = 0;
+	int err;
 
 	if (!out || max == 0 || max > TKW__QUEUE_MAX_TAKE || lease_ms == 0 ||
 	    lease_ms > TKW__QUEUE_MAX_MS)
 		return -EINVAL;
-	tkw__begin(q, call, &m);
+	err = tkw__begin(q, call, &m);
+	if (err)
+		return err;
 	while (!q->totals.paused && n < max) {
 		struct tkw__item *it;
 

@@ -114,12 +114,14 @@ void tkw__queue_commit(struct tkw__queue *q)
 			tkw__reason_free(q, e.saved.reason);
 	}
 	q->committed = q->totals;
+	q->committed_past = q->past;
 }
 
 void tkw__queue_undo(struct tkw__queue *q)
 {
 	tkw__undo_to(q, NULL);
 	q->totals = q->committed;
+	q->past = q->committed_past;
 }
 
 void tkw__undo_fini(struct tkw__queue *q)

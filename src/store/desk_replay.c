@@ -63,7 +63,7 @@ static int look_over(struct tkw__desk *d)
 		struct tkw__queue_stats s;
 
 		tkw__queue_get_stats(q->heart, d->now_us, &s);
-		if (!is_lawful(&s))
+		if (!tkw__queue_is_whole(q->heart) || !is_lawful(&s))
 			return -EBADMSG;
 		q->live = s.bytes + s.items * TKW__DESK_ROW;
 		d->live += q->live;

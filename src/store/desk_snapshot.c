@@ -14,9 +14,7 @@
  * and each later record counts.
  */
 #include <errno.h>
-#include <string.h>
 
-#include "queue/record.h"
 #include "store/desk_state.h"
 
 enum {
@@ -73,16 +71,6 @@ static void copy_item(const struct tkw__queue_facts *facts, void *ctx)
 					      &p->queue->log);
 }
 
-static int write_totals(struct tkw__desk *d, struct tkw_queue *q)
-{
-	struct tkw__record r = { .kind = TKW__RECORD_TOTALS };
-	struct tkw__queue_stats s;
-
-	tkw__queue_get_stats(q->heart, d->now_us, &s);
-	memcpy(r.word, &s.totals, sizeof(s.totals));
-	return tkw__record_write(q->heart, &q->log, &r);
-}
-
 /* Copies a few items, or the totals when the list is at its end. */
 static int copy_some(struct tkw__desk *d, uint64_t *items)
 {
@@ -98,7 +86,7 @@ static int copy_some(struct tkw__desk *d, uint64_t *items)
 	tkw__desk_touch(d, p.queue);
 	c->next_cursor = tkw__queue_list(p.queue->heart, &list, c->next_cursor);
 	if (!p.err && c->next_cursor == 0) {
-		p.err = write_totals(d, p.queue);
+		p.err = tkw__queue_dump_totals(p.queue->heart, &p.queue->log);
 		c->next_at = p.queue->next;
 	}
 	tkw__desk_count_rows(d, p.queue, from);

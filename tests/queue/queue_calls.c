@@ -18,10 +18,10 @@ struct tkw__queue_call *qd_call(struct qd *d)
 {
 	d->log_mark = d->log.len;
 	d->call = (struct tkw__queue_call){ d->now_us, &d->log, false };
-	d->mem.failed = false;
+	d->mem->failed = false;
 	if (qd_below(d, 32) == 0) {
 		d->digest = tkw__queue_digest(d->q);
-		d->mem.fail_at = 1 + qd_below(d, 4);
+		d->mem->fail_at = 1 + qd_below(d, 4);
 	}
 	return &d->call;
 }
@@ -51,11 +51,9 @@ static void hear_losses(struct qd *d)
 
 bool qd_answered(struct qd *d, int64_t answer)
 {
-	bool armed = d->mem.fail_at != 0 || d->mem.failed;
-
-	d->mem.fail_at = 0;
+	d->mem->fail_at = 0;
 	if (answer == -ENOMEM) {
-		if (!armed || !d->mem.failed)
+		if (!d->mem->failed)
 			qd_fail(d, "no memory, though there was");
 		if (tkw__queue_digest(d->q) != d->digest ||
 		    d->log.len != d->log_mark)
@@ -64,7 +62,7 @@ bool qd_answered(struct qd *d, int64_t answer)
 		d->tally->n[QT_NO_MEMORY]++;
 		return true;
 	}
-	if (d->mem.failed)
+	if (d->mem->failed)
 		d->tally->n[QT_NO_MEMORY_BORNE]++;
 	if (answer < 0 && d->log.len != d->log_mark)
 		qd_fail(d, "a refused command made records");
@@ -80,14 +78,24 @@ static void expect(struct qd *d, int64_t got, int64_t wanted)
 		qd_fail(d, "a command did not answer what it must");
 }
 
-/* A due time at which things are likely to go wrong. */
-static uint64_t draw_due(struct qd *d)
+/* Up to the end of time, of any number of digits. */
+static uint64_t draw_extreme(struct qd *d)
+{
+	d->tally->n[QT_EXTREME]++;
+	if (qd_below(d, 2))
+		return TKW__QUEUE_MAX_MS - qd_below(d, 3);
+	return (TKW__QUEUE_MAX_MS >> (1 + qd_below(d, 52))) + qd_below(d, 2);
+}
+
+static uint64_t draw_time(struct qd *d)
 {
 	uint64_t now = qd_now_ms(d);
 	uint32_t n = d->oracle.count;
 
 	switch (qd_below(d, 8)) {
 	case 0:
+		if (qd_below(d, 8) == 0)
+			return draw_extreme(d);
 		return now;
 	case 1:
 	case 2:
@@ -105,6 +113,14 @@ static uint64_t draw_due(struct qd *d)
 	}
 }
 
+/* A due time at which things are likely to go wrong. */
+static uint64_t draw_due(struct qd *d)
+{
+	uint64_t due = draw_time(d);
+
+	return due < TKW__QUEUE_MAX_MS ? due : TKW__QUEUE_MAX_MS;
+}
+
 static void draw_want(struct qd *d, struct qo_want *w)
 {
 	memset(w, 0, sizeof(*w));
@@ -117,9 +133,11 @@ static void draw_want(struct qd *d, struct qo_want *w)
 	w->payload = qd_below(d, 256);
 	w->payload_len = qd_below(d, 40);
 	if (qd_below(d, 2))
-		w->max_attempts = 1 + qd_below(d, 3);
+		w->max_attempts =
+			qd_below(d, 16) ? 1 + qd_below(d, 3) : UINT32_MAX;
 	if (qd_below(d, 3) == 0)
-		w->backoff = 1 + qd_below(d, 20);
+		w->backoff = qd_below(d, 16) ? 1 + qd_below(d, 20)
+					     : UINT32_MAX >> qd_below(d, 8);
 	if (qd_below(d, 4) == 0)
 		w->max_backoff = 1 + qd_below(d, 40);
 }
@@ -144,6 +162,8 @@ static void make_put(struct qd *d, const struct qo_want *w,
 						    (int64_t)(w->due - now) };
 	else if (w->due == now)
 		p->when = (struct tkw__queue_when){ false, -3 };
+	if (w->due == TKW__QUEUE_MAX_MS)
+		p->when.ms = INT64_MAX;
 }
 
 static void count_put(struct qd *d, const struct qo_want *w)
@@ -249,10 +269,17 @@ static void count_take(struct qd *d, int got)
 	d->tally->n[QT_TAKE_PAUSED] += d->oracle.paused != 0;
 }
 
+static uint64_t draw_lease(struct qd *d, uint32_t most)
+{
+	if (qd_below(d, 64) == 0)
+		return draw_extreme(d);
+	return 1 + qd_below(d, qd_below(d, 2) ? 6 : most);
+}
+
 void qd_take(struct qd *d)
 {
 	struct tkw__queue_taken out[QD_MANY];
-	uint64_t lease = 1 + qd_below(d, qd_below(d, 2) ? 6 : 60);
+	uint64_t lease = draw_lease(d, 60);
 	uint32_t max = 1 + qd_below(d, QD_MANY);
 	uint64_t losses = d->oracle.losses;
 	uint64_t due = UINT64_MAX;
@@ -348,7 +375,8 @@ void qd_nack(struct qd *d)
 	int got;
 
 	if (qd_below(d, 2)) {
-		nack.delay = qd_below(d, 30);
+		nack.delay = qd_below(d, 64) ? qd_below(d, 30)
+					     : (int64_t)draw_extreme(d);
 		how.has_delay = true;
 		how.delay_ms = (uint64_t)nack.delay;
 	}
@@ -377,7 +405,7 @@ void qd_extend(struct qd *d)
 	enum tkw__queue_answer answer[QD_MANY];
 	uint32_t n = draw_claims(d, claim);
 	struct tkw__queue_claims claims = { claim, n, answer };
-	uint64_t lease = 1 + qd_below(d, qd_below(d, 2) ? 6 : 300);
+	uint64_t lease = draw_lease(d, 300);
 	uint32_t i;
 	int got;
 

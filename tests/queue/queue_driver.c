@@ -25,6 +25,7 @@ static const struct {
 	{ qd_advance, 8 },  { qd_reschedule, 4 }, { qd_revive_or_purge, 3 },
 	{ qd_settings, 2 }, { qd_some_dead, 1 },  { qd_scan_some, 6 },
 	{ qd_commit, 10 },  { qd_undo, 2 },       { qd_verify_items, 2 },
+	{ qd_crash, 1 },    { qd_failover, 1 },   { qd_copy_some, 5 },
 };
 enum {
 	OPS = sizeof(ops) / sizeof(ops[0])
@@ -55,12 +56,18 @@ static void draw_lots(struct qd *d, uint32_t number)
 	}
 }
 
+/* The clock stops before its end, so that numbers are left for ids. */
+static const uint64_t last_us = TKW__QUEUE_MAX_US - 1000000;
+
 static uint64_t draw_start(struct qd *d)
 {
-	switch (qd_below(d, 4)) {
+	switch (qd_below(d, 8)) {
 	case 0:
 		return qd_below(d, 3000);
 	case 1:
+		return last_us - (uint64_t)qd_below(d, 5000) * 1000;
+	case 2:
+	case 3:
 		/* Before the last of several rings turns over. */
 		return ((UINT64_C(1) << 32) - qd_below(d, 40)) * 1000;
 	default:
@@ -74,8 +81,10 @@ static void begin_life(struct qd *d)
 
 	d->now_us = draw_start(d);
 	draw_lots(d, qd_below(d, 4096));
+	d->mem = &d->memory[0];
+	d->replica_mem = &d->memory[1];
 	d->cfg = (struct tkw__queue_config){
-		.hooks = { qd_alloc, qd_free, &d->mem },
+		.hooks = { qd_alloc, qd_free, d->mem },
 		.now_us = d->now_us,
 		.seed = { qd_below(d, 65536), 7 },
 		.small = 1 + qd_below(d, qd_below(d, 2) ? 4 : 40),
@@ -84,12 +93,11 @@ static void begin_life(struct qd *d)
 	if (qd_below(d, 2))
 		d->cfg.take_steps = 0;
 	cfg = d->cfg;
-	cfg.hooks.ctx = &d->replica_mem;
+	cfg.hooks.ctx = d->replica_mem;
 	cfg.small = 1 + qd_below(d, 40);
 	if (tkw__queue_create(&d->q, &d->cfg) != 0 ||
 	    tkw__queue_create(&d->replica, &cfg) != 0)
 		qd_fail(d, "a queue could not be created");
-	d->keep = qd_below(d, 8) == 0;
 }
 
 static void end_life(struct qd *d)
@@ -98,10 +106,10 @@ static void end_life(struct qd *d)
 
 	if (qd_below(d, 4) == 0)
 		qd_undo(d);
-	else
+	else if (qd_below(d, 2))
 		qd_commit(d);
-	if (d->keep)
-		qd_rebuild(d);
+	else
+		qd_crash(d);
 	tkw__queue_log_fini(d->q, &d->log);
 	while (tkw__queue_free_some(d->q, 3) == 1)
 		pieces++;
@@ -110,7 +118,7 @@ static void end_life(struct qd *d)
 	tkw__queue_destroy(d->replica);
 	d->q = NULL;
 	d->replica = NULL;
-	if (d->mem.bytes != 0 || d->replica_mem.bytes != 0)
+	if (d->mem->bytes != 0 || d->replica_mem->bytes != 0)
 		qd_fail(d, "memory has leaked");
 }
 
@@ -134,15 +142,31 @@ static void step_back(struct qd *d)
 {
 	uint64_t by =
 		(uint64_t)(1 + qd_below(d, qd_below(d, 4) ? 20 : 3000)) * 1000;
-	uint64_t to = d->now_us > by ? d->now_us - by : 0;
+	uint64_t to;
 
+	/* Often to before a jump. What was decided meanwhile stays. */
+	if (d->jumped_us && qd_below(d, 2)) {
+		by = d->jumped_us;
+		d->jumped_us = 0;
+		d->tally->n[QT_CLOCK_BACK_JUMP]++;
+	}
+	to = d->now_us > by ? d->now_us - by : 0;
 	count_back(d, to / 1000);
 	d->now_us = to;
 	d->quiet_ms = 0;
 }
 
-/* Time passes before each command. */
-static void pass_time(struct qd *d)
+static void jump_ahead(struct qd *d)
+{
+	uint64_t day_us = UINT64_C(86400000000);
+
+	d->jumped_us =
+		qd_below(d, 2) ? day_us : UINT64_C(1000) << qd_below(d, 28);
+	d->now_us += d->jumped_us;
+	d->tally->n[QT_CLOCK_JUMP]++;
+}
+
+static void move_clock(struct qd *d)
 {
 	uint64_t now = qd_now_ms(d);
 	uint64_t next;
@@ -152,10 +176,8 @@ static void pass_time(struct qd *d)
 		step_back(d);
 		break;
 	case 1:
-		if (qd_below(d, 8))
-			break;
-		d->now_us += UINT64_C(1000) << qd_below(d, 28);
-		d->tally->n[QT_CLOCK_JUMP]++;
+		if (qd_below(d, 8) == 0)
+			jump_ahead(d);
 		break;
 	case 2:
 	case 3:
@@ -186,6 +208,27 @@ static void pass_time(struct qd *d)
 	}
 }
 
+/* Time passes before each command. */
+static void pass_time(struct qd *d)
+{
+	move_clock(d);
+	if (d->now_us > last_us)
+		d->now_us = last_us;
+}
+
+/* Remembers what the oracle says after a command that has made records. */
+static void note_point(struct qd *d)
+{
+	size_t noted = d->points ? d->point[d->points - 1].len : 0;
+
+	if (d->log.len == noted)
+		return;
+	d->point[d->points].len = d->log.len;
+	d->point[d->points++].oracle = d->oracle;
+	if (d->points == QD_BATCH)
+		qd_commit(d);
+}
+
 static void run(struct qd *d)
 {
 	begin_life(d);
@@ -193,6 +236,8 @@ static void run(struct qd *d)
 		d->tally->n[QT_COMMAND]++;
 		pass_time(d);
 		ops[d->lots[qd_below(d, QD_LOTS)]].op(d);
+		note_point(d);
+		qd_scan_watch(d);
 		qd_verify(d);
 	}
 	end_life(d);
@@ -214,7 +259,8 @@ int queue_driver_run(struct choice *c, const struct queue_driver_opts *opts,
 	if (!failed)
 		run(d);
 	/* A queue that went wrong is not called again, and so not freed. */
-	free(d->whole);
+	free(d->journal.records.at);
+	free(d->journal.dump.at);
 	free(d);
 	return failed;
 }

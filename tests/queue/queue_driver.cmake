@@ -7,6 +7,7 @@ set(dir ${CMAKE_CURRENT_LIST_DIR})
 add_library(queue_model STATIC
   ${dir}/../model/choice.c
   ${dir}/queue_calls.c
+  ${dir}/queue_crash.c
   ${dir}/queue_driver.c
   ${dir}/queue_oracle.c
   ${dir}/queue_records.c

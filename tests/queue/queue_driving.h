@@ -14,10 +14,11 @@
 #include "queue_tally.h"
 
 enum {
-	QD_LOTS = 64,
+	QD_LOTS = 128,
 	QD_MANY = 4,    /* items of one command */
 	QD_TOKENS = 16, /* claims remembered */
-	QD_KEYS = 12
+	QD_KEYS = 12,
+	QD_BATCH = 12 /* commands with records between two commits, at most */
 };
 
 /* Memory that is counted, and that runs out when a test wants it to. */
@@ -27,13 +28,49 @@ struct qd_memory {
 	bool failed;
 };
 
-/* A scan that goes on over several commands. */
+/* A scan that goes on over several commands: of all items, or of the dead. */
 struct qd_scan {
 	bool on;
+	bool dead;
 	uint64_t cursor;
 	uint32_t count;
 	uint64_t id[QO_MAX]; /* what was there at its start */
 	bool seen[QO_MAX];
+	bool gone[QO_MAX]; /* it was not there throughout */
+};
+
+/* What the oracle says after a command that has made records. */
+struct qd_point {
+	size_t len; /* of the log */
+	struct qo oracle;
+};
+
+/* Bytes that grow. */
+struct qd_bytes {
+	uint8_t *at;
+	size_t len;
+	size_t room;
+};
+
+/* What is on the disk: the records of all commits. */
+struct qd_journal {
+	struct qd_bytes records;
+	/* What is before `first` was dropped; a snapshot ends at `whole`. Both
+	 * are 0 if nothing was dropped. */
+	size_t first;
+	size_t whole;
+	/* A dump, made when the journal had this length. */
+	struct qd_bytes dump;
+	size_t dumped;
+};
+
+/* Items are copied forward, some at a time, so that old records can be
+ * dropped. */
+struct qd_copy {
+	bool on;
+	bool ended; /* its TOTALS are in the log */
+	uint64_t cursor;
+	size_t first; /* where in the journal it began */
 };
 
 struct qd {
@@ -46,13 +83,17 @@ struct qd {
 
 	struct tkw__queue *q;
 	struct tkw__queue *replica;
-	struct qd_memory mem, replica_mem;
+	struct qd_memory memory[2];
+	struct qd_memory *mem, *replica_mem;
 	struct tkw__queue_config cfg;
 	struct qo oracle;
 	struct qo saved;  /* at the last commit */
 	struct qo before; /* a command of several items */
 	uint64_t now_us;
-	uint64_t quiet_ms; /* all is quiet at this time; 0: not known */
+	uint64_t jumped_us; /* by this the clock has jumped ahead last */
+	uint64_t quiet_ms;  /* all is quiet at this time; 0: not known */
+	uint64_t
+		takes_before; /* of others than this queue, or before a crash */
 	uint8_t lots[QD_LOTS];
 	struct tkw__queue_claim token[QD_TOKENS];
 	uint32_t tokens;
@@ -62,9 +103,10 @@ struct qd {
 	size_t log_mark;           /* before this command */
 	uint64_t digest;           /* before a command that may fail */
 	struct tkw__queue_call call;
-	bool keep; /* keep all records for a rebuild at the end */
-	uint8_t *whole;
-	size_t whole_len, whole_room;
+	struct qd_point point[QD_BATCH];
+	uint32_t points;
+	struct qd_journal journal;
+	struct qd_copy copy, copy_saved;
 };
 
 _Noreturn void qd_fail(struct qd *d, const char *what);
@@ -93,8 +135,6 @@ void qd_revive_or_purge(struct qd *d);
 void qd_some_dead(struct qd *d);
 void qd_settings(struct qd *d);
 void qd_advance(struct qd *d);
-void qd_commit(struct qd *d);
-void qd_undo(struct qd *d);
 
 /* Gets ready for a command; memory may run out in it. */
 struct tkw__queue_call *qd_call(struct qd *d);
@@ -107,11 +147,30 @@ void qd_verify(struct qd *d);
 void qd_verify_items(struct qd *d);
 void qd_verify_quiet(struct qd *d);
 void qd_scan_some(struct qd *d);
+void qd_scan_watch(struct qd *d);
 
-/* Records: replicas, crashes, rebuilding. */
-void qd_replicate(struct qd *d);
-void qd_rebuild(struct qd *d);
+/* Records: commit, undo, and what a replica makes of them. */
+void qd_commit(struct qd *d);
+void qd_undo(struct qd *d);
+void qd_replicate(struct qd *d, const uint8_t *bytes, size_t len);
+/* Applies records, of which so many bytes are whole commands. */
+void qd_apply(struct qd *d, struct tkw__queue *q, const uint8_t *bytes,
+	      size_t len, size_t wanted);
+size_t qd_record_len(const uint8_t *r);
+/* The length of the command at the start of some records. */
+size_t qd_command_len(const uint8_t *bytes);
+void qd_append(struct qd_bytes *b, const uint8_t *from, size_t len);
 void *qd_alloc(size_t bytes, void *ctx);
 void qd_free(void *mem, size_t bytes, void *ctx);
+
+/* Crashes: the queue is rebuilt and goes on, or its replica does. */
+void qd_crash(struct qd *d);
+void qd_failover(struct qd *d);
+/* Copies some items forward. */
+void qd_copy_some(struct qd *d);
+/* A commit has made a copy durable: older records are dropped. */
+void qd_copy_done(struct qd *d);
+/* Dumps the queue, at a commit. */
+void qd_dump(struct qd *d);
 
 #endif /* QUEUE_DRIVING_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * queue_records.c - the records: a replica that gets them, cut off here and
- * there as a crash would; queues that are rebuilt from them; and undo.
+ * there as a crash would, damaged, or without memory; commit, and undo.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,27 +35,40 @@ void qd_free(void *mem, size_t bytes, void *ctx)
 	free(mem);
 }
 
-static size_t record_len(const uint8_t *r)
+void qd_append(struct qd_bytes *b, const uint8_t *from, size_t len)
+{
+	if (len == 0)
+		return;
+	if (b->len + len > b->room) {
+		b->room = (b->len + len) * 2;
+		b->at = realloc(b->at, b->room);
+		if (!b->at)
+			abort();
+	}
+	memcpy(b->at + b->len, from, len);
+	b->len += len;
+}
+
+size_t qd_record_len(const uint8_t *r)
 {
 	return (size_t)r[0] | (size_t)r[1] << 8 | (size_t)r[2] << 16 |
 	       (size_t)r[3] << 24;
 }
 
-/* The length of the command at the start of some records. */
-static size_t command_len(const uint8_t *bytes)
+size_t qd_command_len(const uint8_t *bytes)
 {
 	size_t at = 0;
 	uint8_t more;
 
 	do {
 		more = bytes[at + 6] & 1;
-		at += record_len(bytes + at);
+		at += qd_record_len(bytes + at);
 	} while (more);
 	return at;
 }
 
-static void apply(struct qd *d, struct tkw__queue *q, const uint8_t *bytes,
-		  size_t len, size_t wanted)
+void qd_apply(struct qd *d, struct tkw__queue *q, const uint8_t *bytes,
+	      size_t len, size_t wanted)
 {
 	size_t used = 0;
 
@@ -63,6 +76,13 @@ static void apply(struct qd *d, struct tkw__queue *q, const uint8_t *bytes,
 		qd_fail(d, "records were refused");
 	if (used != wanted)
 		qd_fail(d, "replay did not apply the whole commands alone");
+}
+
+static void expect_unchanged(struct qd *d, uint64_t digest, const char *what)
+{
+	if (tkw__queue_digest(d->replica) != digest ||
+	    tkw__queue_check(d->replica))
+		qd_fail(d, what);
 }
 
 /* A crash at each record of a command, and inside one: nothing of it is
@@ -73,67 +93,98 @@ static void tear(struct qd *d, const uint8_t *bytes, size_t len)
 	size_t at = 0;
 	size_t cut;
 
-	while ((at += record_len(bytes + at)) < len) {
-		apply(d, d->replica, bytes, at, 0);
+	while ((at += qd_record_len(bytes + at)) < len) {
+		qd_apply(d, d->replica, bytes, at, 0);
 		d->tally->n[QT_TORN]++;
 	}
 	cut = qd_below(d, (uint32_t)(len < 65536 ? len : 65536));
-	apply(d, d->replica, bytes, cut, 0);
+	qd_apply(d, d->replica, bytes, cut, 0);
 	d->tally->n[QT_TORN_INSIDE]++;
-	if (tkw__queue_digest(d->replica) != digest ||
-	    tkw__queue_check(d->replica))
-		qd_fail(d, "a command that was cut off has left something");
+	expect_unchanged(d, digest,
+			 "a command that was cut off has left something");
 }
 
-static void keep(struct qd *d)
+/* The last record of some commands is of no kind. Nothing of all of them is
+ * there then. */
+static void damage(struct qd *d, const uint8_t *bytes, size_t len)
 {
-	size_t need = d->whole_len + d->log.len;
+	struct qd_bytes copy = { NULL, 0, 0 };
+	uint64_t digest = tkw__queue_digest(d->replica);
+	size_t at = 0;
+	size_t used = 0;
+	int err;
 
-	if (!d->keep || d->log.len == 0)
-		return;
-	if (need > d->whole_room) {
-		d->whole_room = need * 2;
-		d->whole = realloc(d->whole, d->whole_room);
-		if (!d->whole)
-			abort();
-	}
-	memcpy(d->whole + d->whole_len, d->log.bytes, d->log.len);
-	d->whole_len = need;
+	qd_append(&copy, bytes, len);
+	while (at + qd_record_len(bytes + at) < len)
+		at += qd_record_len(bytes + at);
+	copy.at[at + 4] = 0;
+	err = tkw__queue_replay(d->replica, copy.at, len, &used);
+	free(copy.at);
+	if (err != -EBADMSG)
+		qd_fail(d, "a damaged record was not refused");
+	expect_unchanged(d, digest, "refused records have left something");
+	d->tally->n[QT_DAMAGED]++;
 }
 
-void qd_replicate(struct qd *d)
+/* The memory runs out in a replay. Nothing of all commands is there then. */
+static void starve(struct qd *d, const uint8_t *bytes, size_t len)
+{
+	uint64_t digest = tkw__queue_digest(d->replica);
+	size_t used = 0;
+	int err;
+
+	d->replica_mem->fail_at = 1 + qd_below(d, 6);
+	err = tkw__queue_replay(d->replica, bytes, len, &used);
+	d->replica_mem->fail_at = 0;
+	if (err == 0)
+		tkw__queue_undo(d->replica);
+	else if (err != -ENOMEM)
+		qd_fail(d, "records were refused");
+	d->tally->n[QT_STARVED] += err != 0;
+	expect_unchanged(d, digest,
+			 "a replay without memory has left something");
+}
+
+void qd_replicate(struct qd *d, const uint8_t *bytes, size_t len)
 {
 	struct tkw__queue_call call = { .now_us = d->now_us };
 	size_t at = 0;
 
-	while (at < d->log.len) {
-		size_t len = command_len(d->log.bytes + at);
+	if (len && qd_below(d, 16) == 0)
+		damage(d, bytes, len);
+	if (len && qd_below(d, 16) == 0)
+		starve(d, bytes, len);
+	while (at < len) {
+		size_t one = qd_command_len(bytes + at);
 
 		if (qd_below(d, 8) == 0)
-			tear(d, d->log.bytes + at, len);
-		apply(d, d->replica, d->log.bytes + at, len, len);
-		at += len;
+			tear(d, bytes + at, one);
+		qd_apply(d, d->replica, bytes + at, one, one);
+		at += one;
 	}
 	/* A replica derives what is ready, at its own pace. */
 	if (qd_below(d, 4) == 0)
 		tkw__queue_advance(d->replica, &call, qd_below(d, 8),
 				   TKW__QUEUE_REPLICA);
 	tkw__queue_commit(d->replica);
-	if (d->log.len && qd_below(d, 4) == 0 && tkw__queue_check(d->replica))
+	if (len && qd_below(d, 4) == 0 && tkw__queue_check(d->replica))
 		qd_fail(d, tkw__queue_check(d->replica));
-	if (d->log.len &&
-	    tkw__queue_digest(d->replica) != tkw__queue_digest(d->q))
+	if (len && tkw__queue_digest(d->replica) != tkw__queue_digest(d->q))
 		qd_fail(d, "the replica is not equal");
-	keep(d);
 }
 
 void qd_commit(struct qd *d)
 {
 	qd_trace(d, "commit", 0, 0);
 	tkw__queue_commit(d->q);
-	qd_replicate(d);
+	qd_replicate(d, d->log.bytes, d->log.len);
+	qd_append(&d->journal.records, d->log.bytes, d->log.len);
 	tkw__queue_log_clear(&d->log);
 	d->saved = d->oracle;
+	d->points = 0;
+	qd_copy_done(d);
+	if (qd_below(d, 32) == 0)
+		qd_dump(d);
 	d->tally->n[QT_COMMIT]++;
 }
 
@@ -145,58 +196,12 @@ void qd_undo(struct qd *d)
 	tkw__queue_undo(d->q);
 	tkw__queue_log_clear(&d->log);
 	d->oracle = d->saved;
+	d->points = 0;
 	d->quiet_ms = 0;
+	d->copy = d->copy_saved;
 	/* What had ended is back: it was not there throughout. */
 	d->scan.on = false;
 	if (tkw__queue_digest(d->q) != tkw__queue_digest(d->replica))
 		qd_fail(d, "undo did not go back to the commit");
 	qd_verify_items(d);
-}
-
-static struct tkw__queue *fresh(struct qd *d)
-{
-	struct tkw__queue_config cfg = d->cfg;
-	struct tkw__queue *q;
-
-	cfg.hooks.ctx = &d->replica_mem;
-	cfg.small = 1 + qd_below(d, 20);
-	cfg.now_us = d->now_us;
-	if (tkw__queue_create(&q, &cfg) != 0)
-		qd_fail(d, "a queue could not be created");
-	return q;
-}
-
-static void expect_equal(struct qd *d, struct tkw__queue *q)
-{
-	const char *wrong = tkw__queue_check(q);
-
-	if (wrong)
-		qd_fail(d, wrong);
-	if (tkw__queue_digest(q) != tkw__queue_digest(d->q))
-		qd_fail(d, "a rebuilt queue is not equal");
-	tkw__queue_destroy(q);
-}
-
-/* From all records, and from a dump in pieces. */
-void qd_rebuild(struct qd *d)
-{
-	struct tkw__queue *q = fresh(d);
-	struct tkw__queue_log log = { NULL, 0, 0, 0 };
-	uint64_t cursor = 0;
-
-	if (d->whole_len)
-		apply(d, q, d->whole, d->whole_len, d->whole_len);
-	expect_equal(d, q);
-	d->tally->n[QT_REBUILT]++;
-	q = fresh(d);
-	do {
-		tkw__queue_log_clear(&log);
-		if (tkw__queue_dump(d->q, &cursor, qd_below(d, 9), &log) != 0)
-			qd_fail(d, "a dump failed");
-		apply(d, q, log.bytes, log.len, log.len);
-		tkw__queue_commit(q);
-	} while (cursor != 0);
-	tkw__queue_log_fini(d->q, &log);
-	expect_equal(d, q);
-	d->tally->n[QT_DUMPED]++;
 }

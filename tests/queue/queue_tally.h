@@ -25,6 +25,7 @@
 	X(TAKE_PAUSED, "takes from a paused queue")                            \
 	X(TAKE_BEHIND, "takes that were behind")                               \
 	X(TAKE_BEHIND_SOME, "takes that were behind and gave items")           \
+	X(MAYBE_READY, "times when only an advance tells what is ready")       \
 	X(TAKE_LOST, "takes that met a lease that had run out")                \
 	X(TAKE_TIE, "items taken beside others of the same due time")          \
 	X(ACK, "acks")                                                         \
@@ -49,6 +50,8 @@
 	X(CLOCK_BACK, "clock put back")                                        \
 	X(CLOCK_BACK_READY, "clock put back while items were ready")           \
 	X(CLOCK_JUMP, "clock jumped ahead")                                    \
+	X(CLOCK_BACK_JUMP, "clock put back to before it jumped ahead")         \
+	X(EXTREME, "due times and leases near the end of time")                \
 	X(COMMIT, "commits")                                                   \
 	X(UNDO, "undos")                                                       \
 	X(UNDO_CHANGES, "undos of something")                                  \
@@ -56,12 +59,23 @@
 	X(NO_MEMORY_BORNE, "commands that did without memory")                 \
 	X(TORN, "commands cut off at a record and not applied")                \
 	X(TORN_INSIDE, "commands cut off inside a record")                     \
-	X(REBUILT, "queues rebuilt from all their records")                    \
-	X(DUMPED, "queues rebuilt from a dump")                                \
+	X(DAMAGED, "batches refused because of a damaged record")              \
+	X(STARVED, "batches that could not be applied for want of memory")     \
+	X(CRASH, "crashes")                                                    \
+	X(CRASH_AT_RECORD,                                                     \
+	  "rebuilt queues compared, each cut off at a record")                 \
+	X(FROM_ALL, "queues rebuilt from all records")                         \
+	X(FROM_SNAPSHOT, "queues rebuilt from a snapshot in a journal")        \
+	X(FROM_ROWS, "queues rebuilt record by record")                        \
+	X(FROM_DUMP, "queues rebuilt from a dump and later records")           \
+	X(FAILOVER, "failovers to a replica")                                  \
+	X(COPIED, "journals whose items were copied forward")                  \
 	X(SCAN, "scans finished")                                              \
+	X(SCAN_DEAD, "scans of the dead finished")                             \
 	X(COMPARE, "comparisons item by item")                                 \
 	X(WITH_WHEEL, "commands on a queue with a wheel")                      \
-	X(WITHOUT_WHEEL, "commands on a queue without one")
+	X(WITHOUT_WHEEL, "commands on a queue without one")                    \
+	X(WITH_STRAYS, "commands on a queue with strays in its wheel")
 
 #define QUEUE_TALLY_NAME(name, text) QT_##name,
 enum queue_tally_kind {

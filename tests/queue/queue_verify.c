@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "queue/state.h" /* for the tally alone */
 #include "queue_driving.h"
 
 _Noreturn void qd_fail(struct qd *d, const char *what)
@@ -77,6 +78,24 @@ static bool same_totals(const struct tkw__queue_totals *t, const struct qo *o)
 	       t->max_bytes == o->max_bytes && t->max_payload == o->max_payload;
 }
 
+/* Says whether something is ready: yes and no are true, and if all is quiet
+ * there is nothing in between. */
+static void verify_ready(struct qd *d, bool quiet)
+{
+	enum tkw__queue_ready got = tkw__queue_has_ready(d->q, d->now_us);
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; i < d->oracle.count && !d->oracle.paused; i++)
+		any |= qo_state_of(&d->oracle.items[i], qd_now_ms(d)) ==
+		       QO_READY;
+	if (got == TKW__QUEUE_MAYBE_READY
+		    ? quiet
+		    : any != (got != TKW__QUEUE_NONE_READY))
+		qd_fail(d, "it does not know whether something is ready");
+	d->tally->n[QT_MAYBE_READY] += got == TKW__QUEUE_MAYBE_READY;
+}
+
 void qd_verify(struct qd *d)
 {
 	const char *wrong = tkw__queue_check(d->q);
@@ -91,17 +110,20 @@ void qd_verify(struct qd *d)
 		qd_fail(d, "the number of items is wrong");
 	if (!same_totals(&s.totals, &d->oracle))
 		qd_fail(d, "the totals are wrong");
-	if (s.allocated != d->mem.bytes)
+	if (s.allocated + d->log.room != d->mem->bytes)
 		qd_fail(d, "the memory is counted wrongly");
 	for (i = 0; i < TKW__QUEUE_LATENESS_BUCKETS; i++)
 		samples += s.lateness[i];
-	if (samples != d->oracle.takes)
+	if (samples != d->oracle.takes - d->takes_before)
 		qd_fail(d, "the histogram has not one sample per take");
 	if (tkw__queue_next_ms(d->q, d->now_us) >
 	    qo_next(&d->oracle, qd_now_ms(d)))
 		qd_fail(d, "next is late");
-	/* 57 KB are a wheel's. */
-	d->tally->n[s.allocated > 40000 ? QT_WITH_WHEEL : QT_WITHOUT_WHEEL]++;
+	if (s.quiet)
+		qd_verify_quiet(d);
+	verify_ready(d, s.quiet);
+	d->tally->n[d->q->idle.wheel ? QT_WITH_WHEEL : QT_WITHOUT_WHEEL]++;
+	d->tally->n[QT_WITH_STRAYS] += d->q->idle.strays != 0;
 }
 
 static void verify_next(struct qd *d)
@@ -133,6 +155,8 @@ void qd_verify_quiet(struct qd *d)
 			oldest = it->want.due;
 	}
 	tkw__queue_get_stats(d->q, d->now_us, &s);
+	if (!s.quiet)
+		qd_fail(d, "it is quiet, and does not say so");
 	for (i = 0; i < 4; i++) {
 		if (s.count[i] != count[i])
 			qd_fail(d, "a count by state is wrong");
@@ -250,6 +274,33 @@ static void visit_scanned(const struct tkw__queue_facts *f, void *ctx)
 		s->seen[i] |= s->id[i] == f->id;
 }
 
+static void begin_scan(struct qd *d)
+{
+	struct qd_scan *s = &d->scan;
+	uint32_t i;
+
+	memset(s, 0, sizeof(*s));
+	s->on = true;
+	s->dead = qd_below(d, 2);
+	for (i = 0; i < d->oracle.count; i++) {
+		if (!s->dead || d->oracle.items[i].dead)
+			s->id[s->count++] = d->oracle.items[i].id;
+	}
+}
+
+/* After each command: what is not there now was not there throughout. */
+void qd_scan_watch(struct qd *d)
+{
+	struct qd_scan *s = &d->scan;
+	uint32_t i;
+
+	for (i = 0; s->on && i < s->count; i++) {
+		const struct qo_item *it = qo_find(&d->oracle, s->id[i]);
+
+		s->gone[i] |= !it || (s->dead && !it->dead);
+	}
+}
+
 void qd_scan_some(struct qd *d)
 {
 	struct qd_scan *s = &d->scan;
@@ -257,19 +308,17 @@ void qd_scan_some(struct qd *d)
 					1 + qd_below(d, 4), visit_scanned, s };
 	uint32_t i;
 
-	if (!s->on) {
-		memset(s, 0, sizeof(*s));
-		s->on = true;
-		for (i = 0; i < d->oracle.count; i++)
-			s->id[s->count++] = d->oracle.items[i].id;
-	}
+	if (!s->on)
+		begin_scan(d);
+	if (s->dead)
+		list.state = TKW__QUEUE_IS_DEAD;
 	s->cursor = tkw__queue_list(d->q, &list, s->cursor);
 	if (s->cursor != 0)
 		return;
 	s->on = false;
-	d->tally->n[QT_SCAN] += s->count > 0;
+	d->tally->n[s->dead ? QT_SCAN_DEAD : QT_SCAN] += s->count > 0;
 	for (i = 0; i < s->count; i++) {
-		if (!s->seen[i] && qo_find(&d->oracle, s->id[i]))
+		if (!s->seen[i] && !s->gone[i])
 			qd_fail(d, "a scan missed an item");
 	}
 }

@@ -62,8 +62,8 @@ static uint64_t put_many(struct queue_bed *b, uint32_t n, uint64_t due,
 
 /* Takes all, some at a time. They come in the order of their ids. Returns how
  * many calls were behind. */
-static uint64_t take_all(struct queue_bed *b, uint32_t n, uint64_t first,
-			 uint64_t lease)
+static uint64_t take_each(struct queue_bed *b, uint32_t n, uint64_t first,
+			  uint64_t lease, uint64_t each)
 {
 	struct tkw__queue_call call = { b->now * 1000, NULL, false };
 	struct tkw__queue_taken t[100];
@@ -75,7 +75,7 @@ static uint64_t take_all(struct queue_bed *b, uint32_t n, uint64_t first,
 
 		begin_steps(b);
 		got = tkw__queue_take(b->q, &call, 100, lease, t);
-		expect_steps(b, 256 * 4 + 100 * (EACH + 4) + CALL);
+		expect_steps(b, 256 * 4 + 100 * (each + 4) + CALL);
 		tkw__queue_commit(b->q);
 		assert_true(got > 0 || call.behind);
 		behind += call.behind;
@@ -83,6 +83,12 @@ static uint64_t take_all(struct queue_bed *b, uint32_t n, uint64_t first,
 			assert_int_equal(t[i].id, first + taken++);
 	}
 	return behind;
+}
+
+static uint64_t take_all(struct queue_bed *b, uint32_t n, uint64_t first,
+			 uint64_t lease)
+{
+	return take_each(b, n, first, lease, EACH);
 }
 
 static uint64_t advance_all(struct queue_bed *b, uint64_t each)
@@ -208,6 +214,83 @@ static void test_queue_million_ready_wait_again(void **state)
 	assert_int_equal(bed_take(b, 1).id, first);
 }
 
+/* Puts a copy of the queue in its place, loaded from a dump, in bounded
+ * steps. */
+static void load_copy(struct queue_bed *b)
+{
+	struct tkw__queue_config cfg = b->cfg;
+	struct tkw__queue_log log = { NULL, 0, 0, 0 };
+	struct tkw__queue *from = b->q;
+	uint64_t cursor = 0;
+	size_t used;
+
+	cfg.now_us = b->now * 1000;
+	cfg.seed[0]++;
+	assert_int_equal(tkw__queue_create(&b->q, &cfg), 0);
+	do {
+		assert_int_equal(tkw__queue_dump(from, &cursor, 100, &log), 0);
+		begin_steps(b);
+		assert_int_equal(
+			tkw__queue_load(b->q, log.bytes, log.len, &used), 0);
+		expect_steps(b, 200 * EACH + CALL);
+		tkw__queue_log_clear(&log);
+	} while (cursor);
+	assert_true(tkw__queue_digest(b->q) == tkw__queue_digest(from));
+	tkw__queue_log_fini(from, &log);
+	tkw__queue_destroy(from);
+}
+
+/* Puts a million items, a thousand for each ms. Returns the first id. */
+static uint64_t put_spread(struct queue_bed *b)
+{
+	uint64_t first = put_many(b, 1000, b->now + 1, CALL);
+	uint32_t i;
+
+	for (i = 1; i < MILLION / 1000; i++)
+		put_many(b, 1000, b->now + 1 + i, CALL);
+	return first;
+}
+
+/* SPEC 11.12: a snapshot comes in no order. It is loaded in O(1) for each item.
+ * When they are due, the thousand of each ms are sorted by a tree. */
+static void test_queue_million_are_loaded_in_bounded_steps(void **state)
+{
+	struct queue_bed *b = *state;
+	uint64_t first = put_spread(b);
+
+	load_copy(b);
+	b->now += 500;
+	advance_all(b, EACH_IN_TREE);
+	assert_int_equal(bed_count(b, TKW__QUEUE_IS_READY), MILLION / 2);
+	b->now += 500;
+	advance_all(b, EACH_IN_TREE);
+	assert_int_equal(take_each(b, MILLION, first, 1000, EACH_IN_TREE), 0);
+}
+
+/* SPEC 11.12: the same if all are due when they are loaded. */
+static void test_queue_million_overdue_are_loaded_in_bounded_steps(void **state)
+{
+	struct queue_bed *b = *state;
+	uint64_t first = put_spread(b);
+
+	b->now += 100000;
+	load_copy(b);
+	advance_all(b, EACH_IN_TREE);
+	assert_int_equal(take_each(b, MILLION, first, 1000, EACH_IN_TREE), 0);
+}
+
+/* SPEC 11.12: a million strays of one ms. */
+static void test_queue_million_loaded_for_one_millisecond(void **state)
+{
+	struct queue_bed *b = *state;
+	uint64_t first = put_many(b, MILLION, b->now + 100, CALL);
+
+	load_copy(b);
+	b->now += 100;
+	advance_all(b, EACH_IN_TREE);
+	assert_int_equal(take_each(b, MILLION, first, 1000, EACH_IN_TREE), 0);
+}
+
 static void count_visit(const struct tkw__queue_facts *f, void *ctx)
 {
 	(void)f;
@@ -288,6 +371,10 @@ int main(void)
 		BED_TEST(test_queue_million_leases_lost_at_once),
 		BED_TEST(test_queue_million_for_the_past_backwards),
 		BED_TEST(test_queue_million_ready_wait_again),
+		BED_TEST(test_queue_million_are_loaded_in_bounded_steps),
+		BED_TEST(
+			test_queue_million_overdue_are_loaded_in_bounded_steps),
+		BED_TEST(test_queue_million_loaded_for_one_millisecond),
 		BED_TEST(test_queue_lists_and_frees_in_bounded_pieces),
 		BED_TEST(test_queue_item_of_100_bytes_takes_200),
 		BED_TEST(test_queue_small_queue_is_small),

@@ -49,8 +49,11 @@ static void test_queue_check_names_a_broken_item(void **state)
 	b->q->totals.last_id--;
 	expect_wrong(b, "an id or a sequence is above the last one");
 	b->q->totals.last_id++;
+	it->max_attempts = 2;
 	it->state = TKW__IDLE;
 	expect_wrong(b, "the counts by state are wrong");
+	it->attempts = 2;
+	expect_wrong(b, "an item was taken too often");
 	it->state = TKW__TAKEN;
 }
 
@@ -99,6 +102,20 @@ static void test_queue_last_number_is_not_passed(void **state)
 	bed_check(b);
 }
 
+/* An item that has no limit can be taken any number of times. */
+static void test_queue_attempts_stay_at_the_largest_number(void **state)
+{
+	struct queue_bed *b = *state;
+	uint64_t id = bed_put(b, b->now);
+	struct tkw__queue_taken t;
+
+	tkw__index_find_id(b->q, id)->attempts = UINT32_MAX - 1;
+	t = bed_take(b, 10);
+	assert_int_equal(t.attempt, UINT32_MAX);
+	assert_int_equal(bed_nack(b, id, t.token, NULL), TKW__QUEUE_DONE);
+	assert_int_equal(bed_take(b, 10).attempt, UINT32_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -106,6 +123,7 @@ int main(void)
 		BED_TEST(test_queue_check_names_a_broken_item),
 		BED_TEST(test_queue_check_names_a_broken_line),
 		BED_TEST(test_queue_last_number_is_not_passed),
+		BED_TEST(test_queue_attempts_stay_at_the_largest_number),
 	};
 
 	return cmocka_run_group_tests_name("queue_check", tests, NULL, NULL);

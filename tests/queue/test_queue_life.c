@@ -295,6 +295,74 @@ static void test_queue_refuses_bad_arguments(void **state)
 	tkw__queue_destroy(NULL);
 }
 
+/* SPEC 11.10: no limit allows a payload of more than 512 MiB. */
+static void test_queue_huge_payload_is_too_large(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_put p = { .payload = { "x", (size_t)1 << 30 } };
+
+	assert_int_equal(bed_put_with(b, &p), -EMSGSIZE);
+}
+
+/* A clock that has gone mad must not use up the ids. */
+static void test_queue_refuses_a_time_after_the_end(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_call call = { UINT64_MAX, &b->log, false };
+	struct tkw__queue_config cfg = b->cfg;
+	struct tkw__queue_put p = { .payload = { "x", 1 } };
+	struct tkw__queue_taken t;
+	struct tkw__queue *q;
+	uint64_t id;
+
+	assert_int_equal(tkw__queue_put(b->q, &call, &p, 1, &id), -EINVAL);
+	assert_int_equal(tkw__queue_take(b->q, &call, 1, 1, &t), -EINVAL);
+	assert_int_equal(tkw__queue_advance(b->q, &call, 1, TKW__QUEUE_MASTER),
+			 -EINVAL);
+	assert_int_equal(tkw__queue_purge_some(b->q, &call, 1), -EINVAL);
+	assert_int_equal(tkw__queue_pause(b->q, &call), -EINVAL);
+	cfg.now_us = UINT64_MAX;
+	assert_int_equal(tkw__queue_create(&q, &cfg), -EINVAL);
+	assert_int_equal(bed_put(b, b->now), b->now * 1000);
+}
+
+static enum tkw__queue_ready ready_now(struct queue_bed *b)
+{
+	return tkw__queue_has_ready(b->q, b->now * 1000);
+}
+
+/* SPEC 11.21 at the heart: a shell can tell whether something can be taken. */
+static void test_queue_tells_whether_something_is_ready(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_call call = bed_call(b);
+	struct tkw__queue_stats s;
+	int i;
+
+	assert_int_equal(ready_now(b), TKW__QUEUE_NONE_READY);
+	for (i = 0; i < 100; i++)
+		bed_put(b, b->now + 10);
+	assert_int_equal(ready_now(b), TKW__QUEUE_NONE_READY);
+	b->now += 10;
+	assert_int_equal(ready_now(b), TKW__QUEUE_MAYBE_READY);
+	tkw__queue_get_stats(b->q, b->now * 1000, &s);
+	assert_false(s.quiet);
+	bed_quiet(b);
+	assert_int_equal(ready_now(b), TKW__QUEUE_SOME_READY);
+	tkw__queue_get_stats(b->q, b->now * 1000, &s);
+	assert_true(s.quiet);
+	assert_int_equal(tkw__queue_pause(b->q, &call), 0);
+	assert_int_equal(ready_now(b), TKW__QUEUE_NONE_READY);
+	assert_int_equal(tkw__queue_resume(b->q, &call), 0);
+	for (i = 0; i < 100; i++)
+		assert_true(bed_take(b, 5).id > 0);
+	assert_int_equal(ready_now(b), TKW__QUEUE_NONE_READY);
+	b->now += 5;
+	assert_int_equal(ready_now(b), TKW__QUEUE_MAYBE_READY);
+	bed_quiet(b);
+	assert_int_equal(ready_now(b), TKW__QUEUE_SOME_READY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,6 +379,9 @@ int main(void)
 		BED_TEST(test_queue_purge_some_of_the_dead),
 		BED_TEST(test_queue_lateness_has_a_sample_per_take),
 		BED_TEST(test_queue_refuses_bad_arguments),
+		BED_TEST(test_queue_huge_payload_is_too_large),
+		BED_TEST(test_queue_refuses_a_time_after_the_end),
+		BED_TEST(test_queue_tells_whether_something_is_ready),
 	};
 
 	return cmocka_run_group_tests_name("queue_life", tests, NULL, NULL);

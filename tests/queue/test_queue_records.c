@@ -242,6 +242,167 @@ static void test_queue_replay_one_skips_unknown_items(void **state)
 	tkw__queue_destroy(q);
 }
 
+/* Loads records, which are a part of a log. */
+static int load(struct tkw__queue *q, const struct tkw__queue_log *log,
+		size_t from)
+{
+	size_t used = 0;
+	int err = tkw__queue_load(q, log->bytes + from, log->len - from, &used);
+
+	return err ? err : (int)(used != log->len - from);
+}
+
+/* A journal that has lost its older records: some of what is left is about
+ * items that are not there, and all that is alive follows as ITEM records,
+ * among others. */
+static void test_queue_journal_without_its_beginning(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue *q = other_queue(b);
+	struct tkw__queue_put p = { .payload = { "pay", 3 },
+				    .key = { "key", 3 },
+				    .held = TKW__QUEUE_REPLACE };
+	uint64_t ended = bed_put(b, b->now);
+	uint64_t taken = bed_put(b, b->now);
+	int64_t replaced = bed_put_with(b, &p);
+	size_t cut = b->log.len;
+
+	bed_ack(b, ended, bed_take(b, 10).token);
+	assert_int_equal(bed_take(b, 10).id, taken);
+	assert_int_equal(bed_put_with(b, &p), replaced);
+	assert_int_equal(tkw__queue_dump_item(b->q, taken, &b->log), 0);
+	bed_put(b, b->now + 5);
+	assert_int_equal(
+		tkw__queue_dump_item(b->q, (uint64_t)replaced, &b->log), 0);
+	bed_ack(b, taken, bed_get(b, taken).token);
+	assert_int_equal(load(q, &b->log, cut), 0);
+	assert_false(tkw__queue_is_whole(q));
+	tkw__queue_destroy(q);
+
+	q = other_queue(b);
+	assert_int_equal(tkw__queue_dump_totals(b->q, &b->log), 0);
+	bed_cancel(b, (uint64_t)replaced);
+	assert_int_equal(load(q, &b->log, cut), 0);
+	assert_true(tkw__queue_is_whole(q));
+	assert_null(tkw__queue_check(q));
+	assert_true(tkw__queue_digest(q) == tkw__queue_digest(b->q));
+	tkw__queue_destroy(q);
+}
+
+/* Totals that do not fit the items are refused, and so is an item that is not
+ * what the queue knows. */
+static void test_queue_snapshot_that_does_not_fit_is_refused(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue *q = other_queue(b);
+	struct tkw__queue *again = other_queue(b);
+	struct tkw__queue_log log = { NULL, 0, 0, 0 };
+	uint64_t id = bed_put(b, b->now);
+	size_t used;
+
+	assert_int_equal(tkw__queue_dump_totals(b->q, &log), 0);
+	assert_int_equal(load(q, &log, 0), -EBADMSG);
+	assert_int_equal(load(again, &b->log, 0), 0);
+	assert_int_equal(tkw__queue_replay(again, log.bytes, log.len, &used),
+			 -EBADMSG);
+	tkw__queue_destroy(again);
+	again = other_queue(b);
+	assert_int_equal(
+		tkw__queue_replay(again, b->log.bytes, b->log.len, &used), 0);
+	assert_int_equal(tkw__queue_replay(again, log.bytes, log.len, &used),
+			 0);
+	bed_take(b, 10);
+	tkw__queue_log_clear(&log);
+	assert_int_equal(tkw__queue_dump_item(b->q, id, &log), 0);
+	assert_int_equal(tkw__queue_replay(again, log.bytes, log.len, &used),
+			 -EBADMSG);
+	tkw__queue_log_clear(&log);
+	assert_int_equal(tkw__queue_dump_totals(b->q, &log), 0);
+	assert_int_equal(tkw__queue_replay(again, log.bytes, log.len, &used),
+			 -EBADMSG);
+	tkw__queue_log_fini(b->q, &log);
+	tkw__queue_destroy(again);
+	tkw__queue_destroy(q);
+}
+
+/* SPEC 11.3: what has ended does not come back if records are told twice. */
+static void test_queue_records_told_twice_are_refused(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue *q = other_queue(b);
+	uint64_t digest;
+	size_t used;
+
+	assert_int_equal(bed_cancel(b, bed_put(b, b->now)), TKW__QUEUE_DONE);
+	assert_int_equal(tkw__queue_replay(q, b->log.bytes, b->log.len, &used),
+			 0);
+	digest = tkw__queue_digest(q);
+	assert_int_equal(tkw__queue_replay(q, b->log.bytes, b->log.len, &used),
+			 -EBADMSG);
+	assert_true(tkw__queue_digest(q) == digest);
+	tkw__queue_destroy(q);
+}
+
+/* A length that its kind cannot have is damage, and not the end of a log. */
+static void test_queue_damaged_length_is_no_end(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue *q = other_queue(b);
+	uint64_t id = bed_put(b, b->now);
+	struct tkw__queue_taken t = bed_take(b, 10);
+	size_t at = b->log.len;
+	size_t used;
+
+	assert_int_equal(bed_ack(b, id, t.token), TKW__QUEUE_DONE);
+	b->log.bytes[at + 1] = 4;
+	assert_int_equal(tkw__queue_replay(q, b->log.bytes, b->log.len, &used),
+			 -EBADMSG);
+	tkw__queue_destroy(q);
+}
+
+/* Items that no take could pass are refused. */
+static void test_queue_item_without_attempts_left_is_refused(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_put p = { .max_attempts = 2 };
+	struct tkw__queue *q = other_queue(b);
+	struct tkw__queue_log log = { NULL, 0, 0, 0 };
+	uint64_t id = (uint64_t)bed_put_with(b, &p);
+	uint8_t *attempts;
+
+	assert_int_equal(tkw__queue_dump_item(b->q, id, &log), 0);
+	attempts = log.bytes + 16 + TKW__ITEM_STATE * 8 + 4;
+	*attempts = 2;
+	assert_int_equal(load(q, &log, 0), -EBADMSG);
+	*attempts = 1;
+	assert_int_equal(load(q, &log, 0), 0);
+	tkw__queue_log_fini(b->q, &log);
+	tkw__queue_destroy(q);
+}
+
+/* A batch may have records of several queues. */
+static void test_queue_queues_may_share_a_log(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue *q = other_queue(b);
+	struct tkw__queue_put p = { .payload = { "pay", 3 } };
+	struct tkw__queue_call call = bed_call(b);
+	struct tkw__queue_stats s;
+	uint64_t bytes = b->bytes;
+	uint64_t id;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(tkw__queue_put(q, &call, &p, 1, &id), 0);
+		bed_put(b, b->now);
+	}
+	tkw__queue_commit(q);
+	tkw__queue_destroy(q);
+	tkw__queue_get_stats(b->q, b->now * 1000, &s);
+	assert_int_equal(s.allocated + b->log.room, b->bytes);
+	assert_true(b->bytes > bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +415,12 @@ int main(void)
 		BED_TEST(test_queue_unknown_records_are_refused),
 		BED_TEST(test_queue_replica_records_nothing),
 		BED_TEST(test_queue_dump_of_an_item_replaces_it),
+		BED_TEST(test_queue_journal_without_its_beginning),
+		BED_TEST(test_queue_snapshot_that_does_not_fit_is_refused),
+		BED_TEST(test_queue_records_told_twice_are_refused),
+		BED_TEST(test_queue_damaged_length_is_no_end),
+		BED_TEST(test_queue_item_without_attempts_left_is_refused),
+		BED_TEST(test_queue_queues_may_share_a_log),
 	};
 
 	return cmocka_run_group_tests_name("queue_records", tests, NULL, NULL);
