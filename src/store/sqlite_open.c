@@ -39,8 +39,8 @@ static const char *const statements[TKW__STMTS] = {
 	[TKW__STMT_ROLLBACK] = "ROLLBACK",
 	[TKW__STMT_INSERT] = TKW__FEED_INSERT,
 	/* A snapshot may name a queue again. */
-	[TKW__STMT_NAME] = "INSERT INTO queue VALUES(?1, ?2, ?3) "
-			   "ON CONFLICT(number) DO NOTHING",
+	[TKW__STMT_NAME] = ("INSERT INTO queue VALUES(?1, ?2, ?3) "
+			    "ON CONFLICT(number) DO NOTHING"),
 	[TKW__STMT_SET_BASE] = "REPLACE INTO base VALUES(1, ?1, ?2, ?3)",
 	[TKW__STMT_DELETE] = "DELETE FROM journal WHERE seq < ?1",
 };
