@@ -20,8 +20,8 @@
 #include "store/sqlite.h"
 
 enum {
-	ROW_BYTES = 24, /* that a row takes besides its record, about */
-	CLOSE_MS = 100  /* how long a close waits for another program */
+	ROW_BYTES = 8, /* that a row takes besides its record, about */
+	CLOSE_MS = 100 /* how long a close waits for another program */
 };
 
 int tkw__sqlite_note(struct tkw__sqlite *s, int rc)

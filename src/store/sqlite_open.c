@@ -39,8 +39,8 @@ static const char *const statements[TKW__STMTS] = {
 	[TKW__STMT_ROLLBACK] = "ROLLBACK",
 	[TKW__STMT_INSERT] = TKW__FEED_INSERT,
 	/* A snapshot may name a queue again. */
-	[TKW__STMT_NAME] = "INSERT INTO queue VALUES(?1, ?2, ?3) "
-			   "ON CONFLICT(number) DO NOTHING",
+	[TKW__STMT_NAME] = ("INSERT INTO queue VALUES(?1, ?2, ?3) "
+			    "ON CONFLICT(number) DO NOTHING"),
 	[TKW__STMT_SET_BASE] = "REPLACE INTO base VALUES(1, ?1, ?2, ?3)",
 	[TKW__STMT_DELETE] = "DELETE FROM journal WHERE seq < ?1",
 };
@@ -135,8 +135,8 @@ static int set_up(struct tkw__sqlite *s)
 	if (!rc)
 		rc = sqlite3_busy_timeout(s->db, BUSY_MS);
 	/* cache_spill: a transaction's pages are logged in their order, at its
-	 * end; wal.c needs this. secure_delete: some builds overwrite what is
-	 * deleted, which doubles the cost of a compaction. */
+	 * end; wal.c needs this. secure_delete: the same with each build of
+	 * SQLite; some overwrite what is deleted. */
 	if (!rc)
 		rc = sqlite3_exec(s->db,
 				  "PRAGMA cache_spill=OFF; "
