@@ -63,6 +63,7 @@ static void begin_figures(struct timer_run *t)
 		f->extra_key = figure->extra;
 		f->extra_title = figure->extra;
 		f->runs = t->q->runs;
+		f->pairs = t->q->pairs;
 		f->count = t->count;
 		for (size_t i = 0; i < t->count; i++) {
 			struct bench_line *l = &f->lines[i];
@@ -106,6 +107,8 @@ static void keep_answer(struct timer_run *t, size_t i,
 		const double *value = bench_answer_find(a, figure->key);
 		const double *extra = NULL;
 
+		if (value == NULL)
+			continue;
 		if (figure->extra)
 			extra = bench_answer_find(a, figure->extra);
 		l->extras[l->runs] = extra ? *extra : 0;
@@ -123,7 +126,8 @@ static void check_complete(const struct timer_run *t, struct bench_answer *a)
 	for (size_t k = 0; k < t->q->figure_count; k++) {
 		const char *key = t->q->figures[k].key;
 
-		if (a->verdict == BENCH_DONE && !bench_answer_find(a, key)) {
+		if (a->verdict == BENCH_DONE && !bench_answer_find(a, key) &&
+		    !t->q->figures[k].optional) {
 			a->verdict = BENCH_FAIL;
 			(void)snprintf(a->reason, sizeof(a->reason),
 				       "it gave no figure '%s'", key);
@@ -173,11 +177,14 @@ static void report(struct timer_run *t, FILE *json)
 			const struct entrant *e = &t->entrants[i];
 
 			f->lines[i].left_out = e->left_out;
+			if (e->left_out == NULL && f->lines[i].runs == 0)
+				f->lines[i].left_out = "has no such figure";
 			f->lines[i].failed = e->failed;
 			/* An entrant that fires early is not a rival in
 			 * lateness. */
 			f->lines[i].no_rival =
-				e->wrong && !t->q->figures[k].zero_for_ours;
+				bench_process_is_floor(e->process) ||
+				(e->wrong && !t->q->figures[k].zero_for_ours);
 		}
 		bench_report_write(json, f);
 	}
