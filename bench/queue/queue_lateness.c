@@ -22,7 +22,6 @@
 enum {
 	TAKE_MOST = 64,
 	WAIT_MS = 200,
-	GIVE_UP_S = 30, /* after the last item was due */
 	PROBE_EACH_MS = 10,
 	PROBES_MOST = 20000,
 	PROBE_BYTES = 64,
@@ -117,8 +116,9 @@ static bool prepare_queue(const char *dir, struct rival_answer *a)
 		late.e->close();
 		in_time = queue_open_ready(late.e, dir, true);
 	}
-	late.give_up_us =
-		late.due_us[late.total - 1] + GIVE_UP_S * INT64_C(1000000);
+	/* Who needs longer than that does not keep up. */
+	late.give_up_us = late.due_us[late.total - 1] +
+			  (2000 + 2 * (int64_t)late.l->ms) * 1000;
 	return in_time && queue_wall_us() < late.due_us[0];
 }
 
