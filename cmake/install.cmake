@@ -8,6 +8,12 @@ include(CMakePackageConfigHelpers)
 
 set(tkw_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
 install(TARGETS tickwheel tickwheel_static EXPORT tickwheelTargets)
+set(tkw_has_queue OFF)
+if(TARGET tickwheel_queue)
+  set(tkw_has_queue ON)
+  install(TARGETS tickwheel_queue tickwheel_queue_static
+          EXPORT tickwheelTargets)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/
                   ${PROJECT_SOURCE_DIR}/adapters/ TYPE INCLUDE
         FILES_MATCHING PATTERN "*.h")
@@ -26,6 +32,11 @@ cmake_path(APPEND pc_libdir "${CMAKE_INSTALL_LIBDIR}")
 configure_file(cmake/tickwheel.pc.in tickwheel.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tickwheel.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(TARGET tickwheel_queue)
+  configure_file(cmake/tickwheel-queue.pc.in tickwheel-queue.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/tickwheel-queue.pc
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 
 # Before 1.0 a minor version may break the API, as with the soname.
 set(compatible SameMajorVersion)

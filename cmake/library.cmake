@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The shared and the static library, and a narrow build of it for the tests.
+# The shared and the static libraries, and a narrow build for the tests.
 
 set(tkw_sources
   src/base/version.c
@@ -116,6 +116,73 @@ set(tkw_queue_sources
   src/queue/take.c
   src/queue/treap.c
   src/queue/undo.c)
+
+# The queue in a file: the heart, and its home. Only this library needs SQLite.
+set(tkw_store_sources
+  src/store/api.c
+  src/store/api_async.c
+  src/store/beside.c
+  src/store/clerk.c
+  src/store/crc32c.c
+  src/store/desk.c
+  src/store/desk_agenda.c
+  src/store/desk_decide.c
+  src/store/desk_replay.c
+  src/store/desk_snapshot.c
+  src/store/desk_takes.c
+  src/store/desk_turn.c
+  src/store/feed.c
+  src/store/items.c
+  src/store/keeper.c
+  src/store/lock.c
+  src/store/open.c
+  src/store/reserve.c
+  src/store/row.c
+  src/store/schema.c
+  src/store/socket.c
+  src/store/sqlite.c
+  src/store/sqlite_open.c
+  src/store/wal.c)
+# What the home uses of src/os. libtickwheel.so does not export it, so the shared
+# library has its own; with the static one, it comes from libtickwheel.a.
+set(tkw_store_os_sources src/os/park.c)
+set(tkw_queue_map ${PROJECT_SOURCE_DIR}/src/tickwheel-queue.map)
+
+# tkw_queue_library(target kind wheel): wheel is the libtickwheel to link.
+function(tkw_queue_library target kind wheel)
+  add_library(${target} ${kind} ${tkw_queue_sources} ${tkw_store_sources})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  # Large files, where this has to be asked for.
+  target_compile_definitions(${target} PRIVATE _FILE_OFFSET_BITS=64)
+  target_link_libraries(${target} PUBLIC ${wheel} PRIVATE SQLite::SQLite3)
+  tkw_flags(${target})
+endfunction()
+
+find_package(SQLite3 3.37 QUIET)
+if(SQLite3_FOUND)
+  tkw_queue_library(tickwheel_queue SHARED tickwheel)
+  add_library(tickwheel::queue ALIAS tickwheel_queue)
+  target_sources(tickwheel_queue PRIVATE ${tkw_store_os_sources})
+  set_target_properties(tickwheel_queue PROPERTIES
+    OUTPUT_NAME tickwheel-queue EXPORT_NAME queue
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${tkw_soversion}
+    LINK_DEPENDS ${tkw_queue_map})
+  target_compile_options(tickwheel_queue PRIVATE -fno-semantic-interposition)
+  target_link_options(tickwheel_queue PRIVATE
+    "LINKER:--version-script=${tkw_queue_map}"
+    LINKER:--no-undefined-version
+    LINKER:-Bsymbolic-functions
+    LINKER:-z,nodelete)
+
+  tkw_queue_library(tickwheel_queue_static STATIC tickwheel_static)
+  add_library(tickwheel::queue_static ALIAS tickwheel_queue_static)
+  set_target_properties(tickwheel_queue_static PROPERTIES
+    OUTPUT_NAME tickwheel-queue EXPORT_NAME queue_static)
+else()
+  message(STATUS "no SQLite 3.37 or later (Debian: libsqlite3-dev): "
+                 "libtickwheel-queue is left out")
+endif()
 
 if(TKW_BUILD_TESTS OR TKW_BUILD_FUZZ)
   # Rings of 16 slots, blocks of 64 timeouts and 15 generations, so that the

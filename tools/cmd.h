@@ -11,5 +11,6 @@
  * Returns the exit status of tkw.
  */
 int cmd_demo(int argc, char **argv);
+int cmd_queue(int argc, char **argv);
 
 #endif /* TKW_TOOLS_CMD_H */

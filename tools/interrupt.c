@@ -43,6 +43,11 @@ void interrupt_catch(void)
 	}
 }
 
+void interrupt_note(int sig)
+{
+	atomic_store(&noted, sig);
+}
+
 int interrupt_signal(void)
 {
 	return atomic_load(&noted);
@@ -51,9 +56,13 @@ int interrupt_signal(void)
 void interrupt_finish(void)
 {
 	int sig = interrupt_signal();
+	sigset_t set;
 
 	if (!sig)
 		return;
 	(void)signal(sig, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 	(void)raise(sig);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interrupt.h - Ctrl-C (SIGINT) and SIGTERM end a demo early, with its report.
- */
+/* interrupt.h - Ctrl-C (SIGINT) and SIGTERM end a command early, with its
+ * report. */
 #ifndef TKW_TOOLS_INTERRUPT_H
 #define TKW_TOOLS_INTERRUPT_H
 
@@ -12,6 +12,9 @@
  * program at once. A signal that is ignored stays ignored.
  */
 void interrupt_catch(void);
+
+/* Notes a signal that the program has read in another way. */
+void interrupt_note(int sig);
 
 /* Returns the signal that was noted, or 0. Any thread may call it. */
 int interrupt_signal(void);

@@ -25,6 +25,8 @@ static const struct command commands[] = {
 	{ "demo",
 	  "show a busy server's timeouts, in real time or on a virtual clock",
 	  cmd_demo },
+	{ "queue", "put items into a durable delay queue, and work on them",
+	  cmd_queue },
 	{ NULL, NULL, NULL },
 };
 

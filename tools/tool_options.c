@@ -30,7 +30,8 @@ static const struct option *find(const struct option *options, int val)
 	return NULL;
 }
 
-/* Is the word "--name", "--name=value" or the letter of the option alone? */
+/* Is the word "--name", "--name=value", or the letter of the option, alone or
+ * with its value behind it? */
 static bool is_written_out(const char *word, const struct option *o)
 {
 	size_t len = strlen(o->name);
@@ -38,32 +39,73 @@ static bool is_written_out(const char *word, const struct option *o)
 	if (word[0] != '-')
 		return false;
 	if (word[1] != '-')
-		return word[1] == o->val && word[2] == '\0';
+		return word[1] == o->val &&
+		       (word[2] == '\0' || o->has_arg == required_argument);
 	return !strncmp(word + 2, o->name, len) &&
 	       (word[2 + len] == '\0' || word[2 + len] == '=');
+}
+
+enum {
+	LETTERS = 64
+};
+
+/* Writes the option string for getopt_long(): the short options. */
+static void list_letters(const struct option *options, char letters[LETTERS])
+{
+	size_t n = 0;
+
+	letters[n++] = '-';
+	letters[n++] = ':';
+	for (; options->name && n < LETTERS - 2; options++) {
+		if (options->val >= TOOL_OPTION_FIRST)
+			continue;
+		letters[n++] = (char)options->val;
+		if (options->has_arg == required_argument)
+			letters[n++] = ':';
+	}
+	letters[n] = '\0';
+}
+
+int tool_next_word(int argc, char **argv, const struct option *options,
+		   const char *see)
+{
+	char letters[LETTERS];
+	const char *word = argv[optind];
+	const struct option *o;
+	bool failed;
+	int val;
+
+	list_letters(options, letters);
+	val = getopt_long(argc, argv, letters, options, NULL);
+	if (val == -1)
+		return TOOL_OPTION_END;
+	if (val == TOOL_OPTION_WORD)
+		return val;
+	failed = val == '?' || val == ':';
+	o = find(options, failed ? optopt : val);
+	if (!o || !is_written_out(word, o))
+		tool_complain("unknown option '%.60s'; see '%s'", word, see);
+	else if (val == '?')
+		tool_complain("--%s: takes no value", o->name);
+	else if (val == ':')
+		tool_complain("--%s: its value is missing", o->name);
+	else
+		return val;
+	return TOOL_OPTION_BAD;
 }
 
 int tool_next_option(int argc, char **argv, const struct option *options,
 		     const char *see)
 {
 	const char *word = argv[optind];
-	int val = getopt_long(argc, argv, "-:h", options, NULL);
-	bool failed = val == '?' || val == ':';
-	const struct option *o = find(options, failed ? optopt : val);
+	int val = tool_next_word(argc, argv, options, see);
 
-	/* getopt_long() also ends at "--". Here it is an unknown option,
-	 * because no words may follow. */
-	if (!word)
-		return TOOL_OPTION_END;
-	if (val == 1)
+	/* "--" is an unknown option here, because no words may follow. */
+	if (val == TOOL_OPTION_END && word)
+		tool_complain("unknown option '%.60s'; see '%s'", word, see);
+	else if (val == TOOL_OPTION_WORD)
 		tool_complain("unexpected argument '%.60s'; see '%s'", word,
 			      see);
-	else if (!o || !is_written_out(word, o))
-		tool_complain("unknown option '%.60s'; see '%s'", word, see);
-	else if (val == '?')
-		tool_complain("--%s: takes no value", o->name);
-	else if (val == ':')
-		tool_complain("--%s: its value is missing", o->name);
 	else
 		return val;
 	return TOOL_OPTION_BAD;

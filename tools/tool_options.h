@@ -9,6 +9,7 @@
 enum {
 	TOOL_OPTION_BAD = -1,
 	TOOL_OPTION_END = 0,
+	TOOL_OPTION_WORD = 1,   /* a word that is not an option */
 	TOOL_OPTION_HELP = 'h', /* --help or -h */
 	/* The values of a command's own options start here, above all letters.
 	 */
@@ -29,6 +30,19 @@ enum {
  */
 int tool_next_option(int argc, char **argv, const struct option *options,
 		     const char *see);
+
+/*
+ * The same for a command that takes words besides its options. They may come in
+ * any order. "--" ends the options, and all words behind it, from argv[optind]
+ * on, are the command's own.
+ *
+ * options  A `val` that is a letter is also a short option.
+ *
+ * Returns what tool_next_option() returns, or TOOL_OPTION_WORD with the word in
+ * optarg.
+ */
+int tool_next_word(int argc, char **argv, const struct option *options,
+		   const char *see);
 
 /*
  * Reads the value of an option as a decimal number, digits only.

@@ -492,3 +492,37 @@ int tkw__queue_replay(struct tkw__queue *q, const void *bytes, size_t len,
 	*used = at;
 	return 0;
 }
+
+/* True if a record changes or ends an item that is not there. */
+static bool is_about_nothing(struct tkw__queue *q, const struct tkw__record *r)
+{
+	switch (r->kind) {
+	case TKW__RECORD_PUT:
+	case TKW__RECORD_ITEM:
+	case TKW__RECORD_PAUSE:
+	case TKW__RECORD_RESUME:
+	case TKW__RECORD_LIMIT:
+	case TKW__RECORD_TOTALS:
+		return false;
+	default:
+		return !tkw__index_find_id(q, r->id);
+	}
+}
+
+int tkw__queue_replay_one(struct tkw__queue *q, const void *bytes, size_t len,
+			  bool tolerant)
+{
+	struct tkw__record r;
+	int64_t n;
+
+	if (!bytes)
+		return -EINVAL;
+	n = tkw__record_read(&r, bytes, len);
+	if (n < 0)
+		return (int)n;
+	if ((uint64_t)n != len)
+		return -EBADMSG; /* cut off, or more than one */
+	if (tolerant && is_about_nothing(q, &r))
+		return 1;
+	return tkw__apply(q, &r);
+}

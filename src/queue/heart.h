@@ -378,6 +378,20 @@ int tkw__queue_replay(struct tkw__queue *q, const void *bytes, size_t len,
 		      size_t *used);
 
 /*
+ * Applies one record of a journal, whether or not it is a whole command. It
+ * looks at no clock.
+ *
+ * tolerant  Skips a record about an item that is not there. Records that lie
+ *           between those of a snapshot need this: the item may have ended
+ *           before the snapshot came to it.
+ *
+ * Returns 0, 1 if it was skipped, -EBADMSG or -ENOMEM. Then nothing has
+ * changed.
+ */
+int tkw__queue_replay_one(struct tkw__queue *q, const void *bytes, size_t len,
+			  bool tolerant);
+
+/*
  * Writes records that make an empty queue equal to this one. Each piece is a
  * command of its own; between pieces the queue must not change.
  *

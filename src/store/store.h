@@ -25,7 +25,9 @@
 
 /* One row. */
 struct tkw__row {
-	uint64_t seq; /* replay only; append numbers the rows itself */
+	/* Replay only: append numbers the records itself. SQLite does not
+	 * number names, and replays all of them first, with 0. */
+	uint64_t seq;
 	/* The number of the queue, from 1. */
 	uint32_t queue;
 	/* The record. If name is not NULL there is none: the row names a new
@@ -67,12 +69,15 @@ struct tkw__store_ops {
 	 * last  Receives the number of its last row.
 	 *
 	 *   -ENOSPC  no room; nothing was appended, and a later call may work
+	 *   -EBUSY   another program has locked the file for seconds, or
+	 *   -ENOMEM  there is no memory; else as -ENOSPC
+	 *   -EINVAL  a row is not a record; nothing was appended
 	 *   -EIO     nobody knows if the batch is there; all later calls fail
 	 */
 	int (*append)(struct tkw__store *s, const struct tkw__row *rows,
 		      size_t count, uint64_t *last);
 	/* Reads all rows that count, in order, after open and before the first
-	 * append. It stops when fn returns an error, and returns that error. A
+	 * append. base is written before the first row is read. It stops when fn returns an error, and returns that error. A
 	 * hole in the numbers or a row with a wrong checksum: -EBADMSG. */
 	int (*replay)(struct tkw__store *s, tkw__row_fn *fn,
 		      struct tkw__base *base, void *ctx);
@@ -99,6 +104,7 @@ struct tkw__store {
 
 /* --- SQLite ---------------------------------------------------------------- */
 
+/* The caller holds the lock of the file (lock.h). */
 struct tkw__sqlite_config {
 	const char *path;
 	bool to_system; /* do not sync */

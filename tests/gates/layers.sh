@@ -46,6 +46,7 @@ rules()
 	src/exec  | src/exec src/os src/base $api_exec         | $libc
 	src/timer | src/timer src/wheel src/os src/base $api_timer | $libc
 	src/queue | src/queue src/wheel src/base $api_wheel    | $plain string.h
+	src/store | src/store src/queue src/os src/base include | *
 	src/patterns | src/patterns src/base $os_for_patterns include   | $libc
 	adapters  | adapters include                           | *
 	tools     | tools include                              | *
@@ -189,7 +190,7 @@ plant()
 		src/base/links.h src/wheel/engine.h src/os/sync.h \
 		src/os/clock.h src/timer/shard.h src/exec/queue.h \
 		src/timer/for_patterns.h bench/harness/report.h \
-		src/queue/heart.h \
+		src/queue/heart.h src/store/store.h \
 		"${1%.c}.h" "$1"; do
 		mkdir -p "$scratch/tree/$(dirname "$h")"
 		: >"$scratch/tree/$h"
@@ -237,9 +238,14 @@ self_test()
 	bad src/queue/a.c '"timer/shard.h"'
 	bad src/queue/a.c '"os/sync.h"'
 	bad src/queue/a.c '"tickwheel/timer.h"'
+	bad src/queue/a.c '"store/store.h"'
 	for h in time pthread stdatomic stdio stdlib unistd sqlite3; do
 		bad src/queue/a.c "<$h.h>"
 	done
+	bad src/store/a.c '"wheel/engine.h"'
+	bad src/store/a.c '"timer/shard.h"'
+	bad src/wheel/a.c '"store/store.h"'
+	bad src/timer/a.c '"store/store.h"'
 	bad src/patterns/a.c '"timer/shard.h"'
 	bad src/patterns/a.c '"os/clock.h"'
 	bad src/patterns/a.c '"wheel/engine.h"'
@@ -272,6 +278,10 @@ self_test()
 	good src/queue/a.c '"base/links.h"'
 	good src/queue/a.c '"tickwheel/wheel.h"'
 	good src/queue/a.c '<string.h>'
+	good src/store/a.c '"queue/heart.h"'
+	good src/store/a.c '"os/sync.h"'
+	good src/store/a.c '"tickwheel/timer.h"'
+	good src/store/a.c '<sqlite3.h>'
 	good tests/queue/queue_oracle.c '"queue_oracle.h"'
 	good src/timer/a.c '"os/sync.h" /* a comment */'
 	good src/patterns/a.c '"timer/for_patterns.h"'

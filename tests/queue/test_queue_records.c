@@ -190,10 +190,64 @@ static void test_queue_dump_of_an_item_replaces_it(void **state)
 	tkw__queue_destroy(q);
 }
 
+/* The length of the record at some bytes. */
+static size_t record_len(const uint8_t *at)
+{
+	return (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16;
+}
+
+/* A journal has a row for each record, also inside a command. */
+static void test_queue_replay_one_by_one_makes_an_equal_queue(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue *q = other_queue(b);
+	size_t at = 0;
+
+	make_records(b);
+	while (at < b->log.len) {
+		const uint8_t *r = b->log.bytes + at;
+		size_t len = record_len(r);
+
+		assert_int_equal(tkw__queue_replay_one(q, r, len - 1, false),
+				 -EBADMSG);
+		assert_int_equal(tkw__queue_replay_one(q, r, len, false), 0);
+		at += len;
+	}
+	assert_null(tkw__queue_check(q));
+	assert_true(tkw__queue_digest(q) == tkw__queue_digest(b->q));
+	tkw__queue_destroy(q);
+}
+
+/* Without the put, the other records of an item are about nothing. */
+static void test_queue_replay_one_skips_unknown_items(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue *q = other_queue(b);
+	uint64_t digest = tkw__queue_digest(q);
+	uint64_t id = bed_put(b, b->now);
+	size_t at = b->log.len;
+
+	bed_ack(b, id, bed_take(b, 10).token);
+	assert_true(at < b->log.len);
+	while (at < b->log.len) {
+		const uint8_t *r = b->log.bytes + at;
+		size_t len = record_len(r);
+
+		assert_int_equal(tkw__queue_replay_one(q, r, len, false),
+				 -EBADMSG);
+		assert_int_equal(tkw__queue_replay_one(q, r, len, true), 1);
+		at += len;
+	}
+	assert_true(tkw__queue_digest(q) == digest);
+	tkw__queue_destroy(q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BED_TEST(test_queue_replay_makes_an_equal_queue),
+		BED_TEST(test_queue_replay_one_by_one_makes_an_equal_queue),
+		BED_TEST(test_queue_replay_one_skips_unknown_items),
 		BED_TEST(test_queue_damaged_records_are_refused_whole),
 		BED_TEST(test_queue_cut_command_is_not_applied),
 		BED_TEST(test_queue_bytes_of_a_record),

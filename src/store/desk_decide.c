@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* desk_decide.c - one request: from its arguments to its heart. */
+#include <errno.h>
+
+#include "store/desk_state.h"
+
+static int64_t count_done(int err, const enum tkw__queue_answer *answers,
+			  size_t count)
+{
+	int64_t n = 0;
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < count; i++)
+		n += answers[i] == TKW__QUEUE_DONE;
+	return n;
+}
+
+static int64_t open_queue(struct tkw__desk *d, struct tkw__request *r)
+{
+	int err;
+
+	r->queue = tkw__desk_find(d, r->open.name);
+	if (r->queue)
+		return 0;
+	err = tkw__desk_add_queue(d, r->open.name, &r->queue);
+	if (err)
+		return err;
+	r->queue->is_new = true;
+	tkw__desk_touch(d, r->queue);
+	d->calls++;
+	return 0;
+}
+
+/* True if puts must be refused because the disk is full. While the reserve is
+ * gone, the first put of a turn tries to get it back. */
+static bool is_full(struct tkw__desk *d)
+{
+	const struct tkw__desk_reserve *re = &d->cfg.reserve;
+
+	if (d->reserve_gone && !d->asked && !d->saving) {
+		d->asked = true;
+		d->reserve_gone = !re->get(re->ctx);
+		d->saving = d->reserve_gone;
+	}
+	return d->saving;
+}
+
+static int64_t reschedule(struct tkw__request *r, struct tkw__queue_call *call)
+{
+	enum tkw__queue_answer answer = TKW__QUEUE_UNKNOWN;
+	int err = tkw__queue_reschedule(r->queue->heart, call, r->move.name,
+					r->move.when, &answer);
+
+	if (err)
+		return err;
+	if (answer == TKW__QUEUE_DONE)
+		return 0;
+	return answer == TKW__QUEUE_TAKEN ? -EBUSY : -ENOENT;
+}
+
+static int64_t some(struct tkw__request *r, struct tkw__queue_call *call)
+{
+	struct tkw__queue *h = r->queue->heart;
+	int64_t n = r->kind == TKW__REQUEST_REVIVE_SOME
+			    ? tkw__queue_revive_some(h, call, r->some.max)
+			    : tkw__queue_purge_some(h, call, r->some.max);
+
+	r->some.more = call->behind;
+	return n;
+}
+
+/* Requests about claims: ack, nack, extend. */
+static int64_t claims(struct tkw__request *r, struct tkw__queue_call *call)
+{
+	const struct tkw__request_claims *c = &r->claim;
+	struct tkw__queue *h = r->queue->heart;
+	int err;
+
+	if (r->kind == TKW__REQUEST_ACK)
+		err = tkw__queue_ack(h, call, &c->claims);
+	else if (r->kind == TKW__REQUEST_NACK)
+		err = tkw__queue_nack(h, call, &c->claims, &c->how);
+	else
+		err = tkw__queue_extend(h, call, &c->claims, c->lease_ms);
+	return count_done(err, c->claims.answer, c->claims.count);
+}
+
+/* Requests about the dead: revive, purge. */
+static int64_t dead(struct tkw__request *r, struct tkw__queue_call *call)
+{
+	const struct tkw__request_ids *a = &r->ids;
+	struct tkw__queue *h = r->queue->heart;
+	int err;
+
+	if (r->kind == TKW__REQUEST_REVIVE)
+		err = tkw__queue_revive(h, call, a->ids, a->count, a->answers);
+	else
+		err = tkw__queue_purge(h, call, a->ids, a->count, a->answers);
+	return count_done(err, a->answers, a->count);
+}
+
+static int64_t cancel(struct tkw__request *r, struct tkw__queue_call *call)
+{
+	const struct tkw__request_cancel *a = &r->cancel;
+	int err = tkw__queue_cancel(r->queue->heart, call, a->names, a->count,
+				    a->answers);
+
+	return count_done(err, a->answers, a->count);
+}
+
+static int64_t command(struct tkw__desk *d, struct tkw__request *r,
+		       struct tkw__queue_call *call)
+{
+	struct tkw__queue *h = r->queue->heart;
+
+	switch (r->kind) {
+	case TKW__REQUEST_PUT:
+		if (is_full(d))
+			return -ENOSPC;
+		return tkw__queue_put(h, call, r->put.puts, r->put.count,
+				      r->put.ids);
+	case TKW__REQUEST_ACK:
+	case TKW__REQUEST_NACK:
+	case TKW__REQUEST_EXTEND:
+		return claims(r, call);
+	case TKW__REQUEST_CANCEL:
+		return cancel(r, call);
+	case TKW__REQUEST_RESCHEDULE:
+		return reschedule(r, call);
+	case TKW__REQUEST_REVIVE:
+	case TKW__REQUEST_PURGE:
+		return dead(r, call);
+	case TKW__REQUEST_REVIVE_SOME:
+	case TKW__REQUEST_PURGE_SOME:
+		return some(r, call);
+	case TKW__REQUEST_PAUSE:
+		return tkw__queue_pause(h, call);
+	case TKW__REQUEST_RESUME:
+		return tkw__queue_resume(h, call);
+	case TKW__REQUEST_LIMIT:
+		return tkw__queue_limit(h, call, &r->limits);
+	default:
+		return -EINVAL;
+	}
+}
+
+static int64_t decide(struct tkw__desk *d, struct tkw__request *r)
+{
+	struct tkw_queue *q = r->queue;
+	struct tkw__queue_call call = tkw__desk_call(d, q);
+	size_t from = q->log.len;
+	int64_t result = command(d, r, &call);
+
+	d->calls += q->log.len > from;
+	tkw__desk_count_rows(d, q, from);
+	return result;
+}
+
+void tkw__desk_decide(struct tkw__desk *d, struct tkw__request *r)
+{
+	r->state = TKW__REQUEST_DECIDED;
+	if (d->broken)
+		r->result = -EIO;
+	else if (r->refused)
+		r->result = r->refused;
+	else if (r->kind == TKW__REQUEST_OPEN)
+		r->result = is_full(d) && !tkw__desk_find(d, r->open.name)
+				    ? -ENOSPC
+				    : open_queue(d, r);
+	else if (r->kind == TKW__REQUEST_TAKE)
+		tkw__desk_take(d, r);
+	else
+		r->result = decide(d, r);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * desk_snapshot.c - live items are copied forward, and old rows removed.
+ *
+ * The journal only grows at its end, and most of its rows are about items that
+ * have ended. A snapshot appends a record with all facts of each live item, a
+ * piece in each turn, together with the records of the requests. It begins at
+ * the row `first`. Queue by queue, it lists the items and then writes the
+ * totals. An item that was there when it began is listed, unless it ends
+ * before; an item that came later has its put behind `first`. So the rows from
+ * `first` on tell everything, and the others can go.
+ *
+ * The totals of a queue come last: when they are read, all its items are known,
+ * and each later record counts.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "queue/record.h"
+#include "store/desk_state.h"
+
+enum {
+	/* How many items to look at between looks at the bounds. */
+	AT_ONCE = 8,
+	/* A turn copies this many items for each of its other rows, so that a
+	 * snapshot is finished before the journal has grown by much. */
+	ITEMS_PER_ROW = 2,
+	REMOVE_ROWS = 4096
+};
+
+static bool is_due(const struct tkw__desk *d)
+{
+	const struct tkw__desk_cycle *c = &d->cycle;
+
+	/* Half of the slack must have been written since the last one, or a
+	 * store that gives nothing back would keep the desk busy for ever. */
+	return c->state == TKW__CYCLE_NONE && d->first &&
+	       d->store->bytes > 2 * d->live + d->cfg.slack_bytes &&
+	       d->facts.commit_bytes - c->bytes_at_begin >=
+		       d->cfg.slack_bytes / 2;
+}
+
+static void begin(struct tkw__desk *d)
+{
+	struct tkw__desk_cycle *c = &d->cycle;
+
+	c->state = TKW__CYCLE_COPY;
+	c->began = true;
+	c->first = d->last_seq + 1;
+	c->at = d->first;
+	c->cursor = 0;
+}
+
+struct piece {
+	struct tkw_queue *queue;
+	uint64_t items;
+	int err;
+};
+
+static void copy_item(const struct tkw__queue_facts *facts, void *ctx)
+{
+	struct piece *p = ctx;
+
+	p->items++;
+	if (!p->err)
+		p->err = tkw__queue_dump_item(p->queue->heart, facts->id,
+					      &p->queue->log);
+}
+
+static int write_totals(struct tkw__desk *d, struct tkw_queue *q)
+{
+	struct tkw__record r = { .kind = TKW__RECORD_TOTALS };
+	struct tkw__queue_stats s;
+
+	tkw__queue_get_stats(q->heart, d->now_us, &s);
+	memcpy(r.word, &s.totals, sizeof(s.totals));
+	return tkw__record_write(q->heart, &q->log, &r);
+}
+
+/* Copies a few items, or the totals when the list is at its end. */
+static int copy_some(struct tkw__desk *d, uint64_t *items)
+{
+	struct tkw__desk_cycle *c = &d->cycle;
+	struct piece p = { .queue = c->next_at };
+	struct tkw__queue_list list = { .now_us = d->now_us,
+					.state = TKW__QUEUE_STATES,
+					.max = AT_ONCE,
+					.visit = copy_item,
+					.ctx = &p };
+	size_t from = p.queue->log.len;
+
+	tkw__desk_touch(d, p.queue);
+	c->next_cursor = tkw__queue_list(p.queue->heart, &list, c->next_cursor);
+	if (!p.err && c->next_cursor == 0) {
+		p.err = write_totals(d, p.queue);
+		c->next_at = p.queue->next;
+	}
+	tkw__desk_count_rows(d, p.queue, from);
+	*items += p.items + 1; /* empty queues count too */
+	return p.err;
+}
+
+void tkw__cycle_copy(struct tkw__desk *d)
+{
+	struct tkw__desk_cycle *c = &d->cycle;
+	uint64_t max = d->cfg.snapshot_items + ITEMS_PER_ROW * d->rows;
+	uint64_t max_bytes = d->bytes + d->cfg.max_bytes;
+	uint64_t items = 0;
+	int err = 0;
+
+	if (d->broken || d->saving || tkw__desk_is_held(d))
+		return;
+	if (is_due(d))
+		begin(d);
+	if (c->state != TKW__CYCLE_COPY)
+		return;
+	c->next_at = c->at;
+	c->next_cursor = c->cursor;
+	while (c->next_at && items < max && d->bytes < max_bytes && !err)
+		err = copy_some(d, &items);
+	/* Without memory the records of this piece would have a hole. */
+	if (err)
+		d->failed = err;
+	c->ends = !c->next_at;
+}
+
+void tkw__cycle_commit(struct tkw__desk *d)
+{
+	struct tkw__desk_cycle *c = &d->cycle;
+
+	if (c->state != TKW__CYCLE_COPY || d->saving || tkw__desk_is_held(d))
+		return;
+	c->began = false;
+	c->at = c->next_at;
+	c->cursor = c->next_cursor;
+	if (!c->ends)
+		return;
+	c->base = (struct tkw__base){ c->first, d->last_seq };
+	c->state = TKW__CYCLE_REMOVE;
+	c->bytes_at_begin = d->facts.commit_bytes;
+	d->facts.snapshots++;
+}
+
+void tkw__cycle_undo(struct tkw__desk *d)
+{
+	if (d->cycle.began)
+		d->cycle.state = TKW__CYCLE_NONE;
+	d->cycle.began = false;
+}
+
+void tkw__cycle_remove(struct tkw__desk *d)
+{
+	struct tkw__desk_cycle *c = &d->cycle;
+	int more;
+
+	if (c->state != TKW__CYCLE_REMOVE || d->broken || tkw__desk_is_held(d))
+		return;
+	more = d->store->ops->compact(d->store, &c->base, REMOVE_ROWS);
+	d->facts.compactions++;
+	if (more == 0)
+		c->state = TKW__CYCLE_NONE;
+	if (more < 0)
+		tkw__desk_fail(d, more == -EBUSY ? -ENOSPC : more);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * desk_state.h - the struct of a desk, and what its files share.
+ *
+ *   desk.c           life, submit, queues, checks
+ *   desk_replay.c    from the store to the hearts
+ *   desk_turn.c      the frame of a turn: decide, append, commit or undo, end
+ *   desk_decide.c    one request: from its arguments to its heart
+ *   desk_takes.c     takes: parked, served in order, timed out
+ *   desk_agenda.c    which queue has work to do when
+ *   desk_snapshot.c  live items are copied forward, old rows removed
+ *
+ * A turn:
+ *
+ *   1. Queues whose time has come are touched.
+ *   2. Requests move from `todo` to `batch`, and are decided. This touches
+ *      their queues. Looks and withdrawals wait for step 6.
+ *   3. Touched queues do the time's work and serve their parked takes.
+ *   4. A snapshot adds its piece.
+ *   5. The logs of the touched queues go to the store as one batch. Then the
+ *      hearts commit. If the store fails, they undo; if it is full, the batch
+ *      is decided once more without its puts.
+ *   6. Looks, withdrawals and timeouts; the requests end.
+ */
+#ifndef TKW_STORE_DESK_STATE_H
+#define TKW_STORE_DESK_STATE_H
+
+#include "store/desk.h"
+
+enum {
+	/* Requests of a batch, with the parked takes that it serves. */
+	TKW__DESK_BATCH = 4096,
+	/* Queues that a turn works on, besides those of its requests. */
+	TKW__DESK_QUEUES = 1024,
+	/* About the bytes of a row, besides key and payload. */
+	TKW__DESK_ROW = 64,
+	/* How long the desk leaves its own work alone after a failed write. */
+	TKW__DESK_HOLD_US = 1000000,
+	/* A queue that nobody waits for does its work this much later, so that
+	 * items that become due one by one cost no wake-up each. */
+	TKW__DESK_LAZY_US = 1000000
+};
+
+/* A snapshot and what follows it. */
+struct tkw__desk_cycle {
+	enum {
+		TKW__CYCLE_NONE,
+		TKW__CYCLE_COPY,
+		TKW__CYCLE_REMOVE
+	} state;
+	uint64_t first; /* the row at which the snapshot began */
+	/* Where it is: a queue, and a cursor of its list. */
+	struct tkw_queue *at;
+	uint64_t cursor;
+	/* The same after the batch of this turn. */
+	struct tkw_queue *next_at;
+	uint64_t next_cursor;
+	bool began;
+	bool ends;
+	struct tkw__base base;   /* remove */
+	uint64_t bytes_at_begin; /* of all batches */
+};
+
+struct tkw__desk {
+	struct tkw__desk_config cfg;
+	struct tkw__store *store;
+	uint64_t now_us;
+	uint64_t mono_us;
+	uint64_t last_seq;
+
+	struct tkw_queue *first;
+	struct tkw_queue *last;
+	struct tkw_queue **by_number; /* from 1; also the room of the agenda */
+	struct tkw_queue **agenda;
+	size_t room;
+	size_t scheduled;
+	uint32_t count; /* of queues */
+	uint64_t live;  /* sum of all queues */
+
+	struct tkw__request_list todo;
+	struct tkw__request_list looks;
+	struct tkw__request_list ended;
+	/* The batch of this turn. */
+	struct tkw__request *batch[TKW__DESK_BATCH];
+	size_t batch_count;
+	struct tkw_queue *touched;
+	struct tkw_queue *touched_last;
+	struct tkw_queue *to_tell; /* watched ones whose can_take has changed */
+	uint64_t rows;
+	uint64_t bytes;
+	uint64_t calls; /* requests with rows */
+	bool again;     /* a request was refused while it was decided */
+	bool saving;    /* puts are refused: the disk is full */
+	bool asked;     /* for the reserve, in this turn */
+	int failed;     /* an error before the batch came to the store */
+	struct tkw__row *row;
+	size_t row_room;
+
+	bool reserve_gone;
+	bool broken; /* -EIO, for ever */
+	uint64_t held_until_us; /* mono: no work of its own before */
+	struct tkw_wheel *wheel;
+	void *wheel_mem;
+	struct tkw__queue_taken *taken;
+	struct tkw__desk_cycle cycle;
+	struct tkw__desk_facts facts;
+};
+
+/* --- lists ----------------------------------------------------------------- */
+
+void tkw__requests_push(struct tkw__request_list *l, struct tkw__request *r);
+void tkw__requests_push_front(struct tkw__request_list *l,
+			      struct tkw__request *r);
+void tkw__requests_remove(struct tkw__request_list *l, struct tkw__request *r);
+
+/* --- desk.c ---------------------------------------------------------------- */
+
+/* Makes a queue and links it at the end. number is the next one. Returns 0 or
+ * -ENOMEM. */
+int tkw__desk_add_queue(struct tkw__desk *d, const char *name,
+			struct tkw_queue **out);
+/* Removes and frees the last queue. */
+void tkw__desk_drop_queue(struct tkw__desk *d);
+
+/* The call of a heart in this turn. */
+static inline struct tkw__queue_call tkw__desk_call(struct tkw__desk *d,
+						    struct tkw_queue *q)
+{
+	return (struct tkw__queue_call){ .now_us = d->now_us, .log = &q->log };
+}
+
+static inline bool tkw__desk_is_held(const struct tkw__desk *d)
+{
+	return d->mono_us < d->held_until_us;
+}
+
+/* --- the other files -------------------------------------------------------- */
+
+int tkw__desk_replay(struct tkw__desk *d);
+
+/* Marks a queue as one that this turn works on. */
+void tkw__desk_touch(struct tkw__desk *d, struct tkw_queue *q);
+/* Counts the rows that a call has added behind `from` bytes of the log. */
+void tkw__desk_count_rows(struct tkw__desk *d, struct tkw_queue *q,
+			  size_t from);
+/* A write has failed: the desk leaves its own work alone for a while. */
+void tkw__desk_fail(struct tkw__desk *d, int err);
+/* True if there is room for another request in this turn. */
+bool tkw__desk_has_room(const struct tkw__desk *d);
+
+/* Decides a request; its state tells if it is parked then. */
+void tkw__desk_decide(struct tkw__desk *d, struct tkw__request *r);
+
+/* Parks a take and serves its queue. */
+void tkw__desk_take(struct tkw__desk *d, struct tkw__request *r);
+/* Serves the parked takes of a queue. */
+void tkw__desk_serve(struct tkw__desk *d, struct tkw_queue *q);
+/* Takes a take of the batch back to where it was before this turn. */
+void tkw__desk_unserve(struct tkw__desk *d, struct tkw__request *r);
+/* Unlinks a parked take. */
+void tkw__desk_unpark(struct tkw__desk *d, struct tkw__request *r);
+/* Move all parked takes, or those whose time is over, to those that end. */
+void tkw__desk_end_parked(struct tkw__desk *d, int64_t result);
+void tkw__desk_time_out(struct tkw__desk *d);
+
+/* Sets when a queue has work to do; UINT64_MAX: never. */
+void tkw__agenda_set(struct tkw__desk *d, struct tkw_queue *q, uint64_t at_us);
+/* Returns the queue that comes first, or NULL. */
+struct tkw_queue *tkw__agenda_first(struct tkw__desk *d);
+
+/* Begins a snapshot if it is time, and adds its piece to the logs. */
+void tkw__cycle_copy(struct tkw__desk *d);
+/* The batch with the piece was appended. */
+void tkw__cycle_commit(struct tkw__desk *d);
+void tkw__cycle_undo(struct tkw__desk *d);
+/* Removes some of the rows that are not needed any more. */
+void tkw__cycle_remove(struct tkw__desk *d);
+
+#endif /* TKW_STORE_DESK_STATE_H */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* reserve.c - FILE-reserve. */
+#define _GNU_SOURCE
+#include "store/reserve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "store/beside.h"
+
+/* Where the file system has no fallocate(), libc writes to each block. */
+static int take_room(const struct tkw__reserve *r)
+{
+	int err;
+
+	do
+		err = posix_fallocate(r->fd, 0, (off_t)r->bytes);
+	while (err == EINTR);
+	return -err;
+}
+
+static void give_room(const struct tkw__reserve *r)
+{
+	while (ftruncate(r->fd, 0) != 0 && errno == EINTR)
+		;
+}
+
+bool tkw__reserve_get(void *reserve)
+{
+	struct tkw__reserve *r = reserve;
+
+	if (r->fd < 0)
+		return true;
+	if (!r->held) {
+		r->held = take_room(r) == 0;
+		if (!r->held)
+			give_room(r); /* a part may have been taken */
+	}
+	return r->held;
+}
+
+bool tkw__reserve_give(void *reserve)
+{
+	struct tkw__reserve *r = reserve;
+
+	if (r->fd < 0 || !r->held)
+		return false;
+	give_room(r);
+	r->held = false;
+	return true;
+}
+
+int tkw__reserve_open(struct tkw__reserve *r, const char *path, int64_t bytes)
+{
+	int err;
+
+	*r = (struct tkw__reserve){ .fd = -1, .bytes = bytes };
+	if (bytes <= 0)
+		return 0;
+	r->path = tkw__beside(path, "-reserve");
+	if (!r->path)
+		return -ENOMEM;
+	r->fd = open(r->path,
+		     O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+	if (r->fd < 0) {
+		err = -errno;
+		free(r->path);
+		r->path = NULL;
+		/* Without room for a name there is none for a reserve. */
+		return err == -ENOSPC || err == -EDQUOT ? 0 : err;
+	}
+	(void)tkw__reserve_get(r);
+	return 0;
+}
+
+void tkw__reserve_leave(struct tkw__reserve *r)
+{
+	if (r->fd < 0)
+		return;
+	close(r->fd);
+	free(r->path);
+	*r = (struct tkw__reserve){ .fd = -1 };
+}
+
+void tkw__reserve_close(struct tkw__reserve *r)
+{
+	if (r->fd >= 0)
+		unlink(r->path);
+	tkw__reserve_leave(r);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reserve.h - room on the disk that is kept for bad times.
+ *
+ * FILE-reserve takes up room that nobody needs. When the disk is full, it is
+ * given free. Then there is room for acks, which make room in the long run.
+ */
+#ifndef TKW_STORE_RESERVE_H
+#define TKW_STORE_RESERVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tkw__reserve {
+	int fd; /* -1: no reserve is wanted */
+	char *path;
+	int64_t bytes;
+	bool held;
+};
+
+/*
+ * Makes FILE-reserve. If the disk has no room for it, this is no error: then
+ * the reserve is not held.
+ *
+ * path   The real path of the file.
+ * bytes  How much. Not above 0: no reserve is made.
+ *
+ * Returns 0, -ENOMEM, or the error of the system.
+ */
+int tkw__reserve_open(struct tkw__reserve *r, const char *path, int64_t bytes);
+
+/* These fit struct tkw__desk_reserve; the argument is the reserve. */
+
+/* Gives the room free. Returns false if it was not held. */
+bool tkw__reserve_give(void *reserve);
+/* Takes the room again. Returns true if it is held now, or if no reserve is
+ * wanted. */
+bool tkw__reserve_get(void *reserve);
+
+/* Removes FILE-reserve. */
+void tkw__reserve_close(struct tkw__reserve *r);
+
+/* In a child of fork(): leaves FILE-reserve to the parent. */
+void tkw__reserve_leave(struct tkw__reserve *r);
+
+#endif /* TKW_STORE_RESERVE_H */

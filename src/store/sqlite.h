@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* sqlite.h - inside the store on SQLite; for sqlite.c and sqlite_open.c. */
+#ifndef TKW_STORE_SQLITE_H
+#define TKW_STORE_SQLITE_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/crc32c.h"
+#include "store/feed.h"
+#include "store/row.h"
+#include "store/store.h"
+
+enum tkw__stmt {
+	TKW__STMT_BEGIN,
+	TKW__STMT_COMMIT,
+	TKW__STMT_ROLLBACK,
+	TKW__STMT_INSERT,
+	TKW__STMT_NAME,
+	TKW__STMT_SET_BASE,
+	TKW__STMT_DELETE,
+	TKW__STMTS
+};
+
+struct tkw__sqlite {
+	struct tkw__store store;
+	sqlite3 *db;
+	sqlite3_stmt *stmt[TKW__STMTS];
+	char *path;
+	struct tkw__crc32c crc;
+	struct tkw__feed feed;
+	struct tkw__row_room room;
+	struct tkw__base base;
+	uint64_t lowest; /* rows before this one are deleted */
+	uint64_t last;   /* 0: there was none */
+	bool to_system;
+	bool dead; /* after an error that leaves doubt */
+	int frames; /* of the log */
+	int limit;  /* so many frames lead to a checkpoint */
+	int next;   /* the same, now; 0: before the next batch */
+	char why[256];
+};
+
+/* Opens the file; the caller frees s after an error. */
+int tkw__sqlite_open_file(struct tkw__sqlite *s, char *why, size_t why_size);
+
+/* Closes it; the log stays as it is. */
+void tkw__sqlite_close_file(struct tkw__sqlite *s);
+
+/* How many bytes the journal takes in the file. Returns a code of SQLite. */
+int tkw__sqlite_measure(struct tkw__sqlite *s);
+
+/* The checksums of a row of `base` and of a row of `queue`. */
+uint32_t tkw__sqlite_base_sum(const struct tkw__sqlite *s,
+			      const struct tkw__base *base);
+uint32_t tkw__sqlite_name_sum(const struct tkw__sqlite *s, uint32_t number,
+			      const void *name, size_t len);
+
+/* The -errno of a code of SQLite. */
+int tkw__sqlite_errno(sqlite3 *db, int rc);
+
+/* Resets the statement. Returns SQLITE_OK or an error. */
+int tkw__sqlite_run(struct tkw__sqlite *s, enum tkw__stmt which);
+
+#endif /* TKW_STORE_SQLITE_H */

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sqlite_open.c - opens and closes a file of queues.
+ *
+ * A file that is refused must stay as it is. So its log is looked at before
+ * SQLite opens it, nothing is written before all checks have passed, and a close
+ * does not copy the log to the file unless it is asked to.
+ *
+ * quick_check finds what the checksums of the rows cannot: rows at the end of
+ * the journal, or whole pages, that are not reached any more; and pages that are
+ * used twice, which a later batch would destroy.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/beside.h"
+#include "store/schema.h"
+#include "store/sqlite.h"
+#include "store/wal.h"
+
+enum {
+	/* How long to wait for another program that writes to the file. */
+	BUSY_MS = 5000,
+	/* Large enough that a page is copied to the file once for the many
+	 * times that it is logged; small enough that a copy does not hold up a
+	 * batch for long, and that the index of the log (-shm) never has to
+	 * grow. */
+	LOG_BYTES = 4 << 20
+};
+
+static const char *const statements[TKW__STMTS] = {
+	[TKW__STMT_BEGIN] = "BEGIN IMMEDIATE",
+	[TKW__STMT_COMMIT] = "COMMIT",
+	[TKW__STMT_ROLLBACK] = "ROLLBACK",
+	[TKW__STMT_INSERT] = TKW__FEED_INSERT,
+	/* A snapshot may name a queue again. */
+	[TKW__STMT_NAME] = "INSERT INTO queue VALUES(?1, ?2, ?3) "
+			   "ON CONFLICT(number) DO NOTHING",
+	[TKW__STMT_SET_BASE] = "REPLACE INTO base VALUES(1, ?1, ?2, ?3)",
+	[TKW__STMT_DELETE] = "DELETE FROM journal WHERE seq < ?1",
+};
+
+int tkw__sqlite_errno(sqlite3 *db, int rc)
+{
+	int err = sqlite3_system_errno(db);
+
+	if (rc == SQLITE_IOERR_NOMEM)
+		return -ENOMEM;
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+		return 0;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_CORRUPT:
+		return -EBADMSG;
+	case SQLITE_NOTADB:
+		return -EMEDIUMTYPE;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+		return -EACCES;
+	case SQLITE_CANTOPEN:
+		return err ? -err : -EACCES;
+	default:
+		break;
+	}
+	/* No room, in other ways. */
+	if (rc == SQLITE_IOERR_WRITE && (err == EDQUOT || err == EFBIG))
+		return -ENOSPC;
+	return -EIO;
+}
+
+uint32_t tkw__sqlite_base_sum(const struct tkw__sqlite *s,
+			      const struct tkw__base *base)
+{
+	char text[64];
+	int len = snprintf(text, sizeof(text), "%llu %llu",
+			   (unsigned long long)base->first,
+			   (unsigned long long)base->whole);
+
+	return tkw__crc32c(&s->crc, 0, text, (size_t)len);
+}
+
+uint32_t tkw__sqlite_name_sum(const struct tkw__sqlite *s, uint32_t number,
+			      const void *name, size_t len)
+{
+	char text[16];
+	int digits = snprintf(text, sizeof(text), "%lu ",
+			      (unsigned long)number);
+
+	return tkw__crc32c(&s->crc,
+			   tkw__crc32c(&s->crc, 0, text, (size_t)digits), name,
+			   len);
+}
+
+int tkw__sqlite_run(struct tkw__sqlite *s, enum tkw__stmt which)
+{
+	int rc = sqlite3_step(s->stmt[which]);
+	int again = sqlite3_reset(s->stmt[which]);
+
+	return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : again;
+}
+
+/* --- steps of the opening ------------------------------------------------- */
+
+/* SQLite would open a file for reading if it must not write to it, and its error
+ * would be that of the second try. */
+static int check_writable(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static int set_up(struct tkw__sqlite *s)
+{
+	int rc = sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+				   (int *)NULL);
+
+	if (!rc)
+		rc = sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1,
+				       (int *)NULL);
+	if (!rc)
+		rc = sqlite3_busy_timeout(s->db, BUSY_MS);
+	/* cache_spill: a transaction's pages are logged in their order, at its
+	 * end; wal.c needs this. secure_delete: some builds overwrite what is
+	 * deleted, which doubles the cost of a compaction. */
+	if (!rc)
+		rc = sqlite3_exec(s->db,
+				  "PRAGMA cache_spill=OFF; "
+				  "PRAGMA secure_delete=OFF; "
+				  "PRAGMA trusted_schema=OFF; "
+				  "PRAGMA synchronous=FULL",
+				  NULL, NULL, NULL);
+	return rc;
+}
+
+static int check_pages(struct tkw__sqlite *s, char *why, size_t why_size)
+{
+	sqlite3_stmt *stmt;
+	int rc = sqlite3_prepare_v2(s->db, "PRAGMA quick_check(1)", -1, &stmt,
+				    NULL);
+
+	if (rc != SQLITE_OK)
+		return rc;
+	rc = sqlite3_step(stmt);
+	if (rc == SQLITE_ROW) {
+		const char *text = (const char *)sqlite3_column_text(stmt, 0);
+
+		rc = SQLITE_OK;
+		if (!text || strcmp(text, "ok") != 0) {
+			snprintf(why, why_size, "%s", text ? text : "?");
+			for (char *at = why; (at = strchr(at, '\n')) != NULL;)
+				*at = ' ';
+			rc = SQLITE_CORRUPT;
+		}
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+static int count_frames(void *ctx, sqlite3 *db, const char *name, int frames)
+{
+	struct tkw__sqlite *s = ctx;
+
+	(void)db;
+	(void)name;
+	s->frames = frames;
+	return SQLITE_OK;
+}
+
+/* Asks for a log. Where SQLite cannot have one, it answers with another mode. */
+static int set_mode(struct tkw__sqlite *s, char *why, size_t why_size)
+{
+	sqlite3_stmt *stmt;
+	int rc = sqlite3_prepare_v2(s->db, "PRAGMA journal_mode=WAL", -1, &stmt,
+				    NULL);
+
+	if (rc != SQLITE_OK)
+		return rc;
+	rc = sqlite3_step(stmt);
+	if (rc == SQLITE_ROW) {
+		const char *mode = (const char *)sqlite3_column_text(stmt, 0);
+
+		rc = SQLITE_OK;
+		if (!mode || strcmp(mode, "wal") != 0) {
+			snprintf(why, why_size,
+				 "SQLite cannot have a log on this file system");
+			rc = SQLITE_PROTOCOL;
+		}
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+static int start_log(struct tkw__sqlite *s, char *why, size_t why_size)
+{
+	sqlite3_int64 page = TKW__SCHEMA_PAGE;
+	int rc = set_mode(s, why, why_size);
+
+	if (!rc && s->to_system)
+		rc = sqlite3_exec(s->db, "PRAGMA synchronous=NORMAL", NULL,
+				  NULL, NULL);
+	if (!rc)
+		rc = sqlite3_wal_autocheckpoint(s->db, 0);
+	if (!rc)
+		rc = tkw__schema_number(s->db, "PRAGMA page_size", &page);
+	if (!rc && page > 0)
+		s->next = s->limit = (int)(LOG_BYTES / page);
+	(void)sqlite3_wal_hook(s->db, count_frames, s);
+	return rc;
+}
+
+static int prepare(struct tkw__sqlite *s)
+{
+	int rc;
+
+	s->feed.crc = &s->crc;
+	rc = tkw__feed_open(s->db, &s->feed);
+	for (int i = 0; !rc && i < TKW__STMTS; i++)
+		rc = sqlite3_prepare_v3(s->db, statements[i], -1,
+					SQLITE_PREPARE_PERSISTENT, &s->stmt[i],
+					NULL);
+	return rc;
+}
+
+static int read_base(struct tkw__sqlite *s, char *why, size_t why_size)
+{
+	sqlite3_stmt *stmt;
+	int rc = sqlite3_prepare_v2(s->db,
+				    "SELECT first, whole, sum FROM base", -1,
+				    &stmt, NULL);
+
+	if (rc != SQLITE_OK)
+		return rc;
+	rc = sqlite3_step(stmt);
+	if (rc == SQLITE_ROW) {
+		s->base.first = (uint64_t)sqlite3_column_int64(stmt, 0);
+		s->base.whole = (uint64_t)sqlite3_column_int64(stmt, 1);
+		if (tkw__sqlite_base_sum(s, &s->base) !=
+		    (uint32_t)sqlite3_column_int64(stmt, 2)) {
+			snprintf(why, why_size, "the base is damaged");
+			rc = SQLITE_CORRUPT;
+		}
+	}
+	sqlite3_finalize(stmt);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int read_ends(struct tkw__sqlite *s)
+{
+	sqlite3_int64 lowest = 0;
+	sqlite3_int64 last = 0;
+	int rc = tkw__schema_number(s->db, "SELECT min(seq) FROM journal",
+				    &lowest);
+
+	if (!rc)
+		rc = tkw__schema_number(s->db, "SELECT max(seq) FROM journal",
+					&last);
+	s->lowest = (uint64_t)lowest;
+	s->last = (uint64_t)last;
+	return rc;
+}
+
+int tkw__sqlite_measure(struct tkw__sqlite *s)
+{
+	sqlite3_int64 page = 0;
+	sqlite3_int64 pages = 0;
+	sqlite3_int64 unused = 0;
+	int rc = tkw__schema_number(s->db, "PRAGMA page_size", &page);
+
+	if (!rc)
+		rc = tkw__schema_number(s->db, "PRAGMA page_count", &pages);
+	if (!rc)
+		rc = tkw__schema_number(s->db, "PRAGMA freelist_count",
+					&unused);
+	if (!rc)
+		s->store.bytes = (uint64_t)((pages - unused) * page);
+	return rc;
+}
+
+/* --- the opening ------------------------------------------------------------ */
+
+/* Returns a code of SQLite. */
+static int open_steps(struct tkw__sqlite *s, char *why, size_t why_size)
+{
+	int rc = sqlite3_open_v2(s->path, &s->db,
+				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+					 SQLITE_OPEN_NOMUTEX |
+					 SQLITE_OPEN_PRIVATECACHE |
+					 SQLITE_OPEN_EXRESCODE,
+				 NULL);
+
+	if (!rc)
+		rc = set_up(s);
+	if (!rc)
+		rc = tkw__schema_open(s->db, why, why_size);
+	/* A mark in the file's header; the system lets us write. */
+	if (!rc && sqlite3_db_readonly(s->db, "main") == 1)
+		rc = SQLITE_CORRUPT;
+	if (!rc)
+		rc = check_pages(s, why, why_size);
+	if (!rc)
+		rc = read_base(s, why, why_size);
+	if (!rc)
+		rc = read_ends(s);
+	if (!rc)
+		rc = start_log(s, why, why_size);
+	if (!rc)
+		rc = prepare(s);
+	return rc ? rc : tkw__sqlite_measure(s);
+}
+
+int tkw__sqlite_open_file(struct tkw__sqlite *s, char *why, size_t why_size)
+{
+	int err = 0;
+	int rc;
+
+	/* Without syncs, a loss of power may leave any pieces of the log. */
+	if (!s->to_system)
+		err = tkw__wal_check(s->path, why, why_size);
+	if (!err)
+		err = check_writable(s->path);
+	if (err)
+		return err;
+	rc = open_steps(s, why, why_size);
+	if (rc == SQLITE_OK)
+		return 0;
+	err = tkw__sqlite_errno(s->db, rc);
+	/* The tables cannot be read by what SQLite finds in the file. */
+	if (rc == SQLITE_ERROR)
+		err = -EBADMSG;
+	if (err == -EIO && sqlite3_system_errno(s->db) == ENOSPC)
+		err = -ENOSPC;
+	if (why_size > 0 && why[0] == 0)
+		snprintf(why, why_size, "%s",
+			 s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));
+	return err;
+}
+
+void tkw__sqlite_close_file(struct tkw__sqlite *s)
+{
+	for (int i = 0; i < TKW__STMTS; i++)
+		sqlite3_finalize(s->stmt[i]);
+	sqlite3_close(s->db);
+	s->db = NULL;
+}

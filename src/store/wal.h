@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wal.h - tells a torn tail of SQLite's log from damage.
+ *
+ * When SQLite opens a file, it reads FILE-wal up to the first frame with a wrong
+ * checksum, and forgets the rest. This is right if the rest is a transaction
+ * that was being written when the power failed. But if a byte of an older
+ * transaction was damaged, transactions that were acknowledged would vanish
+ * without a word.
+ */
+#ifndef TKW_STORE_WAL_H
+#define TKW_STORE_WAL_H
+
+#include <stddef.h>
+
+/*
+ * Looks at FILE-wal before SQLite does, and changes nothing. All its
+ * transactions must have been synced, each before the next one.
+ *
+ * path      The real path of the file.
+ * why       Receives a sentence on -EBADMSG.
+ *
+ * Returns 0 if all is well, or only the last transaction is not, or
+ *   -EBADMSG  a transaction before the last one is damaged
+ *   -ENOMEM, or the error of the system
+ */
+int tkw__wal_check(const char *path, char *why, size_t why_size);
+
+#endif /* TKW_STORE_WAL_H */

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* shim_vfs.c - SQLite's own VFS, with writes and syncs that can fail. */
+#define _GNU_SOURCE
+#include "shim_vfs.h"
+
+#include <signal.h>
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct file {
+	sqlite3_file base;
+	/* The real one, whose size only its VFS knows. */
+	sqlite3_file *real;
+};
+
+static struct {
+	sqlite3_vfs vfs;
+	sqlite3_vfs *real;
+	struct shim_plan plan;
+	uint64_t count[SHIM_CALLS];
+	uint64_t bytes;
+	uint64_t hits;
+} shim;
+
+static sqlite3_file *real(sqlite3_file *f)
+{
+	return ((struct file *)f)->real;
+}
+
+/* Counts a call. Returns true if the plan strikes. */
+static bool strikes(enum shim_call call)
+{
+	uint64_t n = ++shim.count[call];
+
+	if (shim.plan.call != call || shim.plan.at == 0 ||
+	    (n != shim.plan.at && !(shim.plan.for_ever && n > shim.plan.at)))
+		return false;
+	shim.hits++;
+	return true;
+}
+
+static void die(void)
+{
+	kill(getpid(), SIGKILL);
+	for (;;)
+		pause();
+}
+
+static int shim_write(sqlite3_file *f, const void *from, int n,
+		      sqlite3_int64 at)
+{
+	sqlite3_file *r = real(f);
+
+	shim.bytes += (uint64_t)n;
+	if (!strikes(SHIM_WRITE))
+		return r->pMethods->xWrite(r, from, n, at);
+	if (shim.plan.act == SHIM_KILL)
+		die();
+	(void)r->pMethods->xWrite(r, from, n / 2, at);
+	if (shim.plan.act == SHIM_TEAR)
+		die();
+	return shim.plan.code;
+}
+
+static int shim_sync(sqlite3_file *f, int flags)
+{
+	sqlite3_file *r = real(f);
+
+	if (!strikes(SHIM_SYNC))
+		return r->pMethods->xSync(r, flags);
+	if (shim.plan.act == SHIM_FAIL)
+		return shim.plan.code;
+	if (shim.plan.act == SHIM_TEAR)
+		(void)r->pMethods->xSync(r, flags);
+	die();
+	return SQLITE_OK;
+}
+
+/* --- the rest goes through --------------------------------------------------- */
+
+static int shim_close(sqlite3_file *f)
+{
+	sqlite3_file *r = real(f);
+	int rc = r->pMethods ? r->pMethods->xClose(r) : SQLITE_OK;
+
+	free(r);
+	return rc;
+}
+
+static int shim_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
+{
+	return real(f)->pMethods->xRead(real(f), to, n, at);
+}
+
+static int shim_truncate(sqlite3_file *f, sqlite3_int64 size)
+{
+	return real(f)->pMethods->xTruncate(real(f), size);
+}
+
+static int shim_file_size(sqlite3_file *f, sqlite3_int64 *size)
+{
+	return real(f)->pMethods->xFileSize(real(f), size);
+}
+
+static int shim_lock(sqlite3_file *f, int level)
+{
+	return real(f)->pMethods->xLock(real(f), level);
+}
+
+static int shim_unlock(sqlite3_file *f, int level)
+{
+	return real(f)->pMethods->xUnlock(real(f), level);
+}
+
+static int shim_check_lock(sqlite3_file *f, int *out)
+{
+	return real(f)->pMethods->xCheckReservedLock(real(f), out);
+}
+
+static int shim_control(sqlite3_file *f, int op, void *arg)
+{
+	return real(f)->pMethods->xFileControl(real(f), op, arg);
+}
+
+static int shim_sector_size(sqlite3_file *f)
+{
+	return real(f)->pMethods->xSectorSize(real(f));
+}
+
+static int shim_device(sqlite3_file *f)
+{
+	return real(f)->pMethods->xDeviceCharacteristics(real(f));
+}
+
+static int shim_shm_map(sqlite3_file *f, int page, int size, int extend,
+			void volatile **out)
+{
+	return real(f)->pMethods->xShmMap(real(f), page, size, extend, out);
+}
+
+static int shim_shm_lock(sqlite3_file *f, int at, int n, int flags)
+{
+	return real(f)->pMethods->xShmLock(real(f), at, n, flags);
+}
+
+static void shim_shm_barrier(sqlite3_file *f)
+{
+	real(f)->pMethods->xShmBarrier(real(f));
+}
+
+static int shim_shm_unmap(sqlite3_file *f, int delete)
+{
+	return real(f)->pMethods->xShmUnmap(real(f), delete);
+}
+
+static const sqlite3_io_methods methods = {
+	.iVersion = 2, /* without memory-mapped files */
+	.xClose = shim_close,
+	.xRead = shim_read,
+	.xWrite = shim_write,
+	.xTruncate = shim_truncate,
+	.xSync = shim_sync,
+	.xFileSize = shim_file_size,
+	.xLock = shim_lock,
+	.xUnlock = shim_unlock,
+	.xCheckReservedLock = shim_check_lock,
+	.xFileControl = shim_control,
+	.xSectorSize = shim_sector_size,
+	.xDeviceCharacteristics = shim_device,
+	.xShmMap = shim_shm_map,
+	.xShmLock = shim_shm_lock,
+	.xShmBarrier = shim_shm_barrier,
+	.xShmUnmap = shim_shm_unmap,
+};
+
+static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out,
+		     int flags, int *out_flags)
+{
+	struct file *f = (struct file *)out;
+	int rc;
+
+	(void)vfs;
+	f->base.pMethods = NULL;
+	f->real = calloc(1, (size_t)shim.real->szOsFile);
+	if (!f->real)
+		return SQLITE_NOMEM;
+	rc = shim.real->xOpen(shim.real, name, f->real, flags, out_flags);
+	if (rc != SQLITE_OK) {
+		free(f->real);
+		return rc;
+	}
+	f->base.pMethods = &methods;
+	return SQLITE_OK;
+}
+
+void shim_vfs_install(void)
+{
+	shim.real = sqlite3_vfs_find(NULL);
+	shim.vfs = *shim.real;
+	shim.vfs.pNext = NULL;
+	shim.vfs.zName = "shim";
+	shim.vfs.szOsFile = (int)sizeof(struct file);
+	shim.vfs.xOpen = shim_open;
+	shim_vfs_plan(NULL);
+	if (sqlite3_vfs_register(&shim.vfs, 1) != SQLITE_OK)
+		abort();
+}
+
+void shim_vfs_remove(void)
+{
+	sqlite3_vfs_unregister(&shim.vfs);
+	sqlite3_vfs_register(shim.real, 1);
+}
+
+void shim_vfs_plan(const struct shim_plan *plan)
+{
+	static const struct shim_plan none;
+
+	shim.plan = plan ? *plan : none;
+	for (int i = 0; i < SHIM_CALLS; i++)
+		shim.count[i] = 0;
+	shim.bytes = 0;
+	shim.hits = 0;
+}
+
+uint64_t shim_vfs_count(enum shim_call call)
+{
+	return shim.count[call];
+}
+
+uint64_t shim_vfs_bytes(void)
+{
+	return shim.bytes;
+}
+
+uint64_t shim_vfs_hits(void)
+{
+	return shim.hits;
+}

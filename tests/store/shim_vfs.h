@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shim_vfs.h - a layer between SQLite and the system that can fail.
+ *
+ * It counts writes and syncs of SQLite's files, and at the n-th one it returns
+ * an error or kills the process. So a test can sweep over all of them.
+ */
+#ifndef SHIM_VFS_H
+#define SHIM_VFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum shim_call {
+	SHIM_WRITE,
+	SHIM_SYNC,
+	SHIM_CALLS
+};
+
+enum shim_act {
+	/* Returns plan.code. A write has written its first half. */
+	SHIM_FAIL,
+	SHIM_KILL, /* before the call does anything */
+	SHIM_TEAR, /* a write: after its first half; a sync: after it */
+};
+
+struct shim_plan {
+	enum shim_call call;
+	enum shim_act act;
+	uint64_t at;  /* the n-th call from now on; 0: never */
+	bool for_ever; /* and all that follow */
+	int code;      /* of SQLite, for SHIM_FAIL */
+};
+
+/* From now on, files that SQLite opens go through the shim. Another plan is
+ * made with shim_vfs_plan(). */
+void shim_vfs_install(void);
+/* All files must be closed. */
+void shim_vfs_remove(void);
+
+/* Sets a plan and the counts to 0. NULL: nothing fails. */
+void shim_vfs_plan(const struct shim_plan *plan);
+uint64_t shim_vfs_count(enum shim_call call);
+/* How many bytes were written since the last plan. */
+uint64_t shim_vfs_bytes(void);
+/* How often the plan has struck. */
+uint64_t shim_vfs_hits(void);
+
+#endif /* SHIM_VFS_H */

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sim_life.c - a file of queues lives, crashes and lives again.
+ *
+ * A life has several callers, each with one request in flight at most, so that
+ * they share batches; a clock that steps; and a disk that fails. After each
+ * crash the file is opened again and held against the truth.
+ */
+#include "sim_life.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	TURNS = 400,
+	TURNS_OF_ONE_FAULT = 100
+};
+
+uint32_t life_below(struct life *l, uint32_t n)
+{
+	return n < 2 ? 0 : choice_below(&l->choice, n);
+}
+
+/* --- what the disk tells
+ * ----------------------------------------------------*/
+
+static void on_appending(const struct tkw__row *rows, size_t count, void *ctx)
+{
+	plan_batch(ctx, rows, count);
+}
+
+static void on_appended(int err, void *ctx)
+{
+	plan_appended(ctx, err);
+}
+
+static void on_crash(void *ctx)
+{
+	struct life *l = ctx;
+
+	life_trace(l, "crash", 0, 0);
+	l->gone = true;
+	l->tally->n[LT_CRASH_IN_SNAPSHOT] += l->snapshot;
+}
+
+/* Room on the disk that is kept for bad times. */
+static bool give_reserve(void *ctx)
+{
+	struct life *l = ctx;
+	bool there = l->reserve;
+
+	l->reserve = false;
+	return there;
+}
+
+static bool get_reserve(void *ctx)
+{
+	struct life *l = ctx;
+
+	l->reserve |= life_below(l, 2) == 0;
+	l->reserve_asked |= !l->reserve;
+	return l->reserve;
+}
+
+/* --- birth
+ * ------------------------------------------------------------------*/
+
+static struct sim_faults draw_faults(struct life *l)
+{
+	static const uint16_t odds[] = { 0, 20, 60, 200 };
+
+	return (struct sim_faults){
+		.crash = { .one_in = 20 + life_below(l, 200) },
+		.full = { .one_in = odds[life_below(l, 4)] },
+		.error = { .one_in = odds[life_below(l, 4)] * 3u },
+	};
+}
+
+static void set_faults(struct life *l)
+{
+	struct sim_faults f = draw_faults(l);
+	struct sim_when one = { .at = l->opts->at };
+
+	if (l->opts->fault != LIFE_BY_CHANCE)
+		memset(&f, 0, sizeof(f));
+	if (l->opts->fault == LIFE_CRASH)
+		f.crash = one;
+	if (l->opts->fault == LIFE_FULL)
+		f.full = one;
+	if (l->opts->fault == LIFE_ERROR)
+		f.error = one;
+	sim_disk_set_faults(l->disk, &f);
+}
+
+static void draw_config(struct life *l)
+{
+	static const uint32_t slack[] = { 1, 500, 2000, 10000 };
+
+	l->cfg = (struct tkw__desk_config){
+		.seed = { choice_u64(&l->choice), 1 },
+		.reserve = { give_reserve, get_reserve, l },
+		.slack_bytes = slack[life_below(l, 4)],
+		.snapshot_items = 1 + life_below(l, 20),
+	};
+	if (life_below(l, 3) == 0)
+		l->cfg.max_rows = 1 + life_below(l, 12);
+	l->reserve = life_below(l, 4) != 0;
+	l->queues = 1 + life_below(l, LIFE_QUEUES);
+	l->callers = 1 + life_below(l, LIFE_CALLERS);
+	l->long_leases = life_below(l, 4) == 0;
+	if (l->opts->fault != LIFE_BY_CHANCE) {
+		/* The one fault shall come in a snapshot, too. */
+		l->cfg.slack_bytes = slack[0];
+		l->callers = LIFE_CALLERS;
+	}
+}
+
+static uint64_t draw_start(struct life *l)
+{
+	if (life_below(l, 4) == 0)
+		return 1000000 + life_below(l, 3000);
+	return UINT64_C(1700000000000000) + life_below(l, 65536);
+}
+
+/* Opens the file; a crash may come meanwhile. */
+static void open_file(struct life *l)
+{
+	struct sim_store_config cfg = { l->disk };
+	char why[100];
+	int err = -EIO;
+
+	while (err) {
+		if (sim_disk_is_down(l->disk))
+			sim_disk_restart(l->disk);
+		l->gone = false;
+		err = sim_store.open(&l->store, &cfg, why, sizeof(why));
+		if (err && !sim_disk_is_down(l->disk))
+			life_fail(l, "the store could not be opened");
+	}
+	l->cfg.store = l->store;
+	l->cfg.now_us = l->now_us;
+	l->cfg.mono_us = l->mono_us;
+	if (tkw__desk_create(&l->desk, &l->cfg) != 0)
+		life_fail(l, "the file was refused");
+	l->tally->n[LT_REOPEN]++;
+	l->tally->n[LT_AFTER_COMPACTION] +=
+		sim_disk_counts(l->disk)->compactions > 0;
+}
+
+static void begin(struct life *l, uint64_t seed)
+{
+	struct sim_hooks hooks = { on_appending, on_appended, on_crash, l };
+
+	choice_from_seed(&l->choice, seed);
+	l->disk = sim_disk_create(choice_u64(&l->choice), &hooks);
+	l->now_us = draw_start(l);
+	l->mono_us = life_below(l, 65536);
+	draw_config(l);
+	call_draw_lots(l);
+	set_faults(l);
+	open_file(l);
+}
+
+/* --- the file is closed and opened again
+ * ------------------------------------*/
+
+static void forget_calls(struct life *l, bool crashed)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->callers; i++) {
+		struct call *c = &l->call[i];
+
+		l->tally->n[LT_UNANSWERED] += c->busy && crashed;
+		if (c->busy && !crashed && c->r.result != -ESHUTDOWN)
+			life_fail(l, "a close left a request without answer");
+		c->busy = false;
+	}
+	memset(l->queue, 0, sizeof(l->queue));
+}
+
+/* The disk knows if a batch without an answer is there. */
+static void learn_fate(struct life *l)
+{
+	bool there;
+
+	if (!l->in_flight)
+		return;
+	there = sim_disk_last(l->disk) == l->flying;
+	if (there)
+		l->now = l->next;
+	l->tally->n[there ? LT_KEPT : LT_GONE]++;
+	life_trace(l, "the batch in flight is there", there, l->flying);
+	l->in_flight = false;
+}
+
+static void reopen(struct life *l)
+{
+	bool crashed = sim_disk_is_down(l->disk);
+
+	life_trace(l, "close and open", crashed, 0);
+	plan_settle(l);
+	l->gone = true;
+	tkw__desk_shutdown(l->desk);
+	tkw__desk_destroy(l->desk);
+	l->store->ops->close(l->store);
+	forget_calls(l, crashed);
+	l->failed = false;
+	l->full_us = 0;
+	l->snapshot = false;
+	open_file(l);
+	learn_fate(l);
+	life_verify_open(l);
+}
+
+/* --- turns
+ * ------------------------------------------------------------------*/
+
+static void step_back(struct life *l)
+{
+	uint64_t by =
+		(uint64_t)(1 + life_below(l, life_below(l, 4) ? 20 : 3000));
+
+	l->now_us = l->now_us > by * 1000 + 1000000 ? l->now_us - by * 1000
+						    : 1000000;
+	l->tally->n[LT_CLOCK_BACK]++;
+}
+
+/* On to the next time at which something happens. */
+static void go_to_next(struct life *l)
+{
+	struct tkw__desk_next next;
+
+	tkw__desk_next(l->desk, &next);
+	if (next.now_us > l->now_us && next.now_us - l->now_us < 1000000000)
+		l->now_us = next.now_us;
+	if (next.mono_us > l->mono_us && next.mono_us - l->mono_us < 1000000000)
+		l->mono_us = next.mono_us;
+}
+
+static void pass_time(struct life *l)
+{
+	uint64_t us = life_below(l, 3);
+
+	switch (life_below(l, 24)) {
+	case 0:
+		step_back(l);
+		break;
+	case 1:
+		l->now_us += UINT64_C(1000) << life_below(l, 24);
+		l->tally->n[LT_CLOCK_JUMP]++;
+		break;
+	case 2:
+	case 3:
+	case 4:
+		go_to_next(l);
+		break;
+	case 5:
+	case 6:
+		us = (uint64_t)life_below(l, 300) * 1000;
+		break;
+	case 7:
+	case 8:
+	case 9:
+	case 10:
+		us = (uint64_t)life_below(l, 6) * 1000;
+		break;
+	default:
+		break;
+	}
+	l->now_us += us;
+	l->mono_us += us;
+}
+
+/* A withdrawal needs the take it is about, even one that has ended. */
+static bool is_free(const struct life *l, const struct call *c)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->callers; i++) {
+		const struct call *other = &l->call[i];
+
+		if (other->busy && other->r.kind == TKW__REQUEST_WITHDRAW &&
+		    other->r.target == &c->r)
+			return false;
+	}
+	return !c->busy;
+}
+
+static void submit_some(struct life *l)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->callers; i++) {
+		if (is_free(l, &l->call[i]) && life_below(l, 2))
+			call_draw(l, &l->call[i]);
+	}
+}
+
+static void check_disk(struct life *l)
+{
+	if (sim_disk_wrong(l->disk))
+		life_fail(l, sim_disk_wrong(l->disk));
+}
+
+static void one_turn(struct life *l)
+{
+	const struct sim_counts *c = sim_disk_counts(l->disk);
+	uint64_t compactions = c->compactions;
+	uint64_t failed = c->failed;
+	uint64_t full = c->full;
+	int more;
+
+	pass_time(l);
+	submit_some(l);
+	l->full = false;
+	l->reserve_asked = false;
+	more = tkw__desk_turn(l->desk, l->now_us, l->mono_us);
+	l->tally->n[LT_TURN]++;
+	check_disk(l);
+	if (c->compactions > compactions)
+		l->snapshot = false;
+	if (c->failed > failed)
+		l->failed = true;
+	if (c->full > full)
+		l->full_us = l->mono_us;
+	if (sim_disk_is_down(l->disk))
+		return;
+	plan_settle(l);
+	if (l->failed)
+		plan_failed(l);
+	else if (!more && !l->full)
+		plan_quiet(l);
+	if (life_below(l, 4) == 0)
+		life_verify(l);
+}
+
+/* Between turns: a crash, a close, or an open after the disk has failed. */
+static void live(struct life *l)
+{
+	bool by_chance = l->opts->fault == LIFE_BY_CHANCE;
+	uint64_t turns = by_chance ? TURNS : TURNS_OF_ONE_FAULT;
+
+	for (; l->turn < turns; l->turn++) {
+		one_turn(l);
+		if (life_below(l, 200) == 0 && by_chance)
+			sim_disk_crash(l->disk);
+		if (sim_disk_is_down(l->disk) || life_below(l, 200) == 0 ||
+		    (l->failed && life_below(l, 3) == 0))
+			reopen(l);
+	}
+}
+
+static void count_disk(struct life *l)
+{
+	const struct sim_counts *c = sim_disk_counts(l->disk);
+	uint64_t *n = l->tally->n;
+
+	n[LT_CRASH] += c->crashes;
+	n[LT_CRASH_IN_BATCH] += c->crashes_in_batch;
+	n[LT_CRASH_IN_OPEN] += c->crashes_in_open;
+	n[LT_CRASH_IN_COMPACT] += c->crashes_in_compact;
+	n[LT_POWER_LOSS] += c->power_losses;
+	n[LT_TORN] += c->torn_tails;
+	n[LT_FULL] += c->full;
+	n[LT_ERROR] += c->failed;
+	n[LT_COMPACTION] += c->compactions;
+}
+
+static void end(struct life *l)
+{
+	static const struct sim_faults none;
+
+	sim_disk_set_faults(l->disk, &none);
+	reopen(l);
+	l->gone = true;
+	tkw__desk_shutdown(l->desk);
+	tkw__desk_destroy(l->desk);
+	l->store->ops->close(l->store);
+	count_disk(l);
+}
+
+int life_run(uint64_t seed, const struct life_opts *opts, struct life_tally *t,
+	     struct life_failure *f)
+{
+	struct life *l = calloc(1, sizeof(*l));
+	int failed;
+
+	if (!l)
+		abort();
+	l->opts = opts;
+	l->tally = t;
+	l->failure = f;
+	failed = setjmp(l->out);
+	if (!failed) {
+		begin(l, seed);
+		live(l);
+		end(l);
+	}
+	/* A desk that went wrong is not called again, and so not freed. */
+	sim_disk_destroy(l->disk);
+	free(l);
+	return failed;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sim_life.h - the life of a file of queues from one seed, with crashes.
+ *
+ * simulate_queue runs one life after the other. What the parts of a life share
+ * is below; it is not for others.
+ */
+#ifndef SIM_LIFE_H
+#define SIM_LIFE_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "choice.h"
+#include "queue_oracle.h"
+#include "sim_store.h"
+#include "sim_tally.h"
+#include "store/desk.h"
+
+enum {
+	LIFE_QUEUES = 3,
+	LIFE_CALLERS = 12,
+	LIFE_MANY = 4,    /* items of one request */
+	LIFE_CLAIMS = 16, /* remembered, of each queue */
+	LIFE_ENDED = 64,  /* ids remembered, of each queue */
+	LIFE_LOTS = 64
+};
+
+/* Which faults come: by chance, or one alone at a given moment. */
+enum life_fault {
+	LIFE_BY_CHANCE,
+	LIFE_CRASH, /* at the n-th step of the disk */
+	LIFE_FULL,  /* in the n-th call of the store */
+	LIFE_ERROR  /* the same */
+};
+
+struct life_opts {
+	enum life_fault fault;
+	uint64_t at; /* which one */
+	FILE *trace; /* NULL: none */
+	uint64_t trace_from;
+};
+
+struct life_failure {
+	const char *what;
+	uint64_t turn;
+	char detail[160];
+};
+
+/* Returns 0 if the queues kept their promises; 1 if not: f says what. */
+int life_run(uint64_t seed, const struct life_opts *opts, struct life_tally *t,
+	     struct life_failure *f);
+
+/* --- the truth
+ * --------------------------------------------------------------*/
+
+struct truth_queue {
+	bool exists;
+	struct qo o;
+};
+
+/* What must be in the file. */
+struct truth {
+	struct truth_queue q[LIFE_QUEUES];
+};
+
+/* What a request must be answered. */
+struct wanted {
+	int64_t result;
+	bool more; /* ..._some */
+	int answer[LIFE_MANY];
+	uint64_t id[LIFE_MANY];
+	struct qo_item item[LIFE_MANY];
+};
+
+/* --- a request of a simulated caller
+ * ----------------------------------------*/
+
+struct call {
+	struct tkw__request r;
+	struct life *life;
+	bool busy;       /* submitted, and its answer was not judged yet */
+	bool ended;      /* its answer has come: */
+	int64_t result;  /* this one */
+	bool planned;    /* it is in the batch in flight */
+	bool accepted;   /* its batch is on the disk */
+	bool waits;      /* a take that has waited since an earlier turn */
+	bool in_line;    /* a take that waits, while a batch is played */
+	uint32_t q;      /* which queue */
+	uint64_t number; /* in the order of arrival */
+	uint64_t since_us;
+	struct call *withdrawal; /* of this take */
+	struct wanted wanted;
+
+	uint32_t count;
+	struct qo_want want[LIFE_MANY];
+	struct tkw__queue_put put[LIFE_MANY];
+	struct tkw__queue_claim claim[LIFE_MANY];
+	struct tkw__queue_name name[LIFE_MANY];
+	uint32_t key[LIFE_MANY]; /* of a name; 0: by id */
+	uint64_t id[LIFE_MANY];
+	enum tkw__queue_answer answer[LIFE_MANY];
+	struct qo_nack nack;
+};
+
+/* --- a life
+ * -----------------------------------------------------------------*/
+
+/* What callers remember of a queue, over crashes. */
+struct memory {
+	struct tkw__queue_claim claim[LIFE_CLAIMS];
+	uint32_t claims;
+	uint64_t ended[LIFE_ENDED];
+	uint32_t ends;
+	uint64_t last_id;
+	uint64_t last_token;
+};
+
+struct life {
+	struct choice choice;
+	const struct life_opts *opts;
+	struct life_tally *tally;
+	struct life_failure *failure;
+	jmp_buf out;
+	uint64_t turn;
+
+	struct sim_disk *disk;
+	struct tkw__store *store;
+	struct tkw__desk *desk;
+	struct tkw_queue *queue[LIFE_QUEUES]; /* NULL: not opened */
+	struct tkw__desk_config cfg;
+	uint64_t now_us, mono_us;
+	bool reserve;       /* is there */
+	bool reserve_asked; /* in this turn, and it was not there */
+
+	struct truth now;     /* with all that was appended */
+	struct truth next;    /* with the batch in flight, too */
+	struct truth scratch; /* to see what a request would do */
+	struct qo before;     /* of a put of several items */
+	bool in_flight;       /* the fate of a batch is not known */
+	uint64_t flying;      /* the number of its last row */
+	uint32_t changes;     /* requests of the batch that changed anything */
+	bool full;            /* this turn met -ENOSPC */
+	uint64_t full_us;     /* when it did last; 0: never */
+	bool failed;          /* the store has failed: -EIO */
+	bool gone;            /* the process has crashed: nothing counts */
+	bool snapshot;        /* one has begun */
+
+	uint32_t queues, callers;
+	/* No lease runs out. Only then are there requests for some of the dead:
+	 * what these find depends on which losses were recorded before. */
+	bool long_leases;
+	uint8_t lots[LIFE_LOTS];
+	struct call call[LIFE_CALLERS];
+	uint64_t calls; /* so far */
+	struct memory memory[LIFE_QUEUES];
+};
+
+_Noreturn void life_fail(struct life *l, const char *what);
+void life_trace(struct life *l, const char *what, uint64_t a, uint64_t b);
+uint32_t life_below(struct life *l, uint32_t n);
+static inline uint64_t life_now_ms(const struct life *l)
+{
+	return l->now_us / 1000;
+}
+
+/* Draws which requests are frequent in this life. */
+void call_draw_lots(struct life *l);
+/* Draws a request for a caller, and submits it. */
+void call_draw(struct life *l, struct call *c);
+const char *call_queue_name(uint32_t q);
+/* Does to the truth what a request does. Returns false if it has to wait. */
+bool call_play(struct life *l, struct call *c, struct truth *t,
+	       struct wanted *w);
+/* Holds the answer against what is wanted. */
+void call_compare(struct life *l, const struct call *c, const struct wanted *w);
+/* Callers learn from an answer. */
+void call_learn(struct life *l, const struct call *c);
+
+/* Plays the batch that is about to be written, into l->next. */
+void plan_batch(struct life *l, const struct tkw__row *rows, size_t count);
+/* It was written, or was not. */
+void plan_appended(struct life *l, int err);
+/* A turn is over, or a crash came: all answers that came must be right. */
+void plan_settle(struct life *l);
+/* A turn is over, and there is nothing more to do; the store has failed. */
+void plan_quiet(struct life *l);
+void plan_failed(struct life *l);
+
+/* Holds the queues against the truth. */
+void life_verify(struct life *l);
+void life_verify_queue(struct life *l, uint32_t q);
+/* After an open: also the names, and what callers remember. */
+void life_verify_open(struct life *l);
+
+#endif /* SIM_LIFE_H */

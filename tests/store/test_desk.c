@@ -1,0 +1,610 @@
+/* SPDX-License-Identifier: MIT */
+/* test_desk.c - turns: batches, order, failures, time, and bounds. */
+#include "desk_bed.h"
+
+#include <stdlib.h>
+
+/* --- batches and order --------------------------------------------------------- */
+
+static void test_desk_requests_of_a_turn_share_a_batch(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request r[4];
+	uint64_t appends = b->disk.appends;
+
+	for (int i = 0; i < 4; i++)
+		ask_put(b, &r[i], (char)('a' + i), 0, 2);
+	assert_string_equal(b->told, "");
+	bed_turn(b);
+	assert_string_equal(b->told, "abcd");
+	assert_int_equal(b->disk.appends, appends + 1);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(r[i].r.result, 0);
+	assert_true(r[0].id[1] < r[3].id[0]);
+	bed_reopen(b);
+}
+
+/* An item can be put, taken and acked in one batch. */
+static void test_desk_take_sees_a_put_of_the_same_batch(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request p, t, t2;
+
+	ask_put(b, &p, 'p', 0, 1);
+	ask_take(b, &t, 't', 0, 5);
+	ask_take(b, &t2, 'u', 0, 5);
+	bed_turn(b);
+	assert_string_equal(b->told, "ptu");
+	assert_int_equal(t.r.result, 1);
+	assert_int_equal(t2.r.result, 0);
+	assert_null(t2.r.take.items);
+	assert_true(t.r.take.items->item[0].claim.id.bits == p.id[0]);
+	assert_memory_equal(t.r.take.items->item[0].payload, "payload", 7);
+	tkw_items_free(t.r.take.items);
+	bed_reopen(b);
+}
+
+static void test_desk_refused_request_leaves_no_trace(void **state)
+{
+	struct desk_bed *b = *state;
+	uint64_t digest = tkw__desk_digest(b->desk);
+	uint64_t rows = b->disk.last;
+	struct bed_request r;
+
+	ask_put(b, &r, 'p', 0, 2);
+	r.put[1].payload.len = TKW__QUEUE_DEFAULT_PAYLOAD + 1;
+	bed_turn(b);
+	assert_int_equal(r.r.result, -EMSGSIZE);
+	assert_true(tkw__desk_digest(b->desk) == digest);
+	assert_int_equal(b->disk.last, rows);
+}
+
+/* --- takes that wait ------------------------------------------------------------- */
+
+static void test_desk_waiting_takes_are_served_in_order(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request t[4], p;
+
+	for (int i = 0; i < 3; i++)
+		ask_take(b, &t[i], (char)('a' + i), 1000, 1);
+	bed_quiet(b);
+	assert_string_equal(b->told, "");
+	assert_int_equal(b->q->parked.count, 3);
+	/* A later one that does not wait must not overtake them. */
+	ask_put(b, &p, 'p', 0, 2);
+	ask_take(b, &t[3], 'h', 0, 1);
+	bed_turn(b);
+	assert_string_equal(b->told, "phab");
+	assert_int_equal(t[0].r.result, 1);
+	assert_int_equal(t[1].r.result, 1);
+	assert_int_equal(t[3].r.result, 0);
+	assert_true(t[0].r.take.items->item[0].claim.id.bits == p.id[0]);
+	assert_true(t[1].r.take.items->item[0].claim.id.bits == p.id[1]);
+	assert_int_equal(t[2].r.state, TKW__REQUEST_PARKED);
+	tkw_items_free(t[0].r.take.items);
+	tkw_items_free(t[1].r.take.items);
+	bed_pass(b, 1000);
+	bed_turn(b);
+	assert_int_equal(t[2].r.result, 0);
+}
+
+static void test_desk_waiting_take_is_woken_by_time(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_next next;
+	struct bed_request t;
+
+	bed_put(b, 250);
+	ask_take(b, &t, 't', 5000, 1);
+	bed_quiet(b);
+	tkw__desk_next(b->desk, &next);
+	assert_true(next.now_us == BED_START_US + 250000);
+	bed_pass(b, 249);
+	bed_quiet(b);
+	assert_string_equal(b->told, "");
+	bed_pass(b, 1);
+	bed_quiet(b);
+	assert_string_equal(b->told, "t");
+	assert_int_equal(t.r.result, 1);
+	tkw_items_free(t.r.take.items);
+}
+
+static void test_desk_waiting_take_times_out(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_next next;
+	struct bed_request t, u;
+
+	ask_take(b, &t, 't', 20, 1);
+	ask_take(b, &u, 'u', 10, 1);
+	bed_quiet(b);
+	tkw__desk_next(b->desk, &next);
+	assert_true(next.mono_us > b->mono_us);
+	assert_true(next.mono_us <= b->mono_us + 10000);
+	/* The wall clock has no say in it. */
+	b->now_us += UINT64_C(86400000000);
+	bed_quiet(b);
+	assert_string_equal(b->told, "");
+	b->mono_us += 10000;
+	bed_quiet(b);
+	assert_string_equal(b->told, "u");
+	b->mono_us += 10000;
+	bed_quiet(b);
+	assert_string_equal(b->told, "ut");
+	assert_int_equal(t.r.result, 0);
+	tkw__desk_next(b->desk, &next);
+	assert_true(next.mono_us == UINT64_MAX);
+}
+
+static void test_desk_take_can_be_withdrawn(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request t, w, w2;
+
+	ask_take(b, &t, 't', 1000, 1);
+	bed_quiet(b);
+	ask(b, &w, 'w', TKW__REQUEST_WITHDRAW);
+	w.r.target = &t.r;
+	bed_quiet(b);
+	assert_int_equal(t.r.result, -ECANCELED);
+	assert_int_equal(w.r.result, 0);
+	assert_int_equal(b->q->parked.count, 0);
+	ask(b, &w2, 'x', TKW__REQUEST_WITHDRAW);
+	w2.r.target = &t.r;
+	bed_quiet(b);
+	assert_int_equal(w2.r.result, -ENOENT);
+}
+
+static void test_desk_paused_queue_keeps_its_waiters(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request t, r;
+
+	ask(b, &r, 'p', TKW__REQUEST_PAUSE);
+	ask_take(b, &t, 't', 1000, 1);
+	bed_quiet(b);
+	bed_put(b, 0);
+	assert_string_equal(b->told, "p");
+	bed_reopen(b);
+	/* A close lets it go, and the queue stays paused. */
+	assert_string_equal(b->told, "pt");
+	assert_int_equal(t.r.result, -ESHUTDOWN);
+	ask_take(b, &t, 't', 1000, 1);
+	bed_quiet(b);
+	ask(b, &r, 'r', TKW__REQUEST_RESUME);
+	bed_quiet(b);
+	assert_string_equal(b->told, "ptrt");
+	assert_int_equal(t.r.result, 1);
+	tkw_items_free(t.r.take.items);
+}
+
+/* --- time ------------------------------------------------------------------------ */
+
+static void test_desk_lease_survives_a_reopen_and_is_lost(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw_queue_stats s;
+	struct tkw_items *i;
+
+	bed_put(b, 0);
+	i = bed_take(b, 1, 100);
+	assert_non_null(i);
+	bed_reopen(b);
+	assert_null(bed_take(b, 1, 100));
+	s = bed_stats(b);
+	assert_int_equal(s.taken, 1);
+	bed_pass(b, 100);
+	s = bed_stats(b);
+	assert_int_equal(s.taken, 0);
+	assert_int_equal(s.ready, 1);
+	assert_int_equal(s.all_losses, 1);
+	assert_int_equal(bed_ack(b, &i->item[0]), 0);
+	tkw_items_free(i);
+	bed_reopen(b);
+	i = bed_take(b, 1, 100);
+	assert_int_equal(i->item[0].attempts, 2);
+	assert_int_equal(bed_ack(b, &i->item[0]), 1);
+	tkw_items_free(i);
+}
+
+/* 11.23 */
+static void test_desk_clock_steps_back_and_forth(void **state)
+{
+	struct desk_bed *b = *state;
+	uint64_t day_us = UINT64_C(86400000000);
+	struct bed_request t;
+
+	b->q->watched = true;
+	bed_put(b, 1000);
+	assert_null(tkw__desk_changed(b->desk));
+	b->now_us += day_us;
+	bed_quiet(b);
+	assert_ptr_equal(tkw__desk_changed(b->desk), b->q);
+	assert_null(tkw__desk_changed(b->desk));
+	assert_true(b->q->can_take);
+	b->now_us -= day_us;
+	bed_quiet(b);
+	assert_ptr_equal(tkw__desk_changed(b->desk), b->q);
+	assert_false(b->q->can_take);
+	ask_take(b, &t, 't', 10, 1);
+	bed_quiet(b);
+	assert_string_equal(b->told, "");
+	b->now_us += day_us;
+	bed_quiet(b);
+	assert_string_equal(b->told, "t");
+	assert_int_equal(t.r.result, 1);
+	tkw_items_free(t.r.take.items);
+	assert_false(b->q->can_take);
+}
+
+static void test_desk_can_take_follows_pause(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request r;
+
+	b->q->watched = true;
+	bed_put(b, 0);
+	assert_true(b->q->can_take);
+	ask(b, &r, 0, TKW__REQUEST_PAUSE);
+	bed_quiet(b);
+	assert_false(b->q->can_take);
+	ask(b, &r, 0, TKW__REQUEST_RESUME);
+	bed_quiet(b);
+	assert_true(b->q->can_take);
+	tkw_items_free(bed_take(b, 1, 10));
+	assert_false(b->q->can_take);
+	bed_pass(b, 10);
+	bed_quiet(b);
+	assert_true(b->q->can_take);
+}
+
+/* --- the store fails ---------------------------------------------------------------- */
+
+static void test_desk_failed_batch_is_undone_and_told(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request t, p, u, a;
+	struct tkw_items *held;
+	uint64_t digest;
+
+	bed_put(b, 0);
+	bed_put(b, 0);
+	held = bed_take(b, 1, 1000);
+	ask(b, &p, 0, TKW__REQUEST_PAUSE);
+	ask_take(b, &t, 't', 1000, 1);
+	bed_quiet(b);
+	digest = tkw__desk_digest(b->desk);
+	b->disk.fails = 1;
+	b->disk.error = -ENOMEM;
+	ask(b, &p, 'r', TKW__REQUEST_RESUME);
+	ask_take(b, &u, 'u', 1000, 1);
+	ask_ack(b, &a, 'a', &held->item[0]);
+	bed_turn(b);
+	/* The take from before was served, so it is part of the batch. The new
+	 * one found nothing, and waits on. */
+	assert_string_equal(b->told, "rta");
+	assert_int_equal(p.r.result, -ENOMEM);
+	assert_int_equal(a.r.result, -ENOMEM);
+	assert_int_equal(t.r.result, -ENOMEM);
+	assert_null(t.r.take.items);
+	assert_int_equal(u.r.state, TKW__REQUEST_PARKED);
+	assert_true(tkw__desk_digest(b->desk) == digest);
+	ask(b, &p, 'r', TKW__REQUEST_RESUME);
+	bed_turn(b);
+	assert_string_equal(b->told, "rtaru");
+	assert_int_equal(u.r.result, 1);
+	tkw_items_free(u.r.take.items);
+	assert_int_equal(bed_ack(b, &held->item[0]), 1);
+	tkw_items_free(held);
+	bed_reopen(b);
+}
+
+/* 11.22: puts are refused, and acks go on. */
+static void test_desk_full_disk_refuses_puts_and_lets_acks_through(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request p, a, t, p2;
+	struct tkw_items *held;
+
+	bed_put(b, 0);
+	bed_put(b, 0);
+	held = bed_take(b, 1, 1000);
+	ask_take(b, &t, 't', 1000, 2);
+	/* There is room for an ack and a take, but not for the put. */
+	b->disk.room_bytes = b->disk.bytes + 50;
+	ask_put(b, &p, 'p', 0, 1);
+	ask_ack(b, &a, 'a', &held->item[0]);
+	bed_turn(b);
+	assert_int_equal(p.r.result, -ENOSPC);
+	assert_int_equal(a.r.result, 1);
+	/* It could have had both items; the second one was never there. */
+	assert_int_equal(t.r.result, 1);
+	tkw_items_free(t.r.take.items);
+	tkw_items_free(held);
+	b->disk.room_bytes = 0;
+	ask_put(b, &p2, 'q', 0, 1);
+	bed_turn(b);
+	assert_int_equal(p2.r.result, 0);
+	bed_reopen(b);
+}
+
+static void test_desk_full_disk_uses_the_reserve_and_gets_it_back(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_facts facts;
+	struct bed_request p, a;
+	struct tkw_items *held;
+
+	bed_put(b, 0);
+	bed_put(b, 0);
+	held = bed_take(b, 2, 1000);
+	b->has_reserve = true;
+	bed_reopen(b);
+	b->disk.room_bytes = b->disk.bytes + 40;
+	ask_put(b, &p, 'p', 0, 1);
+	bed_turn(b);
+	assert_int_equal(p.r.result, -ENOSPC);
+	assert_int_equal(b->gives, 1);
+	assert_int_equal(bed_ack(b, &held->item[0]), 1);
+	/* While it is gone, puts are refused before they are tried. */
+	ask_put(b, &p, 'p', 0, 1);
+	ask_ack(b, &a, 'a', &held->item[1]);
+	bed_turn(b);
+	assert_int_equal(p.r.result, -ENOSPC);
+	assert_int_equal(a.r.result, 1);
+	assert_int_equal(b->gets, 1);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.error, -ENOSPC);
+	b->disk.room_bytes = 0;
+	bed_put(b, 0);
+	assert_int_equal(b->gets, 2);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.error, 0);
+	tkw_items_free(held);
+	bed_reopen(b);
+}
+
+static void test_desk_full_disk_does_not_make_the_desk_busy(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_next next;
+
+	bed_put(b, 0);
+	tkw_items_free(bed_take(b, 1, 100));
+	b->disk.fails = 1000;
+	b->disk.error = -ENOSPC;
+	bed_pass(b, 2000);
+	bed_quiet(b); /* the lost lease cannot be written */
+	assert_true(b->disk.fails >= 997);
+	tkw__desk_next(b->desk, &next);
+	assert_true(next.now_us > b->now_us);
+	assert_true(next.mono_us > b->mono_us);
+	b->disk.fails = 0;
+	bed_pass(b, 2000);
+	bed_quiet(b);
+	assert_int_equal(bed_stats(b).all_losses, 1);
+	bed_reopen(b);
+}
+
+static void test_desk_broken_store_ends_all_who_wait(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_facts facts;
+	struct bed_request t, p;
+	uint64_t digest = tkw__desk_digest(b->desk);
+
+	ask_take(b, &t, 't', 1000, 1);
+	bed_quiet(b);
+	b->disk.fails = 1;
+	b->disk.error = -EIO;
+	ask_put(b, &p, 'p', 10, 1);
+	bed_turn(b);
+	assert_int_equal(p.r.result, -EIO);
+	assert_int_equal(t.r.result, -EIO);
+	assert_true(tkw__desk_digest(b->desk) == digest);
+	/* For ever, although the store would work again. */
+	ask_take(b, &t, 't', 1000, 1);
+	ask_put(b, &p, 'p', 0, 1);
+	bed_turn(b);
+	assert_int_equal(p.r.result, -EIO);
+	assert_int_equal(t.r.result, -EIO);
+	assert_int_equal(bed_stats(b).all_puts, 0);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.error, -EIO);
+	bed_reopen(b);
+	bed_put(b, 0);
+}
+
+static void test_desk_failed_open_makes_no_queue(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request r, s, again;
+
+	b->disk.fails = 1;
+	b->disk.error = -ENOMEM;
+	ask_open(b, &r, "x");
+	ask_open(b, &s, "x");
+	bed_turn(b);
+	assert_int_equal(r.r.result, -ENOMEM);
+	assert_null(r.r.queue);
+	assert_null(tkw__desk_find(b->desk, "x"));
+	ask_open(b, &r, "x");
+	ask_open(b, &s, "x");
+	bed_turn(b);
+	assert_int_equal(r.r.result, 0);
+	assert_ptr_equal(r.r.queue, s.r.queue);
+	ask_open(b, &again, "x");
+	bed_turn(b);
+	assert_ptr_equal(again.r.queue, r.r.queue);
+	bed_reopen(b);
+	assert_non_null(tkw__desk_find(b->desk, "x"));
+	assert_int_equal(tkw__desk_find(b->desk, "x")->number, 2);
+}
+
+/* --- bounds -------------------------------------------------------------------------- */
+
+static void test_desk_turn_is_bounded(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request r[8];
+
+	b->cfg.max_rows = 32;
+	bed_reopen(b);
+	for (int i = 0; i < 8; i++)
+		ask_put(b, &r[i], (char)('a' + i), 0, 16);
+	assert_int_equal(bed_turn(b), 1);
+	assert_string_equal(b->told, "ab");
+	assert_ptr_equal(tkw__desk_first(b->desk), &r[2].r);
+	bed_quiet(b);
+	assert_string_equal(b->told, "abcdefgh");
+}
+
+static void test_desk_lost_leases_are_recorded_in_pieces(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request r;
+
+	b->cfg.max_rows = 32;
+	bed_reopen(b);
+	for (int i = 0; i < 4; i++) {
+		ask_put(b, &r, 0, 0, BED_PUTS);
+		bed_quiet(b);
+		tkw_items_free(bed_take(b, BED_PUTS, 100));
+	}
+	bed_pass(b, 5000);
+	bed_quiet(b);
+	assert_int_equal(bed_stats(b).all_losses, 4 * BED_PUTS);
+	bed_reopen(b);
+}
+
+/* --- snapshots ------------------------------------------------------------------------- */
+
+/* Puts, takes and acks while a snapshot goes on; after each turn a reopened
+ * desk is the same. */
+static void test_desk_snapshot_under_load_keeps_everything(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_facts facts = { .snapshots = 0 };
+	struct bed_request r;
+	uint64_t snapshots = 0;
+
+	b->cfg.slack_bytes = 500;
+	b->cfg.snapshot_items = 2;
+	bed_reopen(b);
+	for (int i = 0; i < 300; i++) {
+		struct tkw_items *it;
+
+		ask_put(b, &r, 0, i % 7, 3);
+		bed_turn(b);
+		assert_int_equal(r.r.result, 0);
+		ask_take(b, &r, 0, 0, 4);
+		bed_turn(b);
+		it = r.r.take.items;
+		if (it && i % 5) {
+			for (size_t k = 0; k < it->count; k++) {
+				ask_ack(b, &r, 0, &it->item[k]);
+				bed_turn(b);
+				assert_int_equal(r.r.result, 1);
+			}
+		}
+		tkw_items_free(it);
+		bed_pass(b, 3);
+		tkw__desk_get_facts(b->desk, &facts);
+		if (i % 30 == 29) {
+			snapshots += facts.snapshots;
+			bed_reopen(b);
+		}
+	}
+	assert_true(snapshots > 3);
+	assert_true(b->disk.compactions > 3);
+	assert_true(b->disk.base.first > 1);
+}
+
+/* A crash after any batch of a snapshot: the rows that are there tell all. */
+static void test_desk_snapshot_can_be_cut_anywhere(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request r, r2;
+
+	for (int i = 0; i < 10; i++) {
+		ask_put(b, &r, 0, 1000, 10);
+		bed_quiet(b);
+	}
+	ask_open(b, &r2, "other");
+	bed_quiet(b);
+	b->cfg.slack_bytes = 1;
+	b->cfg.snapshot_items = 3;
+	bed_reopen(b);
+	for (int i = 0; i < 20; i++) {
+		ask_put(b, &r, 0, 10, 1);
+		bed_turn(b);
+		bed_reopen(b);
+	}
+	bed_quiet(b);
+	bed_reopen(b);
+}
+
+static void test_desk_snapshot_waits_after_an_error(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_facts facts;
+	struct bed_request r;
+
+	b->cfg.slack_bytes = 100;
+	b->cfg.snapshot_items = 1;
+	b->disk.compact_error = -ENOSPC;
+	bed_reopen(b);
+	for (int i = 0; i < 10; i++) {
+		struct tkw_items *it;
+
+		bed_put(b, 0);
+		it = bed_take(b, 1, 100);
+		ask_ack(b, &r, 0, &it->item[0]);
+		bed_quiet(b);
+		assert_int_equal(r.r.result, 1);
+		tkw_items_free(it);
+	}
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.snapshots, 1);
+	assert_int_equal(facts.compactions, 1);
+	b->disk.compact_error = 0;
+	bed_pass(b, 2000);
+	bed_quiet(b);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_true(facts.compactions > 1);
+	assert_true(b->disk.base.first > 1);
+	bed_reopen(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DESK_TEST(test_desk_requests_of_a_turn_share_a_batch),
+		DESK_TEST(test_desk_take_sees_a_put_of_the_same_batch),
+		DESK_TEST(test_desk_refused_request_leaves_no_trace),
+		DESK_TEST(test_desk_waiting_takes_are_served_in_order),
+		DESK_TEST(test_desk_waiting_take_is_woken_by_time),
+		DESK_TEST(test_desk_waiting_take_times_out),
+		DESK_TEST(test_desk_take_can_be_withdrawn),
+		DESK_TEST(test_desk_paused_queue_keeps_its_waiters),
+		DESK_TEST(test_desk_lease_survives_a_reopen_and_is_lost),
+		DESK_TEST(test_desk_clock_steps_back_and_forth),
+		DESK_TEST(test_desk_can_take_follows_pause),
+		DESK_TEST(test_desk_failed_batch_is_undone_and_told),
+		DESK_TEST(
+			test_desk_full_disk_refuses_puts_and_lets_acks_through),
+		DESK_TEST(
+			test_desk_full_disk_uses_the_reserve_and_gets_it_back),
+		DESK_TEST(test_desk_full_disk_does_not_make_the_desk_busy),
+		DESK_TEST(test_desk_broken_store_ends_all_who_wait),
+		DESK_TEST(test_desk_failed_open_makes_no_queue),
+		DESK_TEST(test_desk_turn_is_bounded),
+		DESK_TEST(test_desk_lost_leases_are_recorded_in_pieces),
+		DESK_TEST(test_desk_snapshot_under_load_keeps_everything),
+		DESK_TEST(test_desk_snapshot_can_be_cut_anywhere),
+		DESK_TEST(test_desk_snapshot_waits_after_an_error),
+	};
+
+	return cmocka_run_group_tests_name("desk", tests, NULL, NULL);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* test_store_rows.c - what is appended to the store on SQLite is replayed. */
+#include "store_bed.h"
+
+#include "store/crc32c.h"
+#include "store/row.h"
+
+/* The check value of the catalogue of CRCs. */
+static void test_store_checksum_is_crc32c(void **state)
+{
+	struct tkw__crc32c c;
+
+	(void)state;
+	tkw__crc32c_init(&c);
+	assert_int_equal(tkw__crc32c(&c, 0, "123456789", 9), 0xe3069283);
+	assert_int_equal(tkw__crc32c(&c, tkw__crc32c(&c, 0, "12345", 5), "6789",
+				     4),
+			 0xe3069283);
+}
+
+/* Each kind of record, with all fields: columns and back. */
+static void test_store_columns_hold_each_record(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__row_room room = { NULL, 0 };
+	struct tkw__crc32c crc;
+
+	tkw__crc32c_init(&crc);
+	for (int i = 0; i < 20000; i++) {
+		struct tkw__columns c;
+		struct tkw__row back;
+		struct tkw__row row = { .seq = bed_random(b) >> 1, .queue = 7 };
+
+		tkw__queue_log_clear(&b->log);
+		bed_make(b, 1 + (enum tkw__record_kind)(
+					i % (TKW__RECORD_KINDS - 1)));
+		row.record = b->log.bytes;
+		row.len = b->log.len;
+		assert_int_equal(tkw__row_pack(&crc, &row, &c), 0);
+		assert_true(c.more.len <= TKW__ROW_MORE);
+		assert_int_equal(tkw__row_unpack(&crc, &c, &room, &back), 0);
+		assert_int_equal(back.len, row.len);
+		assert_memory_equal(back.record, row.record, row.len);
+		c.seq++;
+		assert_int_equal(tkw__row_unpack(&crc, &c, &room, &back),
+				 -EBADMSG);
+	}
+	free(room.bytes);
+}
+
+/* An ack is the most frequent row. It must stay small. */
+static void test_store_ack_needs_only_a_checksum(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__record r = { .kind = TKW__RECORD_ACK, .id = 5 };
+	struct tkw__crc32c crc;
+	struct tkw__columns c;
+	struct tkw__row row = { .seq = 1, .queue = 1 };
+
+	tkw__crc32c_init(&crc);
+	assert_int_equal(tkw__record_write(b->heart, &b->log, &r), 0);
+	row.record = b->log.bytes;
+	row.len = b->log.len;
+	assert_int_equal(tkw__row_pack(&crc, &row, &c), 0);
+	assert_int_equal(c.more.len, 4);
+	assert_true(c.due < 0 && c.until < 0 && c.attempts < 0);
+}
+
+static void test_store_replays_what_was_appended(void **state)
+{
+	struct store_bed *b = *state;
+
+	assert_int_equal(bed_open(b), 0);
+	bed_check(b);
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(bed_append(b, 1 + bed_below(b, 40)), 0);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	bed_check(b);
+	assert_int_equal(bed_append(b, 3), 0);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	bed_check(b);
+}
+
+/* 11.21: after a close there is only the file, and it is whole. */
+static void test_store_close_leaves_one_file(void **state)
+{
+	struct store_bed *b = *state;
+	static const char *const beside[] = { "-wal", "-shm", "-journal" };
+
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_append(b, 100), 0);
+	bed_close(b);
+	for (int i = 0; i < 3; i++)
+		assert_null(bed_load(b, beside[i]).bytes);
+	assert_int_equal(bed_open(b), 0);
+	bed_check(b);
+}
+
+/* A record in the middle is not one: nothing of the batch is there. */
+static void test_store_illegal_batch_leaves_nothing(void **state)
+{
+	struct store_bed *b = *state;
+	static const uint8_t junk[16] = { 16 };
+	struct tkw__row rows[3] = { { .queue = 1 }, { .queue = 1 } };
+	uint64_t last;
+
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_append(b, 2), 0);
+	tkw__queue_log_clear(&b->log);
+	bed_make(b, TKW__RECORD_ACK);
+	for (int i = 0; i < 3; i++) {
+		rows[i].record = i == 1 ? junk : b->log.bytes;
+		rows[i].len = i == 1 ? sizeof(junk) : b->log.len;
+	}
+	assert_int_equal(b->s->ops->append(b->s, rows, 3, &last), -EINVAL);
+	assert_int_equal(bed_append(b, 2), 0);
+	bed_check(b);
+}
+
+static int see_name(const struct tkw__row *row, void *ctx)
+{
+	char *names = ctx;
+
+	assert_non_null(row->name);
+	assert_int_equal(row->seq, 0);
+	sprintf(names + strlen(names), "%u=%s ", row->queue, row->name);
+	return 0;
+}
+
+static void test_store_names_survive(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__row rows[] = { { .queue = 1, .name = "default" },
+				   { .queue = 2, .name = "\xc3\xa4 b" } };
+	struct tkw__base base;
+	char names[64] = "";
+	uint64_t last;
+
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(b->s->ops->append(b->s, rows, 2, &last), 0);
+	assert_int_equal(last, 0);
+	/* A snapshot names them again. */
+	assert_int_equal(b->s->ops->append(b->s, rows, 2, &last), 0);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(b->s->ops->replay(b->s, see_name, &base, names), 0);
+	assert_string_equal(names, "1=default 2=\xc3\xa4 b ");
+}
+
+static int stop_at_three(const struct tkw__row *row, void *ctx)
+{
+	(void)ctx;
+	return row->seq == 3 ? -ECANCELED : 0;
+}
+
+static void test_store_replay_stops_when_told(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__base base;
+
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_append(b, 5), 0);
+	assert_int_equal(b->s->ops->replay(b->s, stop_at_three, &base, NULL),
+			 -ECANCELED);
+	bed_check(b);
+}
+
+/* Rows before the base are removed piece by piece; those from it on stay. */
+static void test_store_compacts_in_pieces(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__base base = { 701, 900 };
+	uint64_t before;
+	int pieces = 0;
+
+	assert_int_equal(bed_open(b), 0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(bed_append(b, 10), 0);
+	before = b->s->bytes;
+	while (b->s->ops->compact(b->s, &base, 64) == 1)
+		pieces++;
+	assert_int_equal(pieces, 10);
+	assert_true(b->s->bytes < before);
+	bed_check(b);
+	assert_int_equal(bed_append(b, 10), 0);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	bed_check(b);
+}
+
+/* A compaction that was cut off goes on after a reopen. */
+static void test_store_compaction_goes_on(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__base base = { 90, 100 };
+	struct bed_rows r;
+
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_append(b, 100), 0);
+	assert_int_equal(b->s->ops->compact(b->s, &base, 10), 1);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_replay(b, &r), 0);
+	assert_int_equal(r.base.first, 90);
+	assert_int_equal(r.base.whole, 100);
+	assert_int_equal(r.count, 11);
+	bed_rows_free(&r);
+	assert_int_equal(b->s->ops->compact(b->s, &base, 78), 1);
+	assert_int_equal(b->s->ops->compact(b->s, &base, 10), 0);
+	assert_int_equal(b->s->ops->compact(b->s, &base, 10), 0);
+	bed_check(b);
+}
+
+/* Even if no row counts any more, the numbers go on. */
+static void test_store_numbers_go_on_when_all_is_compacted(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__base base = { 11, 10 };
+
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_append(b, 10), 0);
+	assert_int_equal(b->s->ops->compact(b->s, &base, 100), 0);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	bed_check(b);
+	assert_int_equal(bed_append(b, 2), 0);
+	bed_check(b);
+}
+
+static void test_store_refuses_a_base_that_cannot_be(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__base ahead = { 12, 10 };
+	struct tkw__base far = { 5, 11 };
+	struct tkw__base base = { 5, 10 };
+	struct tkw__base back = { 4, 10 };
+
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_append(b, 10), 0);
+	assert_int_equal(b->s->ops->compact(b->s, &ahead, 1), -EINVAL);
+	assert_int_equal(b->s->ops->compact(b->s, &far, 1), -EINVAL);
+	assert_int_equal(b->s->ops->compact(b->s, &base, 100), 0);
+	assert_int_equal(b->s->ops->compact(b->s, &back, 1), -EINVAL);
+	bed_check(b);
+}
+
+/* Payloads larger than a page, and one of a MiB. */
+static void test_store_holds_large_payloads(void **state)
+{
+	struct store_bed *b = *state;
+	uint8_t *bytes = calloc(1, 1 << 20);
+
+	assert_non_null(bytes);
+	assert_int_equal(bed_open(b), 0);
+	for (size_t len = 1; len <= 1 << 20; len = len * 2 + len / 7) {
+		struct tkw__record r = { .kind = TKW__RECORD_PUT,
+					 .id = len,
+					 .payload = { bytes, len } };
+		struct tkw__row row = { .queue = 1 };
+		struct bed_rows got;
+		uint64_t last;
+
+		bytes[len - 1] = 7;
+		tkw__queue_log_clear(&b->log);
+		assert_int_equal(tkw__record_write(b->heart, &b->log, &r), 0);
+		row.record = b->log.bytes;
+		row.len = b->log.len;
+		assert_int_equal(b->s->ops->append(b->s, &row, 1, &last), 0);
+		assert_int_equal(bed_replay(b, &got), 0);
+		assert_int_equal(got.row[last - 1].len, row.len);
+		assert_memory_equal(got.row[last - 1].bytes, row.record,
+				    row.len);
+		bed_rows_free(&got);
+	}
+	free(bytes);
+}
+
+/* The other durability has the same contents. */
+static void test_store_without_syncs(void **state)
+{
+	struct store_bed *b = *state;
+
+	b->to_system = true;
+	assert_int_equal(bed_open(b), 0);
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(bed_append(b, 20), 0);
+	bed_close(b);
+	b->to_system = false;
+	assert_int_equal(bed_open(b), 0);
+	bed_check(b);
+}
+
+#define TEST(name)                                                             \
+	cmocka_unit_test_setup_teardown(name, store_bed_begin, store_bed_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_store_checksum_is_crc32c),
+		TEST(test_store_columns_hold_each_record),
+		TEST(test_store_ack_needs_only_a_checksum),
+		TEST(test_store_replays_what_was_appended),
+		TEST(test_store_close_leaves_one_file),
+		TEST(test_store_illegal_batch_leaves_nothing),
+		TEST(test_store_names_survive),
+		TEST(test_store_replay_stops_when_told),
+		TEST(test_store_compacts_in_pieces),
+		TEST(test_store_compaction_goes_on),
+		TEST(test_store_numbers_go_on_when_all_is_compacted),
+		TEST(test_store_refuses_a_base_that_cannot_be),
+		TEST(test_store_holds_large_payloads),
+		TEST(test_store_without_syncs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

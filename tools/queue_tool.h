@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * queue_tool.h - what the parts of `tkw queue` share.
+ *
+ * cmd_queue.c       the table of commands, the options, the help
+ * queue_values.c    reads times, ids, claims and payloads
+ * queue_commands.c  the commands that are one call
+ * queue_print.c     items and facts, as text and as JSON
+ * queue_watch.c     `watch`
+ * queue_work.c      `work`, and queue_job.c, a command that it runs
+ * queue_signals.c   signals as a descriptor
+ * queue_way.h       the two ways to a queue
+ */
+#ifndef TKW_TOOLS_QUEUE_TOOL_H
+#define TKW_TOOLS_QUEUE_TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "queue_way.h"
+
+enum {
+	/* The exit status of a take that took nothing. */
+	QUEUE_EXIT_NOTHING = 3,
+	/* Of `work`, as in a shell: the command is not executable, and it is
+	 * not there. */
+	QUEUE_EXIT_CANNOT_RUN = 126,
+	QUEUE_EXIT_NO_COMMAND = 127,
+	QUEUE_JOBS_MAX = 1024,
+	/* The most items of one call. */
+	QUEUE_COUNT_MAX = 4096
+};
+
+/* The longest time that the command line takes: 100 years. */
+#define QUEUE_MAX_MS (INT64_C(36525) * 24 * 60 * 60 * 1000)
+
+/* What the command line says. */
+struct queue_options {
+	const char *file;
+	const char *queue;
+	bool json;
+	/* put, nack, reschedule */
+	bool has_delay;
+	int64_t delay_ms;
+	int64_t at_ms;
+	const char *key;
+	enum tkw_key_held held;
+	uint64_t attempts;
+	int64_t backoff_ms;
+	int64_t max_backoff_ms;
+	/* take, list, watch */
+	uint64_t count; /* 0: not given */
+	int64_t lease_ms;
+	int64_t wait_ms;
+	const char *reason;
+	enum tkw_item_state state;
+	bool all;
+	bool raw;
+	uint64_t jobs;
+	/* limit; UINT64_MAX: not given */
+	uint64_t max_items;
+	uint64_t max_bytes;
+	uint64_t max_payload;
+	/* take, watch, work: queue_signals_open() */
+	int signals;
+	/* The words behind the command. NULL ends them. */
+	char **words;
+	size_t word_count;
+};
+
+/* A payload. */
+struct queue_bytes {
+	char *bytes;
+	size_t len;
+	bool owned; /* to be freed */
+};
+
+/* What the words of a command line are: one of the arrays, with word_count
+ * members. */
+struct queue_words {
+	struct tkw_claim *claims;
+	struct tkw_item_name *names;
+	struct tkw_item_id *ids;
+	struct queue_bytes *payloads;
+	int *done; /* the answers */
+};
+
+/* --- queue_values.c ----------------------------------------------------------
+ */
+
+/*
+ * Read values. `name` is that of the option, for the error message.
+ *
+ * A time is a number and a unit, like 500ms, 5s, 10m, 2h or 1d; or 0.
+ *
+ * They return 0, or -1 after telling the user what is wrong.
+ */
+int queue_read_time(const char *name, const char *text, int64_t max_ms,
+		    int64_t *ms);
+int queue_read_text(const char *name, const char *text, size_t max);
+int queue_read_state(const char *text, enum tkw_item_state *state);
+int queue_read_name(const char *text);
+int queue_read_claims(const struct queue_options *o, struct queue_words *w);
+int queue_read_names(const struct queue_options *o, struct queue_words *w);
+int queue_read_ids(const struct queue_options *o, struct queue_words *w);
+int queue_read_payloads(const struct queue_options *o, struct queue_words *w);
+
+void queue_words_free(const struct queue_options *o, struct queue_words *w);
+
+/* --- queue_commands.c, queue_watch.c, queue_work.c ---------------------------
+ */
+
+/* A command. It returns the exit status of tkw. */
+typedef int queue_command_fn(struct queue_session *s,
+			     const struct queue_options *o,
+			     struct queue_words *w);
+
+queue_command_fn queue_put, queue_take, queue_ack, queue_nack, queue_extend;
+queue_command_fn queue_cancel, queue_reschedule, queue_get, queue_list;
+queue_command_fn queue_stats, queue_revive, queue_purge, queue_pause;
+queue_command_fn queue_resume, queue_limit, queue_watch, queue_work;
+
+/* Checks that the command of `work` can be run, before anything is opened.
+ * Returns 0, or the exit status of tkw after telling the user. */
+int queue_work_check(const struct queue_options *o);
+
+/* --- queue_print.c -----------------------------------------------------------
+ */
+
+const char *queue_state_word(enum tkw_item_state state);
+
+/*
+ * Print bytes. As text, control bytes and what is not UTF-8 are written as
+ * printf %b reads them: \n, \t, \\ and \0ooo. As JSON, with quotes.
+ */
+void queue_print_text(const void *bytes, size_t len);
+void queue_print_json_text(const void *bytes, size_t len);
+
+/* Print an item: one line of text with its claim and payload, of a list, or all
+ * about it in many lines; and one line of JSON. */
+void queue_print_taken(const struct tkw_item *item);
+void queue_print_listed(const struct tkw_item *item);
+void queue_print_item(const struct tkw_item *item);
+void queue_print_json_item(const struct tkw_item *item);
+
+void queue_print_stats(const char *queue, const struct tkw_queue_stats *st);
+void queue_print_json_stats(const char *queue,
+			    const struct tkw_queue_stats *st);
+
+/* Returns how late the items were that were taken, in ms: the quantile, rounded
+ * up to the end of its bucket; 0 if none was taken. */
+int64_t queue_lateness_ms(const struct tkw_queue_stats *st, unsigned permille);
+
+/* --- queue_signals.c ---------------------------------------------------------
+ */
+
+/* Lets SIGINT and SIGTERM, and with `children` SIGCHLD, arrive at a descriptor.
+ * Call it before any thread is started. A signal that is ignored stays ignored.
+ * Returns the descriptor, or -errno. */
+int queue_signals_open(bool children);
+
+/* Waits for events of fd, or if it is -1 only for signals, up to wait_ms; -1
+ * means without a limit. Returns 1 if fd is ready, 0 if the time is over, or
+ * -EINTR if a signal has come. */
+int queue_signals_wait(int signals, int fd, int64_t wait_ms);
+
+/* Returns the next signal that has come, or 0. */
+int queue_signals_next(int signals);
+
+#endif /* TKW_TOOLS_QUEUE_TOOL_H */

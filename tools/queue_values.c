@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* queue_values.c - reads times, ids, claims and payloads of a command line. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "queue_tool.h"
+#include "store/name.h"
+#include "tool.h"
+
+enum {
+	/* No queue takes a larger payload. */
+	PAYLOAD_MAX = 1 << 29,
+	READ_FIRST = 1 << 16
+};
+
+/* --- times and texts ---------------------------------------------------------
+ */
+
+/* Reads digits. Returns what follows them, or NULL if there are none, or if the
+ * number is larger than 2^63 - 1. */
+static const char *read_digits(const char *text, uint64_t *number)
+{
+	const char *at = text;
+	uint64_t n = 0;
+
+	for (; *at >= '0' && *at <= '9'; at++) {
+		unsigned digit = (unsigned)(*at - '0');
+
+		if (n > ((uint64_t)INT64_MAX - digit) / 10)
+			return NULL;
+		n = 10 * n + digit;
+	}
+	*number = n;
+	return at == text ? NULL : at;
+}
+
+/* Returns the milliseconds of a unit; 0 if there is no such unit. */
+static uint64_t find_unit(const char *text)
+{
+	static const struct {
+		const char *name;
+		uint64_t ms;
+	} units[] = {
+		{ "ms", 1 },         { "s", 1000 },     { "m", 60000 },
+		{ "h", 60 * 60000 }, { "d", 86400000 },
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (!strcmp(text, units[i].name))
+			return units[i].ms;
+	}
+	return 0;
+}
+
+int queue_read_time(const char *name, const char *text, int64_t max_ms,
+		    int64_t *ms)
+{
+	uint64_t n = 0;
+	const char *unit = read_digits(text, &n);
+	uint64_t scale = unit ? find_unit(unit) : 0;
+
+	if (unit && !*unit && n == 0)
+		scale = 1;
+	if (scale == 0) {
+		tool_complain("%s: '%.60s' is not a time like 500ms, 5s, 10m, "
+			      "2h or 1d",
+			      name, text);
+		return -1;
+	}
+	if (n > (uint64_t)max_ms / scale) {
+		tool_complain("%s: '%.60s' is too long; the longest time is "
+			      "%" PRId64 "d",
+			      name, text, max_ms / 86400000);
+		return -1;
+	}
+	*ms = (int64_t)(n * scale);
+	return 0;
+}
+
+int queue_read_text(const char *name, const char *text, size_t max)
+{
+	size_t len = strlen(text);
+
+	if (len >= 1 && len <= max)
+		return 0;
+	tool_complain("%s: it has %zu bytes, but must have 1 to %zu", name, len,
+		      max);
+	return -1;
+}
+
+int queue_read_name(const char *text)
+{
+	if (tkw__name_is_legal(text))
+		return 0;
+	tool_complain("--queue: '%.60s' is not 1 to 255 bytes of UTF-8 without "
+		      "control characters",
+		      text);
+	return -1;
+}
+
+int queue_read_state(const char *text, enum tkw_item_state *state)
+{
+	for (int i = 0; i < TKW_ITEM_STATES; i++) {
+		if (!strcmp(text, queue_state_word((enum tkw_item_state)i))) {
+			*state = (enum tkw_item_state)i;
+			return 0;
+		}
+	}
+	tool_complain("--state: '%.60s' is not waiting, ready, taken or dead",
+		      text);
+	return -1;
+}
+
+/* --- words -------------------------------------------------------------------
+ */
+
+static void *make_array(const struct queue_options *o, struct queue_words *w,
+			size_t size)
+{
+	void *array = calloc(o->word_count + 1, size);
+
+	w->done = calloc(o->word_count + 1, sizeof(*w->done));
+	if (array && w->done)
+		return array;
+	tool_complain("%s", strerror(ENOMEM));
+	free(array);
+	return NULL;
+}
+
+static bool read_id(const char *text, struct tkw_item_id *id)
+{
+	const char *end = read_digits(text, &id->bits);
+
+	return end && !*end && id->bits != 0;
+}
+
+static int refuse_id(const char *text)
+{
+	tool_complain("'%.60s' is not the id of an item, which is a number",
+		      text);
+	return -1;
+}
+
+int queue_read_claims(const struct queue_options *o, struct queue_words *w)
+{
+	w->claims = make_array(o, w, sizeof(*w->claims));
+	if (!w->claims)
+		return -1;
+	for (size_t i = 0; i < o->word_count; i++) {
+		struct tkw_claim *c = &w->claims[i];
+		const char *at = read_digits(o->words[i], &c->id.bits);
+
+		if (at && *at == ':')
+			at = read_digits(at + 1, &c->token);
+		else
+			at = NULL;
+		if (!at || *at || c->id.bits == 0) {
+			tool_complain("'%.60s' is not a claim, which is "
+				      "ID:TOKEN as take prints it",
+				      o->words[i]);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int queue_read_names(const struct queue_options *o, struct queue_words *w)
+{
+	w->names = make_array(o, w, sizeof(*w->names));
+	if (!w->names)
+		return -1;
+	if (o->key) {
+		w->names[0].key = o->key;
+		w->names[0].key_len = strlen(o->key);
+	}
+	for (size_t i = 0; i < o->word_count; i++) {
+		if (!read_id(o->words[i], &w->names[i].id))
+			return refuse_id(o->words[i]);
+	}
+	return 0;
+}
+
+int queue_read_ids(const struct queue_options *o, struct queue_words *w)
+{
+	w->ids = make_array(o, w, sizeof(*w->ids));
+	if (!w->ids)
+		return -1;
+	for (size_t i = 0; i < o->word_count; i++) {
+		if (!read_id(o->words[i], &w->ids[i]))
+			return refuse_id(o->words[i]);
+	}
+	return 0;
+}
+
+/* --- payloads ----------------------------------------------------------------
+ */
+
+static int grow(struct queue_bytes *b, size_t *room)
+{
+	size_t more = *room ? 2 * *room : READ_FIRST;
+	char *bytes = realloc(b->bytes, more);
+
+	if (!bytes) {
+		tool_complain("standard input: %s", strerror(ENOMEM));
+		return -1;
+	}
+	b->bytes = bytes;
+	*room = more;
+	return 0;
+}
+
+/* Reads standard input to its end. */
+static int read_stdin(struct queue_bytes *b)
+{
+	size_t room = 0;
+
+	b->owned = true;
+	while (!feof(stdin)) {
+		if (b->len == room && grow(b, &room))
+			return -1;
+		b->len += fread(b->bytes + b->len, 1, room - b->len, stdin);
+		if (ferror(stdin)) {
+			tool_complain("standard input: %s", strerror(errno));
+			return -1;
+		}
+		if (b->len > PAYLOAD_MAX) {
+			tool_complain("standard input: longer than any payload "
+				      "can be");
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int queue_read_payloads(const struct queue_options *o, struct queue_words *w)
+{
+	bool used = false;
+
+	w->payloads = make_array(o, w, sizeof(*w->payloads));
+	if (!w->payloads)
+		return -1;
+	for (size_t i = 0; i < o->word_count; i++) {
+		struct queue_bytes *b = &w->payloads[i];
+
+		if (strcmp(o->words[i], "-") != 0) {
+			b->bytes = o->words[i];
+			b->len = strlen(b->bytes);
+			continue;
+		}
+		if (used) {
+			tool_complain("standard input can be only one of the "
+				      "payloads");
+			return -1;
+		}
+		used = true;
+		if (read_stdin(b))
+			return -1;
+	}
+	return 0;
+}
+
+void queue_words_free(const struct queue_options *o, struct queue_words *w)
+{
+	for (size_t i = 0; w->payloads && i < o->word_count; i++) {
+		if (w->payloads[i].owned)
+			free(w->payloads[i].bytes);
+	}
+	free(w->payloads);
+	free(w->claims);
+	free(w->names);
+	free(w->ids);
+	free(w->done);
+	memset(w, 0, sizeof(*w));
+}
