@@ -18,6 +18,7 @@ enum {
 	QUEUE_PAYLOAD = 100, /* bytes */
 	QUEUE_MOST = 1024,   /* most items in one call */
 	QUEUE_DIR_MAX = 512,
+	QUEUE_ROUNDS_MAX = 100,
 	/* Longer than any sample, in seconds. */
 	QUEUE_LEASE_S = 3600
 };

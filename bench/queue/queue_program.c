@@ -53,7 +53,7 @@ static const struct rival_key keys[] = {
 	{ "ms", offsetof(struct queue_load, ms), 1, 3600000 },
 	{ "n", offsetof(struct queue_load, n), 1, 100000000 },
 	{ "rate", offsetof(struct queue_load, rate), 1, 1000000 },
-	{ "rounds", offsetof(struct queue_load, rounds), 1, 100 },
+	{ "rounds", offsetof(struct queue_load, rounds), 1, QUEUE_ROUNDS_MAX },
 	{ "ops", offsetof(struct queue_load, ops), 1000, UINT32_MAX },
 };
 

@@ -28,6 +28,7 @@
  *                        close
  *   open/N               a file with N waiting items is opened, until the first
  *                        answer. It is not in the page cache
+ *   open_warm/N          the same again, when it is in the page cache
  *   churn/N              N items are put, taken and acknowledged while n are
  *                        live, half of them waiting: time per item
  *   churn_max/N, churn_end/N
@@ -88,7 +89,8 @@ static const struct bench_figure memory_figures[] = {
 };
 
 static const struct bench_figure open_figures[] = {
-	{ .key = "ms", .bench = "open", .unit = "ms" },
+	{ .key = "cold_ms", .bench = "open", .unit = "ms" },
+	{ .key = "warm_ms", .bench = "open_warm", .unit = "ms" },
 };
 
 static const struct bench_figure churn_figures[] = {

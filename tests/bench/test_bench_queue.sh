@@ -29,7 +29,7 @@ kinds()
 	batch n=8 ms=20 : put_us take_us ack_us
 	lateness rate=1000 n=500 ms=100 threads=2 : p50 p99 max early sync_p99
 	memory n=2000 : ram disk
-	open n=2000 rounds=2 : ms
+	open n=2000 rounds=2 : cold_ms warm_ms
 	churn ops=3000 n=1500 : us max_mib end_mib of_limit
 	END
 }
