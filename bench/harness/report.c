@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "busy.h"
+
 /* The engine that the others are compared with, then our other entrants. */
 static const char *const ours_first = "tickwheel";
 static const char *const ours_too[] = { "tickwheel_hashed", "tickwheel_clock",
@@ -204,6 +206,9 @@ static void print_table(const struct bench_figures *f)
 			print_line(f, l, ours);
 	}
 	print_rival(ours, find_rival(f));
+	if (f->pairs && f->busy_cpus > BENCH_BUSY_CPUS)
+		(void)printf("  NOT VALID: other processes used %.1f CPUs\n",
+			     f->busy_cpus);
 }
 
 static void json_pairs(FILE *to, const struct bench_line *l)
@@ -245,6 +250,12 @@ static void json_ratio(FILE *to, const char *key, double rival, double ours)
 		(void)fprintf(to, ",\"%s\":null", key);
 }
 
+static void json_busy(FILE *to, const struct bench_figures *f)
+{
+	if (f->pairs)
+		(void)fprintf(to, ",\"busy_cpus\":%.2f", f->busy_cpus);
+}
+
 static void json_summary(FILE *to, const struct bench_figures *f)
 {
 	const struct bench_line *ours = find_ours(f);
@@ -256,10 +267,13 @@ static void json_summary(FILE *to, const struct bench_figures *f)
 		json_ratio(to, "ratio", rival->median, ours->median);
 		json_ratio(to, "ratio_min", rival->min, ours->min);
 		json_pairs(to, rival);
+		json_busy(to, f);
 		(void)fprintf(to, "}\n");
 	} else {
 		(void)fprintf(to, ",\"best_rival\":null,\"ratio\":null,"
-				  "\"ratio_min\":null}\n");
+				  "\"ratio_min\":null");
+		json_busy(to, f);
+		(void)fprintf(to, "}\n");
 	}
 }
 

@@ -45,6 +45,8 @@ struct bench_figures {
 	/* Compare samples of the same run only, because the machine changes
 	 * between runs by more than the entrants differ. */
 	bool pairs;
+	/* With pairs: the most CPUs that other processes used before a run. */
+	double busy_cpus;
 	struct bench_line lines[BENCH_ENTRANTS_MAX];
 	size_t count;
 };

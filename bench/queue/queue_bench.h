@@ -135,8 +135,11 @@ void queue_folder_cool(const char *dir);
 
 /* Bytes that a process has in memory. */
 uint64_t queue_process_resident(int pid);
-/* Bytes that this process has written to disks; see queue_count.c. */
+/* Bytes that this process has written to disks, how often it has called
+ * fdatasync(), and how long that took; see queue_count.c. */
 uint64_t queue_written(void);
+uint64_t queue_syncs(void);
+int64_t queue_sync_ns(void);
 
 /* The wall clock, in microseconds since 1970. */
 static inline int64_t queue_wall_us(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue_count.c - counts what this process writes to disks, in blocks of 4 KiB.
+ * queue_count.c - counts what this process writes to disks, in blocks of 4 KiB,
+ * and its syncs.
  *
  * The functions replace those of libc, also for SQLite. A block that is written
  * twice between two syncs counts twice, unless the second write begins where
@@ -20,6 +21,8 @@ enum {
 
 /* Sums of all threads. Nothing depends on their order. */
 static _Atomic uint64_t blocks;
+static _Atomic uint64_t syncs;
+static _Atomic int64_t sync_ns;
 /* For each descriptor, the last block that was written since the last sync,
  * plus 1; or 0. */
 static _Atomic int64_t last_blocks[FILES];
@@ -27,6 +30,16 @@ static _Atomic int64_t last_blocks[FILES];
 uint64_t queue_written(void)
 {
 	return atomic_load_explicit(&blocks, memory_order_relaxed) * BLOCK;
+}
+
+uint64_t queue_syncs(void)
+{
+	return atomic_load_explicit(&syncs, memory_order_relaxed);
+}
+
+int64_t queue_sync_ns(void)
+{
+	return atomic_load_explicit(&sync_ns, memory_order_relaxed);
 }
 
 static void count(int fd, ssize_t bytes, off_t at)
@@ -90,11 +103,17 @@ int fdatasync(int fd)
 {
 	static _Atomic(sync_fn *) libc;
 	sync_fn *fn = atomic_load_explicit(&libc, memory_order_relaxed);
+	int64_t begin = rival_now();
+	int err;
 
 	if (fn == NULL) {
 		fn = (sync_fn *)real("fdatasync");
 		atomic_store_explicit(&libc, fn, memory_order_relaxed);
 	}
 	forget(fd);
-	return fn(fd);
+	err = fn(fd);
+	atomic_fetch_add_explicit(&syncs, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sync_ns, rival_now() - begin,
+				  memory_order_relaxed);
+	return err;
 }

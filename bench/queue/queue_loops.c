@@ -158,6 +158,30 @@ static void cycle_items(uint32_t thread, void *ctx)
 	finish(done, good);
 }
 
+struct syncs {
+	double count;
+	double ns;
+};
+
+/* A caller goes on when its change is on the disk. So between two syncs, no
+ * caller can end more calls than it has in flight. A sample in which that
+ * happens has measured something that is not durable. */
+static void check_syncs(const struct queue_entrant *e,
+			const struct queue_load *l, const struct syncs *syncs,
+			struct rival_answer *a)
+{
+	double each = l->kind == QUEUE_CYCLE ? 3 : 1;
+	double ops =
+		(double)atomic_load_explicit(&team.ops, memory_order_relaxed);
+
+	if (e->written == NULL)
+		return;
+	rival_figure(a, "sync_us", syncs->ns / 1e3 / syncs->count);
+	rival_figure(a, "per_sync", ops * each / syncs->count);
+	if (ops * each > (syncs->count + 1) * l->threads * l->flight)
+		rival_fail(a, "more calls ended than its syncs allow");
+}
+
 /* Callers share a write of a floor, because that is what a queue can do at
  * best. So a floor has one caller, who writes for all of them. */
 static void run_team(const struct queue_entrant *e, const struct queue_load *l,
@@ -169,6 +193,7 @@ static void run_team(const struct queue_entrant *e, const struct queue_load *l,
 							      : cycle_items };
 	char dir[QUEUE_DIR_MAX];
 	struct rival_cost cost;
+	struct syncs syncs;
 	double ops;
 
 	team.e = e;
@@ -180,7 +205,11 @@ static void run_team(const struct queue_entrant *e, const struct queue_load *l,
 	atomic_store_explicit(&team.failed, false, memory_order_relaxed);
 	queue_folder_make(dir);
 	e->open(dir, true);
+	syncs.count = -(double)queue_syncs();
+	syncs.ns = -(double)queue_sync_ns();
 	rival_team_run(&t, &cost);
+	syncs.count += (double)queue_syncs();
+	syncs.ns += (double)queue_sync_ns();
 	for (uint32_t i = 0; i < t.threads; i++)
 		e->caller_close(team.callers[i]);
 	e->close();
@@ -188,6 +217,7 @@ static void run_team(const struct queue_entrant *e, const struct queue_load *l,
 	ops = (double)atomic_load_explicit(&team.ops, memory_order_relaxed);
 	rival_figure(a, "us", (double)cost.wall_ns / 1e3 / ops);
 	rival_figure(a, "per_s", ops * 1e9 / (double)cost.wall_ns);
+	check_syncs(e, l, &syncs, a);
 	if (atomic_load_explicit(&team.failed, memory_order_relaxed))
 		rival_fail(a, "a call failed");
 }

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "harness/busy.h"
 #include "harness/rival_process.h"
 
 /* A process that takes part in this request. */
@@ -23,6 +24,7 @@ struct timer_run {
 	const struct bench_request *q;
 	struct bench_progress *progress;
 	bool good;
+	double busy_cpus; /* the most that other processes used */
 	size_t count;
 	struct entrant entrants[BENCH_ENTRANTS_MAX];
 	/* For each figure. The lines are in the order of the entrants. */
@@ -168,11 +170,25 @@ static void one_run(struct timer_run *t, uint32_t run, bool counts)
 	}
 }
 
+/* Looks if other processes use the machine. No entrant runs now. */
+static void look_around(struct timer_run *t)
+{
+	double cpus = bench_busy_cpus();
+
+	if (cpus > t->busy_cpus)
+		t->busy_cpus = cpus;
+}
+
 static void report(struct timer_run *t, FILE *json)
 {
+	if (t->busy_cpus > BENCH_BUSY_CPUS)
+		bench_say("%s: other processes used %.1f CPUs, so its ratios "
+			  "are not valid",
+			  t->q->name, t->busy_cpus);
 	for (size_t k = 0; k < t->q->figure_count; k++) {
 		struct bench_figures *f = &t->figures[k];
 
+		f->busy_cpus = t->busy_cpus;
 		for (size_t i = 0; i < t->count; i++) {
 			const struct entrant *e = &t->entrants[i];
 
@@ -206,8 +222,12 @@ bool bench_timer_run(const struct bench_request *q,
 	if (t.count == 0)
 		return true;
 	begin_figures(&t);
-	for (uint32_t run = 0; run < p->runs; run++)
+	t.busy_cpus = 0;
+	for (uint32_t run = 0; run < p->runs; run++) {
+		if (q->pairs)
+			look_around(&t);
 		one_run(&t, run, run >= warm_up);
+	}
 	bench_progress_end();
 	report(&t, json);
 	return t.good;
