@@ -46,14 +46,11 @@ static int64_t look(struct tkw_queues *f, struct tkw_queue *q, tkw__look_fn *fn,
 	return err ? err : tkw__keeper_call(f, &r);
 }
 
-/* --- memory for the arguments ------------------------------------------------ */
+/* --- memory for the arguments --------------------------------------------- */
 
 /* A few arguments fit on the stack. */
 struct scratch {
-	union {
-		unsigned char here[768];
-		max_align_t align;
-	};
+	_Alignas(max_align_t) unsigned char here[768];
 	void *heap;
 };
 
@@ -73,7 +70,7 @@ static void scratch_free(struct scratch *s)
 	free(s->heap);
 }
 
-/* --- the file ---------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------- */
 
 int tkw_queues_close(struct tkw_queues *f)
 {
@@ -130,8 +127,7 @@ const char *tkw_queues_check(struct tkw_queues *f)
 int tkw_queue_open(struct tkw_queue **out, struct tkw_queues *f,
 		   const char *name)
 {
-	struct tkw__request r = { .kind = TKW__REQUEST_OPEN,
-				  .open = { name } };
+	struct tkw__request r = { .kind = TKW__REQUEST_OPEN, .open = { name } };
 	int64_t err;
 
 	if (!out || !f || !name || !tkw__name_is_legal(name))
@@ -156,7 +152,7 @@ const char *tkw_queue_name(const struct tkw_queue *q)
 	return q ? q->name : NULL;
 }
 
-/* --- put ---------------------------------------------------------------------- */
+/* --- put ------------------------------------------------------------------ */
 
 int tkw__put_read(struct tkw__queue_put *to, const struct tkw_put *from)
 {
@@ -228,7 +224,7 @@ int tkw_queue_put(struct tkw_queue *q, const struct tkw_put *puts, size_t count,
 	return err;
 }
 
-/* --- take --------------------------------------------------------------------- */
+/* --- take ----------------------------------------------------------------- */
 
 static bool lease_read(int64_t lease_ms, uint64_t *to)
 {
@@ -282,7 +278,7 @@ int tkw_queue_fd(struct tkw_queue *q)
 	return err ? err : tkw__keeper_fd(file_of(q), q);
 }
 
-/* --- what a consumer does ------------------------------------------------------ */
+/* --- what a consumer does ------------------------------------------------- */
 
 struct claim_room {
 	struct tkw__queue_claim claim;
@@ -312,6 +308,7 @@ static int claim(struct tkw__request *r, const struct tkw_claim *claims,
 	n = change(file_of(r->queue), r);
 	for (size_t i = 0; i < count && done && n >= 0; i++)
 		done[i] = c->answer[i] == TKW__QUEUE_DONE;
+	*c = (struct tkw__queue_claims){ NULL, 0, NULL };
 	scratch_free(&s);
 	return (int)n;
 }
@@ -353,7 +350,7 @@ int tkw_queue_extend(struct tkw_queue *q, const struct tkw_claim *claims,
 	return claim(&r, claims, count, done);
 }
 
-/* --- what everybody else does -------------------------------------------------- */
+/* --- what everybody else does --------------------------------------------- */
 
 static int name_read(struct tkw__queue_name *to,
 		     const struct tkw_item_name *from)
@@ -468,7 +465,7 @@ int tkw_queue_list(struct tkw_queue *q, enum tkw_item_state state, uint32_t max,
 	return (int)n;
 }
 
-/* --- the dead ------------------------------------------------------------------- */
+/* --- the dead ------------------------------------------------------------- */
 
 struct id_room {
 	uint64_t id;
@@ -495,6 +492,7 @@ static int bury(struct tkw__request *r, const struct tkw_item_id *ids,
 	n = change(file_of(r->queue), r);
 	for (size_t i = 0; i < count && done && n >= 0; i++)
 		done[i] = r->ids.answers[i] == TKW__QUEUE_DONE ? 1 : -ENOENT;
+	r->ids = (struct tkw__request_ids){ NULL, 0, NULL };
 	scratch_free(&s);
 	return (int)n;
 }
@@ -546,7 +544,7 @@ int64_t tkw_queue_purge_all(struct tkw_queue *q)
 	return bury_all(q, TKW__REQUEST_PURGE_SOME);
 }
 
-/* --- the queue ------------------------------------------------------------------ */
+/* --- the queue ------------------------------------------------------------ */
 
 int tkw_queue_pause(struct tkw_queue *q)
 {

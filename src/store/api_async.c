@@ -39,7 +39,7 @@ static struct async *make_call(struct tkw_queue *q, tkw_queue_end_fn *fn,
 	return a;
 }
 
-/* --- the end ------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------- */
 
 static void fill_end(struct async *a, struct tkw_queue_end *end)
 {
@@ -133,12 +133,12 @@ static int submit(struct async *a, enum tkw__request_kind kind)
 	return err;
 }
 
-static int admit(struct tkw_queue *q, tkw_queue_end_fn *fn)
+static int admit(const struct tkw_queue *q, bool has_fn)
 {
-	return q && fn ? tkw__keeper_admit(q->owner) : -EINVAL;
+	return q && has_fn ? tkw__keeper_admit(q->owner) : -EINVAL;
 }
 
-/* --- put ----------------------------------------------------------------------- */
+/* --- put ------------------------------------------------------------------ */
 
 static unsigned char *copy_text(struct tkw__queue_text *t, unsigned char *at)
 {
@@ -176,7 +176,7 @@ int tkw_queue_put_async(struct tkw_queue *q, const struct tkw_put *puts,
 	unsigned char *at;
 	struct async *a;
 	size_t bytes;
-	int err = admit(q, fn);
+	int err = admit(q, fn != NULL);
 
 	if (err)
 		return err;
@@ -204,14 +204,14 @@ int tkw_queue_put_async(struct tkw_queue *q, const struct tkw_put *puts,
 	return submit(a, TKW__REQUEST_PUT);
 }
 
-/* --- take and ack ---------------------------------------------------------------- */
+/* --- take and ack --------------------------------------------------------- */
 
 int tkw_queue_take_async(struct tkw_queue *q, const struct tkw_take *how,
 			 tkw_queue_end_fn *fn, void *ctx)
 {
 	struct tkw__request_take take;
 	struct async *a;
-	int err = admit(q, fn);
+	int err = admit(q, fn != NULL);
 
 	if (!err)
 		err = tkw__take_read(&take, how);
@@ -231,7 +231,7 @@ int tkw_queue_ack_async(struct tkw_queue *q, const struct tkw_claim *claims,
 		      sizeof(enum tkw__queue_answer) + sizeof(int);
 	struct tkw__queue_claim *to;
 	struct async *a;
-	int err = admit(q, fn);
+	int err = admit(q, fn != NULL);
 
 	if (err)
 		return err;

@@ -44,7 +44,7 @@ void tkw__requests_remove(struct tkw__request_list *l, struct tkw__request *r)
 	l->count--;
 }
 
-/* --- queues ---------------------------------------------------------------- */
+/* --- queues --------------------------------------------------------------- */
 
 /* Makes room for one more queue in both tables. */
 static int grow_tables(struct tkw__desk *d)
@@ -147,7 +147,7 @@ struct tkw_queue *tkw__desk_changed(struct tkw__desk *d)
 	return q;
 }
 
-/* --- life ------------------------------------------------------------------ */
+/* --- life ----------------------------------------------------------------- */
 
 static void *heart_alloc(size_t bytes, void *ctx)
 {
@@ -223,8 +223,8 @@ void tkw__desk_destroy(struct tkw__desk *d)
 		return;
 	while (d->count > 0)
 		tkw__desk_drop_queue(d);
-	/* No entry is unlinked: in a forked child the takes that waited are gone
-	 * with their threads. */
+	/* No entry is unlinked: in a forked child the takes that waited are
+	 * gone with their threads. */
 	free(d->wheel_mem);
 	free(d->taken);
 	free(d->row);
@@ -259,7 +259,7 @@ void tkw__desk_next(struct tkw__desk *d, struct tkw__desk_next *out)
 		out->mono_us = d->held_until_us;
 }
 
-/* --- checks ----------------------------------------------------------------- */
+/* --- checks --------------------------------------------------------------- */
 
 void tkw__desk_get_facts(const struct tkw__desk *d, struct tkw__desk_facts *out)
 {

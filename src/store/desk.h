@@ -212,15 +212,15 @@ struct tkw_queue {
 	struct tkw_queue *next;    /* by number */
 	struct tkw_queue *touched; /* the next one that this turn works on */
 	bool is_touched;
-	bool is_new;     /* its name is not in the store yet */
-	bool behind;     /* there is work for this very time */
-	bool changed;    /* by a batch of this turn */
-	bool tell;       /* can_take has changed; it is in a list of these */
+	bool is_new;  /* its name is not in the store yet */
+	bool behind;  /* there is work for this very time */
+	bool changed; /* by a batch of this turn */
+	bool tell;    /* can_take has changed; it is in a list of these */
 	struct tkw_queue *next_to_tell;
-	uint64_t hasty;  /* parked takes that do not want to wait */
-	uint64_t live;   /* about how many bytes a snapshot takes */
-	uint64_t at_us;  /* when it has work to do */
-	size_t place;    /* in the agenda */
+	uint64_t hasty; /* parked takes that do not want to wait */
+	uint64_t live;  /* about how many bytes a snapshot takes */
+	uint64_t at_us; /* when it has work to do */
+	size_t place;   /* in the agenda */
 	char name[TKW_QUEUE_MAX_NAME + 1];
 };
 
@@ -247,8 +247,8 @@ struct tkw__desk_config {
 	/* Bounds of a turn. */
 	uint32_t max_rows;  /* 4096 */
 	uint32_t max_bytes; /* 1 MiB */
-	/* A snapshot begins when the journal has more bytes than twice the live
-	 * items and this. 8 MiB */
+	/* A snapshot begins when the journal has more bytes than 1.75 times the
+	 * live items and this. 8 MiB */
 	uint64_t slack_bytes;
 	/* How many items of a snapshot a turn appends at least. 256 */
 	uint32_t snapshot_items;

@@ -97,23 +97,24 @@ struct tkw__desk {
 	size_t row_room;
 
 	bool reserve_gone;
-	bool broken; /* -EIO, for ever */
+	bool broken;            /* -EIO, for ever */
 	uint64_t held_until_us; /* mono: no work of its own before */
 	struct tkw_wheel *wheel;
+	bool late; /* more takes are to be timed out */
 	void *wheel_mem;
 	struct tkw__queue_taken *taken;
 	struct tkw__desk_cycle cycle;
 	struct tkw__desk_facts facts;
 };
 
-/* --- lists ----------------------------------------------------------------- */
+/* --- lists ---------------------------------------------------------------- */
 
 void tkw__requests_push(struct tkw__request_list *l, struct tkw__request *r);
 void tkw__requests_push_front(struct tkw__request_list *l,
 			      struct tkw__request *r);
 void tkw__requests_remove(struct tkw__request_list *l, struct tkw__request *r);
 
-/* --- desk.c ---------------------------------------------------------------- */
+/* --- desk.c --------------------------------------------------------------- */
 
 /* Makes a queue and links it at the end. number is the next one. Returns 0 or
  * -ENOMEM. */
@@ -134,7 +135,7 @@ static inline bool tkw__desk_is_held(const struct tkw__desk *d)
 	return d->mono_us < d->held_until_us;
 }
 
-/* --- the other files -------------------------------------------------------- */
+/* --- the other files ------------------------------------------------------ */
 
 int tkw__desk_replay(struct tkw__desk *d);
 

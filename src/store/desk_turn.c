@@ -15,7 +15,7 @@ enum {
 	MAX_KEPT_LOG = 64 << 10
 };
 
-/* --- touching and counting --------------------------------------------------- */
+/* --- touching and counting ------------------------------------------------ */
 
 void tkw__desk_touch(struct tkw__desk *d, struct tkw_queue *q)
 {
@@ -56,7 +56,7 @@ void tkw__desk_fail(struct tkw__desk *d, int err)
 	d->broken = d->broken || err == -EIO;
 }
 
-/* --- 1: the time -------------------------------------------------------------- */
+/* --- 1: the time ---------------------------------------------------------- */
 
 static void look_at_all(struct tkw__desk *d)
 {
@@ -94,7 +94,7 @@ static void touch_due(struct tkw__desk *d)
 	}
 }
 
-/* --- 2: requests --------------------------------------------------------------- */
+/* --- 2: requests ---------------------------------------------------------- */
 
 static void pick(struct tkw__desk *d)
 {
@@ -117,7 +117,7 @@ static void pick(struct tkw__desk *d)
 	}
 }
 
-/* --- 3: touched queues ----------------------------------------------------------- */
+/* --- 3: touched queues ---------------------------------------------------- */
 
 /* Lost leases are recorded, if the store can take it. */
 static void do_times_work(struct tkw__desk *d, struct tkw_queue *q)
@@ -150,7 +150,7 @@ static void work(struct tkw__desk *d)
 	}
 }
 
-/* --- 5: the batch ------------------------------------------------------------------ */
+/* --- 5: the batch --------------------------------------------------------- */
 
 static int make_room(struct tkw__desk *d, size_t rows)
 {
@@ -358,7 +358,7 @@ static int settle(struct tkw__desk *d)
 	return err;
 }
 
-/* --- 6: the end ---------------------------------------------------------------- */
+/* --- 6: the end ----------------------------------------------------------- */
 
 static void end_batch(struct tkw__desk *d, int err)
 {
@@ -488,7 +488,7 @@ static int has_more(struct tkw__desk *d)
 {
 	const struct tkw_queue *q = tkw__agenda_first(d);
 
-	if (d->todo.first || (q && q->at_us <= d->now_us))
+	if (d->todo.first || d->late || (q && q->at_us <= d->now_us))
 		return 1;
 	return d->cycle.state != TKW__CYCLE_NONE && !d->broken &&
 	       !tkw__desk_is_held(d);

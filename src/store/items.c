@@ -73,8 +73,8 @@ static struct block *make_block(size_t count, size_t bytes)
 		malloc(sizeof(*b) + count * sizeof(b->item[0]) + bytes);
 
 	if (b)
-		b->items = (struct tkw_items){ .count = count,
-					       .item = b->item };
+		b->items =
+			(struct tkw_items){ .count = count, .item = b->item };
 	return b;
 }
 
@@ -130,7 +130,7 @@ struct tkw_items *tkw__items_taken(struct tkw__queue *heart, uint64_t now_us,
 	return &b->items;
 }
 
-/* --- looks ----------------------------------------------------------------- */
+/* --- looks ---------------------------------------------------------------- */
 
 int64_t tkw__look_at_item(struct tkw__desk *d, struct tkw__request *r)
 {

@@ -73,7 +73,7 @@ uint64_t tkw__keeper_count_inbox(struct tkw_queues *f);
 /* tkw_queue_fd() */
 int tkw__keeper_fd(struct tkw_queues *f, struct tkw_queue *q);
 
-/* --- callbacks of users ----------------------------------------------------- */
+/* --- callbacks of users --------------------------------------------------- */
 
 /* Returns 0, or -EPERM in a forked child. */
 int tkw__keeper_admit(const struct tkw_queues *f);
@@ -107,7 +107,7 @@ struct tkw__home {
 	/* Opened. It is closed with the file. */
 	struct tkw__store *store;
 	struct tkw__desk_reserve reserve;
-	const struct tkw_exec *exec; /* may be NULL */
+	const struct tkw_exec *exec;  /* may be NULL */
 	int64_t (*now_us)(void *ctx); /* may be NULL */
 	void *now_ctx;
 	/* Called by tkw_queues_close() when no thread uses the file any more:

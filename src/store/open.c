@@ -84,8 +84,8 @@ static int open_store(struct belongings *b, const struct tkw_queues_config *cfg,
 static int open_reserve(struct belongings *b,
 			const struct tkw_queues_config *cfg)
 {
-	int64_t bytes = cfg->reserve_bytes ? cfg->reserve_bytes
-					   : DEFAULT_RESERVE;
+	int64_t bytes =
+		cfg->reserve_bytes ? cfg->reserve_bytes : DEFAULT_RESERVE;
 
 	return explain(cfg, tkw__reserve_open(&b->reserve, b->path, bytes),
 		       "cannot make the reserve");
@@ -97,8 +97,7 @@ static int open_home(struct tkw_queues **out, struct belongings *b,
 {
 	struct tkw__home home = {
 		.store = store,
-		.reserve = { tkw__reserve_give, tkw__reserve_get,
-			     &b->reserve },
+		.reserve = { tkw__reserve_give, tkw__reserve_get, &b->reserve },
 		.exec = cfg->exec,
 		.now_us = cfg->now_us,
 		.now_ctx = cfg->now_ctx,
@@ -180,7 +179,8 @@ int tkw_queues_open(struct tkw_queues **out, const char *path,
 		return -ENOMEM;
 	b->lock.fd = -1;
 	b->reserve.fd = -1;
-	err = explain(&c, tkw__real_path(&b->path, path), "cannot find the path");
+	err = explain(&c, tkw__real_path(&b->path, path),
+		      "cannot find the path");
 	if (!err)
 		err = explain(&c, tkw__file_lock_take(&b->lock, b->path, &pid),
 			      "cannot lock the file");

@@ -110,9 +110,9 @@ static void add_row(struct ram_disk *d, const struct tkw__row *row)
 		d->room = d->room ? d->room * 2 : 64;
 		d->rows = need(realloc(d->rows, d->room * sizeof(*d->rows)));
 	}
-	d->rows[d->count] = (struct ram_row){ ++d->last, row->queue,
-					      need(malloc(row->len)),
-					      row->len };
+	d->rows[d->count] =
+		(struct ram_row){ ++d->last, row->queue, need(malloc(row->len)),
+				  row->len };
 	memcpy(d->rows[d->count++].record, row->record, row->len);
 	d->bytes += row->len;
 }

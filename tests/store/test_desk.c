@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* --- batches and order --------------------------------------------------------- */
+/* --- batches and order ---------------------------------------------------- */
 
 static void test_desk_requests_of_a_turn_share_a_batch(void **state)
 {
@@ -59,7 +59,7 @@ static void test_desk_refused_request_leaves_no_trace(void **state)
 	assert_int_equal(b->disk.last, rows);
 }
 
-/* --- takes that wait ------------------------------------------------------------- */
+/* --- takes that wait ------------------------------------------------------ */
 
 static void test_desk_waiting_takes_are_served_in_order(void **state)
 {
@@ -137,6 +137,36 @@ static void test_desk_waiting_take_times_out(void **state)
 	assert_true(next.mono_us == UINT64_MAX);
 }
 
+/* Many takes time out in pieces. */
+static void test_desk_timeouts_of_a_turn_are_bounded(void **state)
+{
+	enum {
+		MANY = 5000
+	};
+	struct desk_bed *b = *state;
+	struct tkw__request *r = calloc(MANY, sizeof(*r));
+	int turns = 0, ended = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		r[i].kind = TKW__REQUEST_TAKE;
+		r[i].queue = b->q;
+		r[i].take.max = 1;
+		r[i].take.lease_ms = 1;
+		r[i].take.wait_us = 1000;
+		tkw__desk_submit(b->desk, &r[i]);
+	}
+	bed_quiet(b);
+	assert_int_equal(b->q->parked.count, MANY);
+	b->mono_us += 1000;
+	while (tkw__desk_turn(b->desk, b->now_us, b->mono_us))
+		turns++;
+	assert_true(turns > 0);
+	for (int i = 0; i < MANY; i++)
+		ended += r[i].state == TKW__REQUEST_ENDED;
+	assert_int_equal(ended, MANY);
+	free(r);
+}
+
 static void test_desk_take_can_be_withdrawn(void **state)
 {
 	struct desk_bed *b = *state;
@@ -179,7 +209,7 @@ static void test_desk_paused_queue_keeps_its_waiters(void **state)
 	tkw_items_free(t.r.take.items);
 }
 
-/* --- time ------------------------------------------------------------------------ */
+/* --- time ----------------------------------------------------------------- */
 
 static void test_desk_lease_survives_a_reopen_and_is_lost(void **state)
 {
@@ -208,7 +238,7 @@ static void test_desk_lease_survives_a_reopen_and_is_lost(void **state)
 	tkw_items_free(i);
 }
 
-/* 11.23 */
+/* SPEC 11.23 */
 static void test_desk_clock_steps_back_and_forth(void **state)
 {
 	struct desk_bed *b = *state;
@@ -259,7 +289,7 @@ static void test_desk_can_take_follows_pause(void **state)
 	assert_true(b->q->can_take);
 }
 
-/* --- the store fails ---------------------------------------------------------------- */
+/* --- the store fails ------------------------------------------------------ */
 
 static void test_desk_failed_batch_is_undone_and_told(void **state)
 {
@@ -300,7 +330,7 @@ static void test_desk_failed_batch_is_undone_and_told(void **state)
 	bed_reopen(b);
 }
 
-/* 11.22: puts are refused, and acks go on. */
+/* SPEC 11.22: puts are refused, and acks go on. */
 static void test_desk_full_disk_refuses_puts_and_lets_acks_through(void **state)
 {
 	struct desk_bed *b = *state;
@@ -442,7 +472,7 @@ static void test_desk_failed_open_makes_no_queue(void **state)
 	assert_int_equal(tkw__desk_find(b->desk, "x")->number, 2);
 }
 
-/* --- bounds -------------------------------------------------------------------------- */
+/* --- bounds --------------------------------------------------------------- */
 
 static void test_desk_turn_is_bounded(void **state)
 {
@@ -478,7 +508,7 @@ static void test_desk_lost_leases_are_recorded_in_pieces(void **state)
 	bed_reopen(b);
 }
 
-/* --- snapshots ------------------------------------------------------------------------- */
+/* --- snapshots ------------------------------------------------------------ */
 
 /* Puts, takes and acks while a snapshot goes on; after each turn a reopened
  * desk is the same. */
@@ -586,6 +616,7 @@ int main(void)
 		DESK_TEST(test_desk_waiting_takes_are_served_in_order),
 		DESK_TEST(test_desk_waiting_take_is_woken_by_time),
 		DESK_TEST(test_desk_waiting_take_times_out),
+		DESK_TEST(test_desk_timeouts_of_a_turn_are_bounded),
 		DESK_TEST(test_desk_take_can_be_withdrawn),
 		DESK_TEST(test_desk_paused_queue_keeps_its_waiters),
 		DESK_TEST(test_desk_lease_survives_a_reopen_and_is_lost),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_queue_api.c - each public call of queue.h: what it does, what it refuses,
- * and that a refused call leaves no trace. */
+/* test_queue_api.c - each public call of queue.h: what it does, what it
+ * refuses, and that a refused call leaves no trace. */
 #include "file_bed.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ static struct tkw_items *get(struct file_bed *b, struct tkw_item_name name)
 	return items;
 }
 
-/* --- the file and its queues ------------------------------------------------------ */
+/* --- the file and its queues ---------------------------------------------- */
 
 static void test_api_queues_are_found_again(void **state)
 {
@@ -64,8 +64,9 @@ static void test_api_queues_are_found_again(void **state)
 
 static void test_api_bad_names_are_refused(void **state)
 {
-	static const char *const bad[] = { "", "a\nb", "\x7f", "\xc3(", "\xff",
-					   "\xed\xa0\x80", "\xc2\x80" };
+	static const char *const bad[] = { "",        "a\nb", "\x7f",
+					   "\xc3(",   "\xff", "\xed\xa0\x80",
+					   "\xc2\x80" };
 	struct file_bed *b = *state;
 	struct tkw_queue *q = NULL;
 
@@ -101,7 +102,7 @@ static void test_api_null_is_refused(void **state)
 	tkw_items_free(NULL);
 }
 
-/* --- put --------------------------------------------------------------------------- */
+/* --- put ------------------------------------------------------------------ */
 
 static void test_api_put_keeps_all_that_it_is_told(void **state)
 {
@@ -260,7 +261,7 @@ static void test_api_limits_survive_and_refuse(void **state)
 	assert_int_equal(tkw_queue_limit(b->q, NULL), -EINVAL);
 }
 
-/* --- take, ack, nack, extend ---------------------------------------------------------- */
+/* --- take, ack, nack, extend ---------------------------------------------- */
 
 static void test_api_take_refuses_bad_arguments(void **state)
 {
@@ -299,8 +300,7 @@ static void test_api_take_gives_items_in_order_with_new_tokens(void **state)
 	assert_true(items->item[0].claim.token < items->item[1].claim.token);
 	assert_int_equal(items->item[0].state, TKW_ITEM_TAKEN);
 	assert_int_equal(items->item[0].attempts, 1);
-	assert_true(items->item[0].expires_ms ==
-		    FILE_BED_START_MS + 20 + 5000);
+	assert_true(items->item[0].expires_ms == FILE_BED_START_MS + 20 + 5000);
 	tkw_items_free(items);
 }
 
@@ -347,13 +347,12 @@ static void test_api_nack_waits_and_kills(void **state)
 	memset(too_long, 'x', sizeof(too_long) - 1);
 	too_long[sizeof(too_long) - 1] = 0;
 	how.reason = too_long;
-	assert_int_equal(tkw_queue_nack(b->q, &items->item[0].claim, 1, &how,
-					NULL),
-			 -EINVAL);
+	assert_int_equal(
+		tkw_queue_nack(b->q, &items->item[0].claim, 1, &how, NULL),
+		-EINVAL);
 	how.reason = "no luck";
-	assert_int_equal(tkw_queue_nack(b->q, &items->item[0].claim, 1, &how,
-					NULL),
-			 1);
+	assert_int_equal(
+		tkw_queue_nack(b->q, &items->item[0].claim, 1, &how, NULL), 1);
 	tkw_items_free(items);
 	got = get(b, by_id(id));
 	assert_int_equal(got->item[0].state, TKW_ITEM_WAITING);
@@ -362,9 +361,8 @@ static void test_api_nack_waits_and_kills(void **state)
 	tkw_items_free(got);
 	file_bed_pass(b, 50);
 	items = file_bed_take(b, 0);
-	assert_int_equal(tkw_queue_nack(b->q, &items->item[0].claim, 1, NULL,
-					NULL),
-			 1);
+	assert_int_equal(
+		tkw_queue_nack(b->q, &items->item[0].claim, 1, NULL, NULL), 1);
 	tkw_items_free(items);
 	file_bed_reopen(b);
 	got = get(b, by_id(id));
@@ -382,19 +380,19 @@ static void test_api_extend_keeps_a_lease(void **state)
 	file_bed_put(b, 0);
 	items = file_bed_take(b, 100);
 	file_bed_pass(b, 99);
-	assert_int_equal(tkw_queue_extend(b->q, &items->item[0].claim, 1, -1,
-					  &done),
-			 -EINVAL);
-	assert_int_equal(tkw_queue_extend(b->q, &items->item[0].claim, 1, 100,
-					  &done),
-			 1);
+	assert_int_equal(
+		tkw_queue_extend(b->q, &items->item[0].claim, 1, -1, &done),
+		-EINVAL);
+	assert_int_equal(
+		tkw_queue_extend(b->q, &items->item[0].claim, 1, 100, &done),
+		1);
 	file_bed_pass(b, 99);
 	file_bed_reopen(b);
 	assert_int_equal(file_bed_stats(b).taken, 1);
 	file_bed_pass(b, 1);
-	assert_int_equal(tkw_queue_extend(b->q, &items->item[0].claim, 1, 100,
-					  &done),
-			 0);
+	assert_int_equal(
+		tkw_queue_extend(b->q, &items->item[0].claim, 1, 100, &done),
+		0);
 	assert_int_equal(done, 0);
 	assert_int_equal(file_bed_stats(b).all_losses, 1);
 	tkw_items_free(items);
@@ -403,7 +401,7 @@ static void test_api_extend_keeps_a_lease(void **state)
 	tkw_items_free(items);
 }
 
-/* --- cancel, reschedule, get, list ------------------------------------------------------ */
+/* --- cancel, reschedule, get, list ---------------------------------------- */
 
 static void test_api_cancel_by_id_and_key(void **state)
 {
@@ -439,9 +437,9 @@ static void test_api_reschedule(void **state)
 	struct tkw_item_name unknown = by_key("unknown");
 	struct tkw_items *items;
 
-	assert_int_equal(tkw_queue_reschedule(b->q, &name, 0,
-					      FILE_BED_START_MS + 77),
-			 0);
+	assert_int_equal(
+		tkw_queue_reschedule(b->q, &name, 0, FILE_BED_START_MS + 77),
+		0);
 	items = get(b, name);
 	assert_true(items->item[0].due_ms == FILE_BED_START_MS + 77);
 	tkw_items_free(items);
@@ -482,9 +480,9 @@ static void test_api_list_shows_each_item(void **state)
 		tkw_items_free(items);
 	} while (cursor);
 	assert_int_equal(ready, 150);
-	assert_int_equal(tkw_queue_list(b->q, TKW_ITEM_STATES, 0, &cursor,
-					&items),
-			 -EINVAL);
+	assert_int_equal(
+		tkw_queue_list(b->q, TKW_ITEM_STATES, 0, &cursor, &items),
+		-EINVAL);
 	assert_int_equal(tkw_queue_list(b->q, TKW_ITEM_STATES,
 					TKW_QUEUE_MAX_TAKE + 1, &cursor,
 					&items),
@@ -496,7 +494,7 @@ static void test_api_list_shows_each_item(void **state)
 			 -EINVAL);
 }
 
-/* --- the dead ------------------------------------------------------------------------- */
+/* --- the dead ------------------------------------------------------------- */
 
 static struct tkw_item_id make_dead(struct file_bed *b)
 {
@@ -506,9 +504,8 @@ static struct tkw_item_id make_dead(struct file_bed *b)
 
 	assert_int_equal(tkw_queue_put(b->q, &p, 1, &id), 0);
 	items = file_bed_take(b, 0);
-	assert_int_equal(tkw_queue_nack(b->q, &items->item[0].claim, 1, NULL,
-					NULL),
-			 1);
+	assert_int_equal(
+		tkw_queue_nack(b->q, &items->item[0].claim, 1, NULL, NULL), 1);
 	tkw_items_free(items);
 	return id;
 }
@@ -554,7 +551,7 @@ static void test_api_all_dead_items_at_once(void **state)
 	assert_int_equal(file_bed_stats(b).paused, 1);
 }
 
-/* --- errors of the disk ------------------------------------------------------------------ */
+/* --- errors of the disk --------------------------------------------------- */
 
 static void test_api_full_disk_says_so_and_works_again(void **state)
 {
