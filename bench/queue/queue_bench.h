@@ -19,9 +19,10 @@ enum {
 	QUEUE_MOST = 1024,   /* most items in one call */
 	QUEUE_DIR_MAX = 512,
 	QUEUE_ROUNDS_MAX = 100,
-	/* Longer than any sample, in seconds. */
-	QUEUE_LEASE_S = 3600
+	QUEUE_LEASE_S = 3600 /* longer than any sample */
 };
+
+#define QUEUE_LEASE_MS (QUEUE_LEASE_S * INT64_C(1000))
 
 enum queue_kind {
 	QUEUE_PUT,
@@ -101,8 +102,7 @@ extern const struct queue_entrant queue_floor_in_place;
 void queue_run(const struct queue_entrant *e, const struct queue_load *l,
 	       struct rival_answer *a);
 
-/* --- payloads and records ---------------------------------------------------
- */
+/* --- payloads and records ------------------------------------------------ */
 
 void queue_payload_write(uint8_t payload[QUEUE_PAYLOAD], uint64_t number);
 /* Returns the number. Ends the program if the payload is not as it was
@@ -119,8 +119,7 @@ enum queue_record {
 /* Returns how many bytes the record of our queue has. */
 size_t queue_record_bytes(enum queue_record record);
 
-/* --- the folder of a sample --------------------------------------------------
- */
+/* --- the folder of a sample ---------------------------------------------- */
 
 /* Removes folders that killed programs have left. */
 void queue_folder_sweep(void);
@@ -130,8 +129,7 @@ uint64_t queue_folder_bytes(const char *dir);
 /* Takes the files out of the page cache. */
 void queue_folder_cool(const char *dir);
 
-/* --- processes ---------------------------------------------------------------
- */
+/* --- processes ----------------------------------------------------------- */
 
 /* Bytes that a process has in memory. */
 uint64_t queue_process_resident(int pid);

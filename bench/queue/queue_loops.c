@@ -17,8 +17,7 @@ enum {
 
 #define MIB 1048576.0
 
-/* --- what all samples use
- * ------------------------------------------------------ */
+/* --- what all samples use ------------------------------------------------ */
 
 void queue_payload_write(uint8_t payload[QUEUE_PAYLOAD], uint64_t number)
 {
@@ -81,8 +80,7 @@ bool queue_open_ready(const struct queue_entrant *e, const char *dir, bool sync)
 	return none;
 }
 
-/* --- callers
- * ---------------------------------------------------------------------- */
+/* --- callers ------------------------------------------------------------- */
 
 static struct {
 	const struct queue_entrant *e;
@@ -222,8 +220,7 @@ static void run_team(const struct queue_entrant *e, const struct queue_load *l,
 		rival_fail(a, "a call failed");
 }
 
-/* --- batch
- * -------------------------------------------------------------------------- */
+/* --- batch --------------------------------------------------------------- */
 
 /* One part of a batch sample. */
 struct part {
@@ -372,8 +369,7 @@ static void run_batch(const struct queue_entrant *e, const struct queue_load *l,
 		batch_figures(&b, written_by(e) - before, a);
 }
 
-/* --- memory and open
- * ------------------------------------------------------------------ */
+/* --- memory and open ----------------------------------------------------- */
 
 static void run_memory(const struct queue_entrant *e,
 		       const struct queue_load *l, struct rival_answer *a)
@@ -410,8 +406,10 @@ static int64_t time_open(const struct queue_entrant *e, const char *dir,
 
 static double median_ms(int64_t *ns, uint32_t count)
 {
+	uint32_t half = count / 2;
+
 	rival_sort(ns, count);
-	return (double)ns[count / 2] / 1e6;
+	return (double)ns[half] / 1e6;
 }
 
 static void run_open(const struct queue_entrant *e, const struct queue_load *l,

@@ -130,7 +130,7 @@ static size_t take(void *caller, size_t max, int64_t wait_ms,
 {
 	const struct tkw_take how = {
 		.max_items = (uint32_t)max,
-		.lease_ms = QUEUE_LEASE_S * 1000,
+		.lease_ms = QUEUE_LEASE_MS,
 		.wait_ms = wait_ms,
 	};
 	struct tkw_items *items;

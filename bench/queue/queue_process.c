@@ -11,14 +11,16 @@ static void read_proc(int pid, const char *file, char *text, size_t size)
 {
 	char path[64];
 	FILE *from;
-	size_t len;
+	size_t len = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
 	from = fopen(path, "re");
-	if (from == NULL)
+	if (from) {
+		len = fread(text, 1, size - 1, from);
+		(void)fclose(from);
+	}
+	if (len == 0)
 		rival_die("statistics of a process in /proc cannot be read");
-	len = fread(text, 1, size - 1, from);
-	(void)fclose(from);
 	text[len] = '\0';
 }
 

@@ -135,12 +135,11 @@ static void sleep_until(int64_t end_us)
 static int take_ready(struct caller *c, size_t max)
 {
 	struct tkw__queue_call call = call_now(NULL);
-	int got = tkw__queue_take(ram.q, &call, max, QUEUE_LEASE_S * 1000,
-				  c->taken);
+	int got = tkw__queue_take(ram.q, &call, max, QUEUE_LEASE_MS, c->taken);
 
 	while (got == 0 && call.behind) {
 		(void)tkw__queue_advance(ram.q, &call, 256, TKW__QUEUE_MASTER);
-		got = tkw__queue_take(ram.q, &call, max, QUEUE_LEASE_S * 1000,
+		got = tkw__queue_take(ram.q, &call, max, QUEUE_LEASE_MS,
 				      c->taken);
 	}
 	tkw__queue_commit(ram.q);
@@ -200,8 +199,7 @@ const struct queue_entrant queue_ram = {
 	.resident = rival_resident,
 };
 
-/* --- the length of records
- * ---------------------------------------------------- */
+/* --- the length of records ----------------------------------------------- */
 
 /* Returns how many bytes the log has got since the last call. */
 static size_t more_bytes(const struct tkw__queue_log *log, size_t *before)
@@ -226,7 +224,7 @@ static void measure_records(size_t bytes[QUEUE_RECORDS])
 	if (tkw__queue_put(q, &call, c.puts, 1, c.ids) != 0)
 		rival_die("the heart refuses a put");
 	bytes[QUEUE_RECORD_PUT] = more_bytes(&log, &before);
-	if (tkw__queue_take(q, &call, 1, QUEUE_LEASE_S * 1000, c.taken) != 1)
+	if (tkw__queue_take(q, &call, 1, QUEUE_LEASE_MS, c.taken) != 1)
 		rival_die("the heart refuses a take");
 	bytes[QUEUE_RECORD_TAKE] = more_bytes(&log, &before);
 	c.claims[0] =

@@ -45,8 +45,7 @@ struct caller {
 	char out[OUT_MAX];
 };
 
-/* --- the server
- * ----------------------------------------------------------------- */
+/* --- the server ---------------------------------------------------------- */
 
 /* Returns the program, or NULL. */
 static const char *find_program(void)
@@ -170,19 +169,15 @@ static uint64_t resident(void)
 	return server.pid > 0 ? queue_process_resident(server.pid) : 0;
 }
 
-/* --- a connection
- * ----------------------------------------------------------------- */
+/* --- a connection -------------------------------------------------------- */
 
 static void *caller_open(void)
 {
-	struct caller *c = malloc(sizeof(*c));
+	struct caller *c = rival_pages_get(sizeof(*c));
 
-	if (c == NULL)
-		rival_die("out of memory");
 	c->fd = connect_once();
 	if (c->fd < 0)
 		rival_die("beanstalkd refuses a connection");
-	c->from = c->to = c->len = 0;
 	return c;
 }
 
@@ -191,7 +186,7 @@ static void caller_close(void *caller)
 	struct caller *c = caller;
 
 	(void)close(c->fd);
-	free(c);
+	rival_pages_put(c, sizeof(*c));
 }
 
 static void add(struct caller *c, const char *command)
@@ -264,8 +259,7 @@ static bool expect(struct caller *c, const char *word)
 	return line && strncmp(line, word, strlen(word)) == 0;
 }
 
-/* --- operations
- * ------------------------------------------------------------------- */
+/* --- operations ---------------------------------------------------------- */
 
 static void add_put(struct caller *c, const struct queue_put *put,
 		    int64_t now_ms)
@@ -304,20 +298,21 @@ static bool read_reserved(struct caller *c, struct queue_taken *out)
 {
 	static const char word[] = "RESERVED ";
 	const char *line = read_line(c);
-	const char *body;
+	const char *body = NULL;
 
-	if (line == NULL)
-		rival_die("beanstalkd has closed the connection");
-	if (strncmp(line, word, sizeof(word) - 1) != 0)
+	if (line && strncmp(line, word, sizeof(word) - 1) != 0)
 		return false;
-	out->id = strtoull(line + sizeof(word) - 1, NULL, 10);
-	out->token = 0;
-	body = read_bytes(c, QUEUE_PAYLOAD + 2);
-	if (body == NULL)
-		rival_die("beanstalkd has closed the connection");
-	out->number = queue_payload_read(body, QUEUE_PAYLOAD);
-	c->from += QUEUE_PAYLOAD + 2;
-	return true;
+	if (line) {
+		out->id = strtoull(line + sizeof(word) - 1, NULL, 10);
+		out->token = 0;
+		body = read_bytes(c, QUEUE_PAYLOAD + 2);
+	}
+	if (body) {
+		out->number = queue_payload_read(body, QUEUE_PAYLOAD);
+		c->from += QUEUE_PAYLOAD + 2;
+		return true;
+	}
+	rival_die("beanstalkd has closed the connection");
 }
 
 /* Only the first command waits. */

@@ -28,13 +28,16 @@ enum statement {
 	STATEMENTS
 };
 
+static const char take_text[] =
+	"UPDATE job SET due = ?1, takes = takes + 1 WHERE id IN"
+	" (SELECT id FROM job WHERE due <= ?2 ORDER BY due LIMIT ?3)"
+	" RETURNING id, takes, payload";
+
 static const char *const texts[STATEMENTS] = {
 	[BEGIN] = "BEGIN IMMEDIATE",
 	[COMMIT] = "COMMIT",
 	[INSERT] = "INSERT INTO job(due, payload) VALUES (?1, ?2)",
-	[TAKE] = "UPDATE job SET due = ?1, takes = takes + 1 WHERE id IN"
-		 " (SELECT id FROM job WHERE due <= ?2 ORDER BY due LIMIT ?3)"
-		 " RETURNING id, takes, payload",
+	[TAKE] = take_text,
 	[DELETE] = "DELETE FROM job WHERE id = ?1 AND takes = ?2",
 };
 
@@ -146,7 +149,7 @@ static size_t take_ready(size_t max, struct queue_taken *out)
 	int result;
 
 	(void)pthread_mutex_lock(&table.lock);
-	(void)sqlite3_bind_int64(s, 1, now_ms + QUEUE_LEASE_S * 1000);
+	(void)sqlite3_bind_int64(s, 1, now_ms + QUEUE_LEASE_MS);
 	(void)sqlite3_bind_int64(s, 2, now_ms);
 	(void)sqlite3_bind_int64(s, 3, (int64_t)max);
 	while ((result = sqlite3_step(s)) == SQLITE_ROW) {
