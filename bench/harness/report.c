@@ -206,8 +206,9 @@ static void print_table(const struct bench_figures *f)
 			print_line(f, l, ours);
 	}
 	print_rival(ours, find_rival(f));
-	if (f->pairs && f->busy_cpus > BENCH_BUSY_CPUS)
-		(void)printf("  NOT VALID: other processes used %.1f CPUs\n",
+	if (f->looked && f->busy_cpus > BENCH_BUSY_CPUS)
+		(void)printf("  times are NOT VALID: other processes used %.1f "
+			     "CPUs\n",
 			     f->busy_cpus);
 }
 
@@ -252,7 +253,7 @@ static void json_ratio(FILE *to, const char *key, double rival, double ours)
 
 static void json_busy(FILE *to, const struct bench_figures *f)
 {
-	if (f->pairs)
+	if (f->looked)
 		(void)fprintf(to, ",\"busy_cpus\":%.2f", f->busy_cpus);
 }
 

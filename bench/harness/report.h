@@ -45,7 +45,9 @@ struct bench_figures {
 	/* Compare samples of the same run only, because the machine changes
 	 * between runs by more than the entrants differ. */
 	bool pairs;
-	/* With pairs: the most CPUs that other processes used before a run. */
+	/* The most CPUs that other processes used before a run, if somebody
+	 * has looked. */
+	bool looked;
 	double busy_cpus;
 	struct bench_line lines[BENCH_ENTRANTS_MAX];
 	size_t count;

@@ -222,7 +222,8 @@ static void make_request(struct bench_request *q,
 				     .figures = shape->figures,
 				     .figure_count = shape->figure_count,
 				     .runs = runs_of(c->length, o),
-				     .pairs = shape->pairs };
+				     .pairs = shape->pairs,
+				     .look = true };
 	(void)snprintf(q->name, sizeof(q->name), "queue/%s/%s", shape->name,
 		       q->where);
 	(void)snprintf(q->text, sizeof(q->text), "%s %s", shape->name,

@@ -43,6 +43,8 @@ struct bench_request {
 	bool together;
 	/* The ratios are those of pairs; see report.h. */
 	bool pairs;
+	/* Look before each run if other processes use the machine. */
+	bool look;
 };
 
 /* Writes the requests that the options ask for. Returns how many. */

@@ -182,12 +182,13 @@ static void look_around(struct timer_run *t)
 static void report(struct timer_run *t, FILE *json)
 {
 	if (t->busy_cpus > BENCH_BUSY_CPUS)
-		bench_say("%s: other processes used %.1f CPUs, so its ratios "
+		bench_say("%s: other processes used %.1f CPUs, so its times "
 			  "are not valid",
 			  t->q->name, t->busy_cpus);
 	for (size_t k = 0; k < t->q->figure_count; k++) {
 		struct bench_figures *f = &t->figures[k];
 
+		f->looked = t->q->look;
 		f->busy_cpus = t->busy_cpus;
 		for (size_t i = 0; i < t->count; i++) {
 			const struct entrant *e = &t->entrants[i];
@@ -224,7 +225,7 @@ bool bench_timer_run(const struct bench_request *q,
 	begin_figures(&t);
 	t.busy_cpus = 0;
 	for (uint32_t run = 0; run < p->runs; run++) {
-		if (q->pairs)
+		if (q->look)
 			look_around(&t);
 		one_run(&t, run, run >= warm_up);
 	}
