@@ -195,7 +195,9 @@ if(TKW_BUILD_TESTS OR TKW_BUILD_FUZZ)
     TKW__RING_BITS=4 TKW__BLOCK_BITS=6 TKW__GENERATION_BITS=4
     TKW__RECORD_BLOCK_BITS=6 TKW__RECORD_GENERATION_BITS=4
     TKW__NO_FENCE_ALL)
+endif()
 
+if(TKW_BUILD_TESTS OR TKW_BUILD_FUZZ OR TKW_BUILD_BENCH)
   add_library(tickwheel_heart STATIC ${tkw_queue_sources})
   target_include_directories(tickwheel_heart
     PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)

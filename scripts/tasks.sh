@@ -33,6 +33,7 @@ clang_tools='clang libclang-rt-14-dev'
 loops='libev-dev libuv1-dev libevent-dev'
 rivals="$loops libglib2.0-dev libboost-dev"
 rivals="$rivals golang-go libnetty-java openjdk-17-jdk-headless"
+rivals="$rivals libsqlite3-dev beanstalkd"
 test_tools="$build_tools g++ libcmocka-dev pkg-config"
 # Without one of these, the tests that need it are not built, or are skipped.
 more_test_tools="valgrind $loops libhiredis-dev redis-server redis-tools"

@@ -15,6 +15,7 @@
 
 #include "compare.h"
 #include "origin.h"
+#include "queue/queue_rows.h"
 #include "rival_process.h"
 #include "timer/timer_run.h"
 #include "wheel/wheel_run.h"
@@ -22,7 +23,8 @@
 struct plan {
 	struct bench_row rows[BENCH_ROWS_MAX];
 	size_t row_count;
-	struct bench_request requests[BENCH_REQUESTS_MAX];
+	struct bench_request
+		requests[BENCH_REQUESTS_MAX + BENCH_QUEUE_REQUESTS_MAX];
 	size_t request_count;
 };
 
@@ -41,7 +43,38 @@ static bool make_plan(struct plan *plan, const struct bench_options *o)
 	if (any_wheel_wanted(o))
 		plan->row_count = bench_rows_plan(plan->rows, o);
 	plan->request_count = bench_timer_rows_plan(plan->requests, o);
+	plan->request_count +=
+		bench_queue_rows_plan(&plan->requests[plan->request_count], o);
 	return plan->row_count + plan->request_count > 0;
+}
+
+/* Does the process take part in any row? */
+static bool is_asked(const struct plan *plan,
+		     const struct bench_process *process)
+{
+	for (size_t i = 0; i < plan->request_count; i++) {
+		if (bench_process_is_of(process, plan->requests[i].group,
+					plan->requests[i].where))
+			return true;
+	}
+	return false;
+}
+
+/* Does the i-th process take part, and none of the same name before it? */
+static bool is_first_asked(const struct plan *plan, size_t i)
+{
+	const struct bench_process *process = bench_processes_get(i);
+	const char *name = bench_process_name(process);
+
+	if (!is_asked(plan, process))
+		return false;
+	while (i-- > 0) {
+		process = bench_processes_get(i);
+		if (strcmp(bench_process_name(process), name) == 0 &&
+		    is_asked(plan, process))
+			return false;
+	}
+	return true;
 }
 
 static void say_missing(const struct bench_options *o, const char *name,
@@ -60,12 +93,12 @@ static void name_missing(const struct plan *plan, const struct bench_options *o)
 		say_missing(o, entrant->name,
 			    entrant->run ? NULL : entrant->missing);
 	}
-	for (size_t i = 0; plan->request_count > 0 && bench_processes_get(i);
-	     i++) {
+	for (size_t i = 0; bench_processes_get(i); i++) {
 		const struct bench_process *process = bench_processes_get(i);
 
-		say_missing(o, bench_process_name(process),
-			    bench_process_missing(process));
+		if (is_first_asked(plan, i))
+			say_missing(o, bench_process_name(process),
+				    bench_process_missing(process));
 	}
 }
 
@@ -131,7 +164,8 @@ static void list_timer(const struct plan *plan, const struct bench_options *o)
 	for (size_t i = 0; bench_processes_get(i); i++) {
 		const struct bench_process *process = bench_processes_get(i);
 
-		if (bench_options_want_entrant(o, bench_process_name(process)))
+		if (is_first_asked(plan, i) &&
+		    bench_options_want_entrant(o, bench_process_name(process)))
 			list_entrant(bench_process_name(process),
 				     bench_process_missing(process));
 	}

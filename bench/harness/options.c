@@ -14,7 +14,7 @@
 
 enum {
 	SIZE_MOST = 50000000,
-	PATIENCE_S = 300,
+	PATIENCE_S = 900,
 	PATIENCE_MOST_S = 86400
 };
 
@@ -41,16 +41,17 @@ void bench_options_help(void)
 	(void)puts(
 		"usage: tkw_bench [OPTION...] [FILTER...]\n"
 		"       tkw_bench --compare OLD NEW\n"
-		"Races timing wheels and timers against other ways to keep "
-		"timers.\n"
+		"Races timing wheels, timers and the delay queue against "
+		"others.\n"
 		"\n"
 		"  FILTER         run the rows whose name contains FILTER; or, "
 		"if it has\n"
 		"                 a *, ? or [, those whose name matches it\n"
 		"  --quick        use fewer entries, operations and runs\n"
-		"  --runs N[,M]   run each row N times (default 7, and 3 or 1 "
-		"if a run\n"
-		"                 is long), and rows with long runs M times\n"
+		"  --runs N[,M]   run each row N times (default 7; 9 in the "
+		"rows queue/...;\n"
+		"                 3 or 1 if a run is long), and rows with long "
+		"runs M times\n"
 		"  --sizes LIST   use these numbers of entries, such as "
 		"1e3,1e5\n"
 		"  --impl LIST    run only these entrants, such as "
@@ -64,7 +65,7 @@ void bench_options_help(void)
 		"  --hugepages    use huge pages for all entrants\n"
 		"  --patience N   wait at most N seconds for the answer of a "
 		"process\n"
-		"                 (default 300)\n"
+		"                 (default 900)\n"
 		"  --rivals DIR   run the programs DIR/NAME instead of those "
 		"that were\n"
 		"                 built\n"

@@ -15,7 +15,8 @@ enum {
 struct bench_line {
 	const char *entrant;
 	bool ours;
-	/* Not a rival: the null loop, or an entrant that fires early. */
+	/* Not a rival: the null loop, a floor, or an entrant that fires
+	 * early. */
 	bool no_rival;
 	bool failed;          /* no figures, because something was wrong */
 	const char *left_out; /* why there are no figures, or NULL */
@@ -23,7 +24,12 @@ struct bench_line {
 	double extras[BENCH_RUNS_MAX];
 	uint32_t runs;
 	double median, min, max;
-	double extra;  /* the median, or 0 if unknown */
+	double extra; /* the median, or 0 if unknown */
+	/* A pair is a sample of this line and one of ours from the same run.
+	 * These are the median and the quartiles of the ratios of all pairs.
+	 * No pairs: 0. */
+	uint32_t pairs;
+	double pair_median, pair_low, pair_high;
 	bool verified; /* fired and checksum are valid */
 	uint64_t fired;
 	uint64_t checksum;
@@ -36,6 +42,13 @@ struct bench_figures {
 	const char *extra_title; /* name of `extra` in tables */
 	uint32_t runs;
 	uint64_t seed; /* 0 if there is none */
+	/* Compare samples of the same run only, because the machine changes
+	 * between runs by more than the entrants differ. */
+	bool pairs;
+	/* The most CPUs that other processes used before a run, if somebody
+	 * has looked. */
+	bool looked;
+	double busy_cpus;
 	struct bench_line lines[BENCH_ENTRANTS_MAX];
 	size_t count;
 };

@@ -3,13 +3,12 @@
  * rival_command.c - how the program of each entrant is started; see
  * rival_command.h.
  *
- * CMake defines where the programs are: BENCH_RIVAL (those in C), BENCH_GO,
- * BENCH_JAVA and BENCH_CLASSPATH. A program that was not found is an empty
- * string.
+ * CMake defines where the programs are: BENCH_RIVAL (those in C), BENCH_QUEUE
+ * (those of the queue), BENCH_GO, BENCH_JAVA and BENCH_CLASSPATH. A program
+ * that was not found is an empty string.
  */
 #include "rival_command.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,44 +47,45 @@ static bool in_go(const char *entrant)
 	return strcmp(entrant, "go") == 0;
 }
 
-static const char *program(const char *entrant)
+static const char *program(struct bench_rival_who who)
 {
-	return in_java(entrant) ? BENCH_JAVA
-	       : in_go(entrant) ? BENCH_GO
-				: BENCH_RIVAL;
+	return who.queue              ? BENCH_QUEUE
+	       : in_java(who.entrant) ? BENCH_JAVA
+	       : in_go(who.entrant)   ? BENCH_GO
+				      : BENCH_RIVAL;
 }
 
-void bench_rival_command(struct bench_rival_command *c, const char *entrant,
-			 const char *dir)
+void bench_rival_command(struct bench_rival_command *c,
+			 struct bench_rival_who who)
 {
+	bool java = who.dir == NULL && in_java(who.entrant);
 	size_t n = 1;
 
-	if (dir)
-		(void)snprintf(c->path, sizeof(c->path), "%s/%s", dir, entrant);
+	if (who.dir)
+		(void)snprintf(c->path, sizeof(c->path), "%s/%s", who.dir,
+			       who.entrant);
 	else
-		(void)snprintf(c->path, sizeof(c->path), "%s",
-			       program(entrant));
+		(void)snprintf(c->path, sizeof(c->path), "%s", program(who));
 	c->argv[0] = c->path;
 	/* execv() does not write to them; its type is older than const. */
-	for (size_t i = 0; dir == NULL && in_java(entrant) && i < JAVA_FLAGS;
-	     i++)
+	for (size_t i = 0; java && i < JAVA_FLAGS; i++)
 		c->argv[n++] = (char *)java_flags[i];
-	c->argv[n++] = (char *)entrant;
+	c->argv[n++] = (char *)who.entrant;
 	c->argv[n] = NULL;
 }
 
-const char *bench_rival_command_missing(const char *entrant, const char *dir)
+const char *bench_rival_command_missing(struct bench_rival_who who)
 {
 	struct bench_rival_command c;
 
-	bench_rival_command(&c, entrant, dir);
+	bench_rival_command(&c, who);
 	if (c.path[0] != '\0' && access(c.path, X_OK) == 0)
 		return NULL;
-	if (dir)
+	if (who.dir)
 		return "there is no program of that name";
-	if (in_java(entrant))
+	if (in_java(who.entrant))
 		return "no Java, or no Netty";
-	if (in_go(entrant))
+	if (in_go(who.entrant))
 		return "no Go";
 	return "it was not built";
 }
@@ -108,9 +108,10 @@ static uint64_t available_kb(void)
 	return kb;
 }
 
-const char *bench_rival_command_hindered(const char *entrant, const char *dir)
+const char *bench_rival_command_hindered(struct bench_rival_who who)
 {
-	if (dir == NULL && in_java(entrant) && available_kb() < JAVA_NEEDS_KB)
+	if (who.dir == NULL && in_java(who.entrant) &&
+	    available_kb() < JAVA_NEEDS_KB)
 		return "less than 5 GB of memory are free";
 	return NULL;
 }

@@ -20,9 +20,11 @@
 
 struct bench_process {
 	const char *name;
-	/* The group of its rows. NULL means timer, "" means all. */
-	const char *group;
+	/* The groups of its rows, with a space between them. NULL means
+	 * timer. */
+	const char *groups;
 	const char *loop; /* how names of its rows end, or NULL */
+	bool floor;       /* not a rival, but what nobody can do without */
 	pid_t pid;        /* 0 if it is not running */
 	int to, from;
 	size_t len; /* bytes that were read and not used yet */
@@ -31,9 +33,10 @@ struct bench_process {
 	const char *hindered;        /* why it was not started, or NULL */
 };
 
-/* In the order of the first run. */
+/* In the order of the first run. The queue has a program of its own, so
+ * tickwheel is there twice. */
 static struct bench_process processes[] = {
-	{ .name = "tickwheel", .group = "" },
+	{ .name = "tickwheel", .groups = "timer patterns loop" },
 	{ .name = "netty_1ms" },
 	{ .name = "netty_100ms" },
 	{ .name = "stpe" },
@@ -43,15 +46,21 @@ static struct bench_process processes[] = {
 	{ .name = "mutex_libevent" },
 	{ .name = "timerfd" },
 	{ .name = "mutex_wheel" },
-	{ .name = "mutex_hash", .group = "patterns" },
-	{ .name = "sharded_hash", .group = "patterns" },
-	{ .name = "tickwheel_clock", .group = "loop" },
-	{ .name = "libuv", .group = "loop", .loop = "/libuv" },
-	{ .name = "libevent", .group = "loop", .loop = "/libevent" },
+	{ .name = "mutex_hash", .groups = "patterns" },
+	{ .name = "sharded_hash", .groups = "patterns" },
+	{ .name = "tickwheel_clock", .groups = "loop" },
+	{ .name = "libuv", .groups = "loop", .loop = "/libuv" },
+	{ .name = "libevent", .groups = "loop", .loop = "/libevent" },
 	{ .name = "libevent_common",
-	  .group = "loop",
+	  .groups = "loop",
 	  .loop = "/libevent_same" },
-	{ .name = "libev", .group = "loop", .loop = "/libev" },
+	{ .name = "libev", .groups = "loop", .loop = "/libev" },
+	{ .name = "tickwheel", .groups = "queue" },
+	{ .name = "beanstalkd", .groups = "queue" },
+	{ .name = "sqlite_polled", .groups = "queue" },
+	{ .name = "floor", .groups = "queue", .floor = true },
+	{ .name = "floor_in_place", .groups = "queue", .floor = true },
+	{ .name = "tickwheel_ram", .groups = "queue" },
 };
 
 enum {
@@ -76,22 +85,46 @@ bool bench_process_lost(const struct bench_process *p)
 	return p->lost[0] != '\0';
 }
 
+bool bench_process_is_floor(const struct bench_process *p)
+{
+	return p->floor;
+}
+
+static bool is_in_group(const struct bench_process *p, const char *group)
+{
+	const char *at = p->groups ? p->groups : "timer";
+	size_t len = strlen(group);
+
+	for (size_t word; *at; at += word + (at[word] == ' ')) {
+		word = strcspn(at, " ");
+		if (word == len && memcmp(at, group, len) == 0)
+			return true;
+	}
+	return false;
+}
+
 bool bench_process_is_of(const struct bench_process *p, const char *group,
 			 const char *where)
 {
-	const char *own = p->group ? p->group : "timer";
 	const char *end = strrchr(where, '/');
 
 	if (p->loop && (end == NULL || strcmp(end, p->loop) != 0))
 		return false;
-	return *own == '\0' || strcmp(own, group) == 0;
+	return is_in_group(p, group);
+}
+
+static struct bench_rival_who who(const struct bench_process *p)
+{
+	return (struct bench_rival_who){ .entrant = p->name,
+					 .queue = is_in_group(p, "queue"),
+					 .dir = programs_dir };
 }
 
 const char *bench_process_missing(const struct bench_process *p)
 {
 	if (bench_process_lost(p))
 		return p->lost;
-	return bench_rival_command_missing(p->name, programs_dir);
+	return bench_rival_command_missing(who(p));
 }
 
 /* Keeps the reason one line, whatever the process has written. */
@@ -154,7 +187,7 @@ static void become_process(const struct bench_process *p, int in, int out,
 	/* The kernel must round up the sleeps of all entrants alike. */
 	(void)prctl(PR_SET_TIMERSLACK, 1UL);
 	(void)signal(SIGPIPE, SIG_DFL);
-	bench_rival_command(&c, p->name, programs_dir);
+	bench_rival_command(&c, who(p));
 	if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
 		(void)execv(c.argv[0], c.argv);
 	_exit(127);
@@ -207,8 +240,7 @@ void bench_process_ask(struct bench_process *p, const char *request)
 	int len = snprintf(line, sizeof(line), "%s\n", request);
 
 	if (p->pid == 0) {
-		p->hindered =
-			bench_rival_command_hindered(p->name, programs_dir);
+		p->hindered = bench_rival_command_hindered(who(p));
 		if (p->hindered)
 			return;
 		if (!start(p)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rival_process.h - the processes that measure the rows of the timer.
+ * rival_process.h - the processes that measure the rows of the timer, the
+ * patterns, the event loops and the queue.
  *
  * Each process runs one entrant: ours, or a rival. It is started with its first
  * request and then kept, so that its runtime stays warmed up. It reads one
@@ -51,8 +52,12 @@ struct bench_process *bench_processes_get(size_t i);
 
 const char *bench_process_name(const struct bench_process *p);
 
-/* Does the process take part in the rows of a group (timer, patterns, loop)
- * whose names end with `where`? */
+/* Is the process a floor? Then it does less than a rival would have to do, and
+ * does not count as one. */
+bool bench_process_is_floor(const struct bench_process *p);
+
+/* Does the process take part in the rows of a group (timer, patterns, loop,
+ * queue) whose names end with `where`? */
 bool bench_process_is_of(const struct bench_process *p, const char *group,
 			 const char *where);
 

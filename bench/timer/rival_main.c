@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * rival_main.c - the program tkw_bench_rival NAME. It makes one sample for each
- * line on stdin.
- *
- *   request    KIND key=value ...      whole numbers; unknown keys are ignored
- *   answer     figure NAME VALUE       any number of these, then one of
- *              done | skip REASON | fail REASON
+ * line on stdin; see rival_line.h.
  *
  * Between samples it has no timer, and no thread but the main one. It ends when
  * its stdin ends.
  */
-#include "rival.h"
+#include "rival_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,10 +33,7 @@ static const struct entrant *const entrants[] = {
 	&entrant_libev,
 };
 
-static const struct {
-	const char *name;
-	enum rival_kind kind;
-} kinds[] = {
+static const struct rival_word kinds[] = {
 	{ "schedule", RIVAL_SCHEDULE }, { "pair", RIVAL_PAIR },
 	{ "churn", RIVAL_CHURN },       { "cross_cancel", RIVAL_CROSS_CANCEL },
 	{ "fire", RIVAL_FIRE },         { "lateness", RIVAL_LATENESS },
@@ -51,12 +44,7 @@ static const struct {
 	{ "extend", RIVAL_EXTEND },
 };
 
-static const struct {
-	const char *name;
-	size_t offset; /* the offset in struct rival_load */
-	uint32_t least;
-	uint32_t most;
-} keys[] = {
+static const struct rival_key keys[] = {
 	{ "threads", offsetof(struct rival_load, threads), 1,
 	  RIVAL_THREADS_MAX },
 	{ "ops", offsetof(struct rival_load, ops), 1, UINT32_MAX },
@@ -73,46 +61,13 @@ static const struct {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-static bool parse_kind(const char *word, struct rival_load *l)
-{
-	for (size_t i = 0; word && i < COUNT_OF(kinds); i++) {
-		if (strcmp(word, kinds[i].name) == 0) {
-			l->kind = kinds[i].kind;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Reads "key=value". Returns true also if the key is unknown. */
-static bool parse_pair(char *word, struct rival_load *l)
-{
-	char *equals = strchr(word, '=');
-	unsigned long long value;
-	char *end;
-
-	if (equals == NULL)
-		return false;
-	*equals = '\0';
-	value = strtoull(equals + 1, &end, 10);
-	if (end == equals + 1 || *end != '\0')
-		return false;
-	for (size_t i = 0; i < COUNT_OF(keys); i++) {
-		uint32_t number = (uint32_t)value;
-
-		if (strcmp(word, keys[i].name) != 0)
-			continue;
-		if (value < keys[i].least || value > keys[i].most)
-			return false;
-		memcpy((char *)l + keys[i].offset, &number, sizeof(number));
-	}
-	return true;
-}
+static const struct rival_grammar grammar = { kinds, COUNT_OF(kinds), keys,
+					      COUNT_OF(keys) };
 
 static bool parse_line(char *line, struct rival_load *l)
 {
 	char *rest = NULL;
-	char *word = strtok_r(line, " \t\n", &rest);
+	int kind;
 
 	*l = (struct rival_load){ .threads = 1,
 				  .ops = 1000000,
@@ -122,15 +77,12 @@ static bool parse_line(char *line, struct rival_load *l)
 				  .rounds = 100,
 				  .loop = RIVAL_LOOP_LIBUV,
 				  .tick_ns = RIVAL_MSEC };
-	if (!parse_kind(word, l))
+	if (!rival_line_kind(&grammar, line, &rest, &kind))
 		return false;
+	l->kind = (enum rival_kind)kind;
 	if (l->kind == RIVAL_FIRE)
 		l->ms = 2000;
-	while ((word = strtok_r(NULL, " \t\n", &rest)) != NULL) {
-		if (!parse_pair(word, l))
-			return false;
-	}
-	return true;
+	return rival_line_numbers(&grammar, rest, l);
 }
 
 static void run_extend(const struct entrant *entrant,
@@ -185,21 +137,6 @@ static void run(const struct entrant *entrant, char *line,
 		run_timer(entrant, &load, a);
 }
 
-static void print(const struct rival_answer *a)
-{
-	if (a->fail) {
-		printf("fail %s\n", a->fail);
-	} else if (a->skip) {
-		printf("skip %s\n", a->skip);
-	} else {
-		for (uint32_t i = 0; i < a->figures; i++)
-			printf("figure %s %.3f\n", a->figure[i].name,
-			       a->figure[i].value);
-		printf("done\n");
-	}
-	(void)fflush(stdout);
-}
-
 static const struct entrant *find_entrant(const char *name)
 {
 	for (size_t i = 0; i < COUNT_OF(entrants); i++) {
@@ -224,7 +161,7 @@ int main(int argc, char **argv)
 		struct rival_answer answer = { 0 };
 
 		run(entrant, line, &answer);
-		print(&answer);
+		rival_line_answer(&answer);
 	}
 	free(line);
 	return 0;

@@ -18,7 +18,7 @@
 
 void rival_die(const char *what)
 {
-	(void)fprintf(stderr, "tkw_bench_rival: %s\n", what);
+	(void)fprintf(stderr, "%s: %s\n", program_invocation_short_name, what);
 	exit(1);
 }
 

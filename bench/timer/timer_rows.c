@@ -344,7 +344,8 @@ static bool has_process(const struct bench_request *q,
 	return false;
 }
 
-static bool wanted(const struct bench_request *q, const struct bench_options *o)
+bool bench_timer_rows_want(const struct bench_request *q,
+			   const struct bench_options *o)
 {
 	char name[BENCH_NAME_MAX];
 
@@ -372,7 +373,7 @@ size_t bench_timer_rows_plan(struct bench_request *requests,
 		for (size_t i = 0; i < cases; i++) {
 			make_request(&requests[count], shape, &shape->cases[i],
 				     o);
-			if (wanted(&requests[count], o))
+			if (bench_timer_rows_want(&requests[count], o))
 				count++;
 		}
 	}

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "harness/busy.h"
 #include "harness/rival_process.h"
 
 /* A process that takes part in this request. */
@@ -23,6 +24,7 @@ struct timer_run {
 	const struct bench_request *q;
 	struct bench_progress *progress;
 	bool good;
+	double busy_cpus; /* the most that other processes used */
 	size_t count;
 	struct entrant entrants[BENCH_ENTRANTS_MAX];
 	/* For each figure. The lines are in the order of the entrants. */
@@ -63,6 +65,7 @@ static void begin_figures(struct timer_run *t)
 		f->extra_key = figure->extra;
 		f->extra_title = figure->extra;
 		f->runs = t->q->runs;
+		f->pairs = t->q->pairs;
 		f->count = t->count;
 		for (size_t i = 0; i < t->count; i++) {
 			struct bench_line *l = &f->lines[i];
@@ -106,6 +109,8 @@ static void keep_answer(struct timer_run *t, size_t i,
 		const double *value = bench_answer_find(a, figure->key);
 		const double *extra = NULL;
 
+		if (value == NULL)
+			continue;
 		if (figure->extra)
 			extra = bench_answer_find(a, figure->extra);
 		l->extras[l->runs] = extra ? *extra : 0;
@@ -123,7 +128,8 @@ static void check_complete(const struct timer_run *t, struct bench_answer *a)
 	for (size_t k = 0; k < t->q->figure_count; k++) {
 		const char *key = t->q->figures[k].key;
 
-		if (a->verdict == BENCH_DONE && !bench_answer_find(a, key)) {
+		if (a->verdict == BENCH_DONE && !bench_answer_find(a, key) &&
+		    !t->q->figures[k].optional) {
 			a->verdict = BENCH_FAIL;
 			(void)snprintf(a->reason, sizeof(a->reason),
 				       "it gave no figure '%s'", key);
@@ -164,20 +170,38 @@ static void one_run(struct timer_run *t, uint32_t run, bool counts)
 	}
 }
 
+/* Looks if other processes use the machine. No entrant runs now. */
+static void look_around(struct timer_run *t)
+{
+	double cpus = bench_busy_cpus();
+
+	if (cpus > t->busy_cpus)
+		t->busy_cpus = cpus;
+}
+
 static void report(struct timer_run *t, FILE *json)
 {
+	if (t->busy_cpus > BENCH_BUSY_CPUS)
+		bench_say("%s: other processes used %.1f CPUs, so its times "
+			  "are not valid",
+			  t->q->name, t->busy_cpus);
 	for (size_t k = 0; k < t->q->figure_count; k++) {
 		struct bench_figures *f = &t->figures[k];
 
+		f->looked = t->q->look;
+		f->busy_cpus = t->busy_cpus;
 		for (size_t i = 0; i < t->count; i++) {
 			const struct entrant *e = &t->entrants[i];
 
 			f->lines[i].left_out = e->left_out;
+			if (e->left_out == NULL && f->lines[i].runs == 0)
+				f->lines[i].left_out = "has no such figure";
 			f->lines[i].failed = e->failed;
 			/* An entrant that fires early is not a rival in
 			 * lateness. */
 			f->lines[i].no_rival =
-				e->wrong && !t->q->figures[k].zero_for_ours;
+				bench_process_is_floor(e->process) ||
+				(e->wrong && !t->q->figures[k].zero_for_ours);
 		}
 		bench_report_write(json, f);
 	}
@@ -199,8 +223,12 @@ bool bench_timer_run(const struct bench_request *q,
 	if (t.count == 0)
 		return true;
 	begin_figures(&t);
-	for (uint32_t run = 0; run < p->runs; run++)
+	t.busy_cpus = 0;
+	for (uint32_t run = 0; run < p->runs; run++) {
+		if (q->look)
+			look_around(&t);
 		one_run(&t, run, run >= warm_up);
+	}
 	bench_progress_end();
 	report(&t, json);
 	return t.good;

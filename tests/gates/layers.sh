@@ -55,6 +55,7 @@ rules()
 	tools     | tools include $wire                        | *
 	examples  | examples include                           | *
 	bench     | bench include                              | *
+	bench/queue/queue_ram.c | bench include src/queue/heart.h | *
 	$oracle   | tests/model/oracle.h                       | $libc
 	$queue_oracle | tests/queue/queue_oracle.h             | $libc
 	END
@@ -257,6 +258,8 @@ self_test()
 	bad examples/a.c '"base/links.h"'
 	bad bench/a.c '"timer/shard.h"'
 	bad bench/timer/a.c '"../../src/timer/shard.h"' src/timer/shard.h
+	bad bench/queue/a.c '"queue/heart.h"'
+	bad bench/queue/queue_ram.c '"timer/shard.h"'
 	bad tools/a.c '"harness/report.h"' bench/harness/report.h
 	bad tests/model/oracle.c '"tickwheel/wheel.h"'
 	bad tests/model/oracle.c '<tickwheel.h>'
@@ -291,6 +294,7 @@ self_test()
 	good tools/a.c '"store/wire.h"'
 	good bench/a.c '"tickwheel.h"'
 	good bench/timer/a.c '"harness/report.h"'
+	good bench/queue/queue_ram.c '"queue/heart.h"'
 	good tests/model/oracle.c '<string.h>'
 	good tests/model/oracle.c '"oracle.h"'
 	rules | while read -r name rest; do
