@@ -274,9 +274,8 @@ int tkw_repeat_shutdown(struct tkw_repeat *r);
  * repeat has returned.
  *
  * Make no other call on the repeat after this one. During this call, no other
- * call on the repeat may be running, except a tkw_repeat_shutdown() whose
- * on_end destroys the repeat, and a tkw_repeat_run_now() whose round is
- * running.
+ * call on the repeat may be running, except a call inside which a callback of
+ * the repeat is running.
  *
  * r  The repeat. If it is NULL, the call does nothing.
  *

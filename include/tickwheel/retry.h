@@ -117,7 +117,8 @@ struct tkw_retry_end {
 	 *               dropped a try; see Drops at the top
 	 *   -ESHUTDOWN  the set was shut down, or the timer was stopped
 	 *   -EAGAIN, -ENOMEM, -EBADF
-	 *               the timer refused the next try
+	 *               the timer refused the next try, or the timeout of a try
+	 *               that answers later
 	 */
 	int status;
 	int64_t tries; /* how many tries were made */

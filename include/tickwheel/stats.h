@@ -2,9 +2,9 @@
 /*
  * stats.h - counters of a timer, and how late its tasks were
  *
- * Every timer keeps these counters all the time. Each shard of the timer has
- * its own counters, which it changes under its own lock. The calls below add
- * them up.
+ * Every timer keeps these counters all the time. Most of them are kept in each
+ * shard of the timer, and change under the lock of that shard. The calls below
+ * add them up.
  */
 #ifndef TICKWHEEL_STATS_H
 #define TICKWHEEL_STATS_H

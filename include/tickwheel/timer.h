@@ -644,10 +644,10 @@ int tkw_timer_wait_idle(struct tkw_timer *t, int64_t timeout_ns);
  *            become due meanwhile fire in the turn after this one.
  * next_ns    Receives the time at which the next call is needed. This is never
  *            later than the tick of the earliest timeout. It may be earlier,
- *            because the wheel has to move far timeouts to finer rings. It is
- *            TKW_NEVER_NS if no pending timeout will ever be due. If something
- *            is scheduled after this call, a turn may be needed earlier; see
- *            tkw_timer_next_turn(). May be NULL.
+ *            because the wheel has to move far timeouts to finer rings.
+ *            TKW_NEVER_NS means that no pending timeout will ever be due. If
+ *            something is scheduled after this call, a turn may be needed
+ *            earlier; see tkw_timer_next_turn(). May be NULL.
  *
  * Returns the number of tasks that ran, at most INT_MAX, not counting those
  * that were given to an executor, or
