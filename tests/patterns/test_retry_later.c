@@ -793,7 +793,7 @@ static void test_retry_answers_race_timeouts(struct timer_bed *b)
 		assert_int_equal(pthread_join(thread, NULL), 0);
 		for (int i = 0; i < RACE_TASKS; i++) {
 			assert_int_equal(r.a[i].tries, 1);
-			if (i % 2 == 0) { /* late or not */
+			if (i % 2 == 0) { /* a late success counts */
 				assert_int_equal(r.said[i], 0);
 				assert_ended(&r.a[i], 0);
 				continue;
