@@ -44,7 +44,7 @@ struct contest {
 	bool over;       /* no more rounds */
 	bool start_race; /* the threads start the worker by hand */
 	uint32_t threads;
-	int64_t seen_ns; /* by tasks */
+	int64_t seen_ns; /* read by tasks */
 	uint64_t visited;
 	pthread_barrier_t begin;
 	pthread_barrier_t end;
