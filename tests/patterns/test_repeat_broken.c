@@ -138,6 +138,38 @@ static void destroy_in_broken(struct book *k)
 	must(k->ends == 0);
 }
 
+static void restart_in_visitor(const struct tkw_timeout_info *info, void *ctx)
+{
+	struct book *k = ctx;
+
+	(void)info;
+	must(k->in_visitor(k->r) == -ESHUTDOWN);
+	must(k->broken == 1);
+	must(k->ends == 1);
+}
+
+/* SPEC 7.5: a call finds the repeat broken off, and on_broken destroys the
+ * repeat inside that call. */
+static void test_repeat_destroy_inside_a_restart(struct timer_bed *b)
+{
+	int (*const calls[])(struct tkw_repeat *) = { tkw_repeat_restart,
+						      tkw_repeat_start_now };
+	static struct book k;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		bed_reopen(b, NULL);
+		start_repeat(&k, b);
+		k.in_visitor = calls[i];
+		k.in_broken = destroy_in_broken;
+		assert_int_equal(tkw_timer_stop(b->t, restart_in_visitor, &k),
+				 0);
+		assert_int_equal(k.broken, 1);
+		assert_int_equal(k.ends, 1);
+	}
+}
+BED_TEST(test_repeat_destroy_inside_a_restart)
+
 /* SPEC 7.5: shutdown and destroy inside on_broken. on_end comes after it. */
 static void test_repeat_destroy_inside_on_broken(struct timer_bed *b)
 {
@@ -446,6 +478,7 @@ int main(void)
 		BED_TESTS(test_repeat_restart_breaks_off),
 		BED_TESTS(test_repeat_is_destroyed_in_a_visitor),
 		BED_TESTS(test_repeat_destroy_inside_on_broken),
+		BED_TESTS(test_repeat_destroy_inside_a_restart),
 		BED_TESTS(test_repeat_destroy_beside_on_broken),
 		BED_TESTS(test_repeat_at_the_limit),
 		BED_TEST_UNDER(test_repeat_breaks_off_at_the_limit, manual),
