@@ -59,7 +59,7 @@
  * Errors, the same in every call of this header:
  *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
  *   -ENOMEM     there is not enough memory, or no thread can be created
- *   -EAGAIN     the timer has max_pending timeouts
+ *   -EAGAIN     the timer's max_pending leaves no room for the next steps
  *   -ESHUTDOWN  the set is shut down, or the timer is stopped
  *   -EEXIST     the channel is already in a set
  *   -ENOENT     the channel is not in this set
