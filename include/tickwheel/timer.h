@@ -17,9 +17,10 @@
  *            handed over + pending; see struct tkw_ledger.
  *   Order    Timeouts fire in the order of their ticks. Within a tick, timeouts
  *            that were scheduled by the same thread fire in the order in which
- *            they were scheduled. If a timeout is scheduled for a tick that the
- *            running turn or an earlier one handles, it fires at the start of
- *            the next turn. With an executor there is no order.
+ *            they were scheduled. A turn covers all ticks up to the time at
+ *            which it starts. If a timeout is scheduled for a tick that is
+ *            already covered, it fires at the start of the next turn. With an
+ *            executor there is no order.
  *   Ids      A struct tkw_timeout_id names a timeout. It is plain data, and you
  *            may keep it for ever. When the timeout has ended, its id is stale:
  *            calls with a stale id return -ENOENT and never touch another
@@ -222,7 +223,7 @@ enum tkw_timer_clock {
 struct tkw_timer_hooks {
 	/*
 	 * Returns the time in nanoseconds, which must not be negative. If the
-	 * time goes back, the timer uses the latest time that it has read. A
+	 * time goes back, the timer uses the largest time that it has read. A
 	 * timer with a thread or in an event loop sleeps by the system's clock
 	 * and assumes that the clock of this hook runs about as fast. If the
 	 * clock of this hook jumps forward, the timer notices that when its
@@ -522,8 +523,8 @@ int tkw_timer_cancel_wait(struct tkw_timer *t, struct tkw_timeout_id id);
  * scheduled it, even if another thread reschedules it. If its new tick is
  * earlier, it goes behind the timeouts that are already in that tick. If its
  * new tick is later, it counts as scheduled at some moment between this call
- * and that tick. If its tick does not change, it keeps its place, unless the
- * running turn or an earlier one handles that tick.
+ * and that tick. If its tick does not change, it keeps its place, unless a turn
+ * already covers that tick; see Order at the top.
  *
  * delay_ns     The new delay from now, as in tkw_timer_schedule().
  * deadline_ns  The new deadline, as in tkw_timer_schedule_at().
