@@ -98,8 +98,8 @@ function shown(x,    text) {
 }
 
 # Returns x as text, like shown(). If a goal of the block is about this
-# expression, there are as many digits as it takes that the text and the verdict
-# do not contradict each other.
+# expression, and the rounded text would contradict the verdict, more digits are
+# shown.
 function shown_beside_goal(x, about,    text, digits) {
 	text = shown(x)
 	digits = text ~ /[.]/ ? length(text) - index(text, ".") : 0
@@ -118,8 +118,9 @@ function contradicts(text, x, about,    part, n, i) {
 	return 0
 }
 
-# Returns whether x reaches a goal. The results have fewer than nine digits.
-# What is behind them is an error of the division: 0.3 / 0.1 is less than 3.
+# Returns whether x reaches a goal. Only the first nine digits count. The results
+# have fewer, and later digits are an error of the division: 0.3 / 0.1 is less
+# than 3.
 function meets(x, wanted, limit) {
 	x = sprintf("%.9g", x) + 0
 	return wanted == ">=" ? x >= limit + 0 : x <= limit + 0

@@ -106,7 +106,7 @@ moving()
 {
 	terminal=0
 	[ ! -t 2 ] || terminal=1
-	# Unless it is told to, mawk waits until it has 4096 bytes to read.
+	# By default, mawk waits until it has 4096 bytes to read.
 	at_once=
 	case $(awk -W version 2>&1 </dev/null) in
 	mawk*)

@@ -30,12 +30,12 @@
  *            that fails or removes its channel does not keep the set from
  *            looking at the other channels.
  *   Refusal  Each kind has one timeout on the timer, for its next step. If the
- *            timer refuses this timeout, because it is at its limit or has no
- *            memory, the kind rests: it makes no more steps. The set asks the
- *            timer again at the end of the current step, after each step of
- *            another kind, in tkw_channels_add() and in tkw_channels_remove().
- *            If the timer drops a step (see TKW_REFUSED_DROP in timer.h), the
- *            step comes again when the next step would have come.
+ *            timer refuses this timeout with -EAGAIN, -ENOMEM or -EBADF, the
+ *            kind rests: it makes no more steps. The set asks the timer again
+ *            at the end of the current step, after each step of another kind,
+ *            in tkw_channels_add() and in tkw_channels_remove(). If the timer
+ *            drops a step (see TKW_REFUSED_DROP in timer.h), the step comes
+ *            again when the next step would have come.
  *   Time     Times are nanoseconds on the timer's clock. Changes of the wall
  *            clock have no effect.
  *   Threads  Any thread may make any call, even inside a callback, but not in a
@@ -59,7 +59,7 @@
  * Errors, the same in every call of this header:
  *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
  *   -ENOMEM     there is not enough memory, or no thread can be created
- *   -EAGAIN     the timer has max_pending timeouts
+ *   -EAGAIN     the timer's max_pending leaves no room for the next steps
  *   -ESHUTDOWN  the set is shut down, or the timer is stopped
  *   -EEXIST     the channel is already in a set
  *   -ENOENT     the channel is not in this set

@@ -27,7 +27,7 @@
  *   -ENOMEM     there is not enough memory, or no thread can be created
  *   -EAGAIN     the timer has max_pending timeouts
  *   -ESHUTDOWN  the repeat is shut down, or the timer is stopped
- *   -EBUSY      a round is running or about to begin
+ *   -EBUSY      a round is running or about to begin, or adjust is running
  *   -ENOENT     no round is pending
  *   -EPERM      the repeat or its timer belongs to the parent of a fork
  *   -EBADF      the timer's file descriptor was closed; see Fds in timer.h
@@ -243,8 +243,8 @@ int tkw_repeat_reset(struct tkw_repeat *r, int64_t interval_ns);
  *   -ENOENT     no round is pending: the repeat is paused, or the timer has
  *               just ended the round, because it is stopped or has dropped the
  *               round
- *   -EBUSY      a round is running or about to begin; a round gets this for its
- *               own repeat
+ *   -EBUSY      a round is running or about to begin, or adjust is running; a
+ *               round gets this for its own repeat
  *   -ESHUTDOWN  the repeat is shut down
  *   -EPERM      as listed at the top
  */
@@ -274,9 +274,8 @@ int tkw_repeat_shutdown(struct tkw_repeat *r);
  * repeat has returned.
  *
  * Make no other call on the repeat after this one. During this call, no other
- * call on the repeat may be running, except a tkw_repeat_shutdown() whose
- * on_end destroys the repeat, and a tkw_repeat_run_now() whose round is
- * running.
+ * call on the repeat may be running, except a call inside which a callback of
+ * the repeat is running.
  *
  * r  The repeat. If it is NULL, the call does nothing.
  *

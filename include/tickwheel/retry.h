@@ -18,7 +18,8 @@
  *            signal handler. No lock is held while a callback runs. Tries run
  *            on the timer's worker or executor.
  *   Life     Destroy the set before the timer. If the timer is stopped, all
- *            tasks end with -ESHUTDOWN.
+ *            tasks end with -ESHUTDOWN, unless a running try ends its task
+ *            first.
  *   Drops    If the timer drops a try (see TKW_REFUSED_DROP in timer.h), that
  *            try is not made, and the task ends with -ECANCELED. The task also
  *            ends with -ECANCELED if the timer drops the timeout of a try that
@@ -117,7 +118,8 @@ struct tkw_retry_end {
 	 *               dropped a try; see Drops at the top
 	 *   -ESHUTDOWN  the set was shut down, or the timer was stopped
 	 *   -EAGAIN, -ENOMEM, -EBADF
-	 *               the timer refused the next try
+	 *               the timer refused the next try, or the timeout of a try
+	 *               that answers later
 	 */
 	int status;
 	int64_t tries; /* how many tries were made */
@@ -193,8 +195,8 @@ int tkw_retries_add(struct tkw_retries *rs, const struct tkw_retry *task,
  * The answer may come before the try has returned. A success ends the task,
  * even if it is the answer of an earlier try. A failure counts only if it is
  * the first answer of the latest try, and if that try has not timed out. If the
- * task is ending, for example because it was cancelled, only a success counts,
- * and only while a try is running.
+ * task is ending, for example because it was cancelled, only the first success
+ * counts, and only while a try is running.
  *
  * number  The number of the try, from struct tkw_try.
  * result  0 if the try succeeded. Any other value means that it failed.

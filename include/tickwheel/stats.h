@@ -2,9 +2,9 @@
 /*
  * stats.h - counters of a timer, and how late its tasks were
  *
- * Every timer keeps these counters all the time. Each shard of the timer has
- * its own counters, which it changes under its own lock. The calls below add
- * them up.
+ * Every timer keeps these counters all the time. Most of them are kept in each
+ * shard of the timer, and change under the lock of that shard. The calls below
+ * add them up.
  */
 #ifndef TICKWHEEL_STATS_H
 #define TICKWHEEL_STATS_H
@@ -62,13 +62,14 @@ struct tkw_stats {
 	uint64_t refused_stopped; /* -ESHUTDOWN */
 	uint64_t refused_lost;    /* -EBADF */
 	/* How often the executor refused or abandoned a job, no matter what
-	 * then happened to the timeout. */
+	 * then happened to the timeout. A job does not count if its timeout no
+	 * longer waited for it, for example because it was cancelled. */
 	uint64_t refused_by_exec;
 	/* How often a timeout was rescheduled. */
 	uint64_t rescheduled;
-	/* How often a timeout was moved to another place in the wheel. With the
-	 * hashed engine, this also counts how often the wheel looked at a
-	 * timeout that was due in a later round. */
+	/* How often the worker moved a timeout to another place in the wheel.
+	 * With the hashed engine, this also counts how often the wheel looked
+	 * at a timeout that was due in a later round. */
 	uint64_t moved;
 	/* How many turns the worker has finished. */
 	uint64_t turns;

@@ -17,9 +17,10 @@
  *            handed over + pending; see struct tkw_ledger.
  *   Order    Timeouts fire in the order of their ticks. Within a tick, timeouts
  *            that were scheduled by the same thread fire in the order in which
- *            they were scheduled. A timeout for a tick that a turn has already
- *            handled fires at the start of the next turn. With an executor
- *            there is no order.
+ *            they were scheduled. A turn covers all ticks up to the time at
+ *            which it starts. If a timeout is scheduled for a tick that is
+ *            already covered, it fires at the start of the next turn. With an
+ *            executor there is no order.
  *   Ids      A struct tkw_timeout_id names a timeout. It is plain data, and you
  *            may keep it for ever. When the timeout has ended, its id is stale:
  *            calls with a stale id return -ENOENT and never touch another
@@ -96,10 +97,11 @@ struct tkw_firing {
 	struct tkw_timer *timer;
 	struct tkw_timeout_id id;
 	int64_t deadline_ns; /* as in struct tkw_timeout_info */
-	/* The time from the deadline to the start of the turn. It does not
-	 * count how long the task waited for other tasks of the turn; read the
-	 * clock if you need that. If an executor runs the task, it is the time
-	 * from the deadline to the start of the task. */
+	/* The time from the deadline to the start of the turn or, if a call of
+	 * tkw_timer_turn() continues the turn, to the start of that call. It
+	 * does not count how long the task waited for other tasks of the turn;
+	 * read the clock if you need that. If an executor runs the task, it is
+	 * the time from the deadline to the start of the task. */
 	int64_t late_ns;
 };
 
@@ -162,7 +164,7 @@ struct tkw_timeout_info {
 	 * Otherwise it is off by at most about tick_ns / 2^30. */
 	int64_t deadline_ns;
 	int64_t left_ns; /* until the deadline; negative if it has passed */
-	struct tkw_task task; /* with the slack that the timer keeps */
+	struct tkw_task task; /* its slack is rounded as for a reschedule */
 };
 
 /*
@@ -221,7 +223,7 @@ enum tkw_timer_clock {
 struct tkw_timer_hooks {
 	/*
 	 * Returns the time in nanoseconds, which must not be negative. If the
-	 * time goes back, the timer uses the latest time that it has read. A
+	 * time goes back, the timer uses the largest time that it has read. A
 	 * timer with a thread or in an event loop sleeps by the system's clock
 	 * and assumes that the clock of this hook runs about as fast. If the
 	 * clock of this hook jumps forward, the timer notices that when its
@@ -268,8 +270,8 @@ struct tkw_timer_config {
 	int engine;
 	/* An enum tkw_timer_drive. */
 	int drive;
-	/* An enum tkw_timer_clock. If hooks->now is set, the timer does not
-	 * read this clock. */
+	/* An enum tkw_timer_clock. If hooks->now is set, the timer uses this
+	 * clock only to sleep. */
 	int clock;
 	/* The number of shards. A shard is a part of the timer with its own
 	 * lock. The number is rounded up to a power of two. A number above 64
@@ -407,8 +409,9 @@ int tkw_timer_schedule(struct tkw_timer *t, const struct tkw_task *task,
  * tkw_timer_schedule().
  *
  * task         The task, as in tkw_timer_schedule().
- * deadline_ns  The deadline on the timer's clock. If it has passed, the task
- *              runs in the next turn. A negative deadline counts as 0.
+ * deadline_ns  The deadline on the timer's clock. If the tick to which it is
+ *              rounded up has begun already, the task runs in the next turn. A
+ *              negative deadline counts as 0.
  * id           Receives the id. May be NULL.
  *
  * Returns the same as tkw_timer_schedule().
@@ -442,7 +445,8 @@ struct tkw_batch_item {
  * Returns 0, or
  *   -EINVAL  t is NULL; items is NULL and count is not 0; an item has no fn;
  *            count is too large
- *   -EAGAIN  max_pending leaves no room for all of them
+ *   -EAGAIN  max_pending leaves no room for all of them; the call may have
+ *            started the worker
  *   -ENOMEM  as listed at the top; the call may have started the worker
  *   -ESHUTDOWN, -EPERM, -EBADF
  *            as listed at the top
@@ -473,13 +477,15 @@ int tkw_timer_cancel(struct tkw_timer *t, struct tkw_timeout_id id);
  * Cancels several timeouts, each as tkw_timer_cancel() does.
  *
  * A timeout that has ended or is running does not keep the others from being
- * cancelled. The call takes the lock of a shard once for all timeouts in it.
+ * cancelled. The call takes the lock of a shard once for all timeouts in it,
+ * and once more after each on-cancel callback.
  *
  * ids      The timeouts.
  * count    The number of ids, at most TKW_MAX_BATCH. With 0 the call does
  *          nothing.
  * results  Receives, for each id, what tkw_timer_cancel() would have returned.
- *          An id that is given twice gets -ENOENT the second time. May be NULL.
+ *          If an id is given twice and the first one cancels the timeout, the
+ *          second one gets -ENOENT. May be NULL.
  *
  * Returns the number of timeouts that this call has cancelled, or
  *   -EINVAL  t is NULL; ids is NULL and count is not 0; count is too large
@@ -518,7 +524,7 @@ int tkw_timer_cancel_wait(struct tkw_timer *t, struct tkw_timeout_id id);
  * earlier, it goes behind the timeouts that are already in that tick. If its
  * new tick is later, it counts as scheduled at some moment between this call
  * and that tick. If its tick does not change, it keeps its place, unless a turn
- * has already reached that tick.
+ * already covers that tick; see Order at the top.
  *
  * delay_ns     The new delay from now, as in tkw_timer_schedule().
  * deadline_ns  The new deadline, as in tkw_timer_schedule_at().
@@ -644,10 +650,10 @@ int tkw_timer_wait_idle(struct tkw_timer *t, int64_t timeout_ns);
  *            become due meanwhile fire in the turn after this one.
  * next_ns    Receives the time at which the next call is needed. This is never
  *            later than the tick of the earliest timeout. It may be earlier,
- *            because the wheel has to move far timeouts to finer rings. It is
- *            TKW_NEVER_NS if no pending timeout will ever be due. If something
- *            is scheduled after this call, a turn may be needed earlier; see
- *            tkw_timer_next_turn(). May be NULL.
+ *            because the wheel has to move far timeouts to finer rings.
+ *            TKW_NEVER_NS means that no pending timeout will ever be due. If
+ *            something is scheduled after this call, a turn may be needed
+ *            earlier; see tkw_timer_next_turn(). May be NULL.
  *
  * Returns the number of tasks that ran, at most INT_MAX, not counting those
  * that were given to an executor, or
@@ -685,11 +691,12 @@ int tkw_timer_next_turn(struct tkw_timer *t, int64_t *next_ns);
  * timerfd_settime(). Remove it from the loop before you destroy the timer.
  *
  * Setting the fd takes a system call. The timer sets it only when the earliest
- * deadline becomes earlier, and in the turn after the fd was readable. Pushing
- * timeouts back costs no system call. The loop wakes up once for nothing if the
- * earliest timeout was pushed back or cancelled. A timeout that is far away can
- * also wake the loop up before it is due: at most once for each ring of the
- * wheel or, with the hashed engine, once in each round.
+ * deadline becomes earlier, and in the turn after the fd was readable. If
+ * hooks->now is set, every turn sets it. Pushing timeouts back costs no system
+ * call. The loop wakes up once for nothing if the earliest timeout was pushed
+ * back or cancelled. A timeout that is far away can also wake the loop up
+ * before it is due: at most once for each ring of the wheel or, with the hashed
+ * engine, once in each round.
  *
  * Returns the number of the fd, even if somebody has closed it, or
  *   -EINVAL  t is NULL, or has another drive

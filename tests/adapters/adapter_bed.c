@@ -23,10 +23,10 @@
 
 enum {
 	MANY = 100000,
-	PAIRS = 5000, /* of them have a socketpair */
-	ROUNDS = 3,   /* packets for each of these */
+	PAIRS = 5000, /* timeouts that have a socketpair */
+	ROUNDS = 3,   /* packets for each socketpair */
 	SPARE_FDS = 64,
-	LOOKS = 20000 /* at a loop that sleeps: some 200 ms */
+	LOOKS = 20000 /* polls of a sleeping loop: about 200 ms */
 };
 
 #define FAR (3600 * TKW_SEC)
@@ -34,7 +34,7 @@ enum {
 /* A timeout, and perhaps a connection that it belongs to. */
 struct bed_conn {
 	struct bed *bed;
-	void *watch; /* NULL: no connection */
+	void *watch; /* NULL if there is no connection */
 	struct tkw_timeout_id id;
 	uint32_t fired;
 	int near, far; /* the ends of the socketpair */
@@ -114,7 +114,7 @@ static void run_until_fired(struct bed *b, uint32_t fired)
 	assert_int_equal(b->fired, fired);
 }
 
-/* How often the adapter has run the timer to the end. */
+/* How many turns of the timer the adapter has ended. */
 static uint64_t turns_of(struct bed *b)
 {
 	static struct tkw_stats stats;
@@ -229,7 +229,7 @@ static void test_adapter_is_woken_by_another_thread(void **state)
 	bed_close(&b);
 }
 
-/* The loop comes to its other business in between. */
+/* The loop handles its other events between the two rounds. */
 static void test_adapter_fires_so_many_in_a_round(void **state)
 {
 	struct bed b;
@@ -268,10 +268,10 @@ static void test_adapter_is_inert_in_a_forked_child(void **state)
 		if (ops->loop_forked)
 			ops->loop_forked(b.loop);
 		ops->round(b.loop, true);
-		/* Else the fd would keep the loop busy for ever. */
+		/* Otherwise the fd would keep the loop busy for ever. */
 		if (ops->loop_forked && ops->timer_of(b.adapter))
 			_exit(2);
-		ops->detach(b.adapter); /* the parent notices nothing */
+		ops->detach(b.adapter); /* this does not affect the parent */
 		_exit(b.fired == 0 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -374,7 +374,7 @@ static void test_adapter_detach_twice_and_attach_again(void **state)
 	for (int i = 0; i < 3; i++) {
 		ops->detach(b.adapter);
 		ops->detach(b.adapter);
-		ops->round(b.loop, false); /* libuv needs one */
+		ops->round(b.loop, false); /* libuv needs a round here */
 		ops->detach(b.adapter);
 		assert_int_equal(ops->attach(b.adapter, b.loop, b.t), 0);
 	}
@@ -390,7 +390,7 @@ static void detach_it(const struct tkw_firing *firing, void *ctx)
 	ops->detach(b->adapter);
 }
 
-/* The run goes on to its end, and is the last one. */
+/* The current run ends as usual, and no other run follows. */
 static void test_adapter_detach_in_a_task(void **state)
 {
 	struct bed b;
@@ -455,7 +455,7 @@ static void test_adapter_destroy_in_a_task_is_refused(void **state)
 
 /* --- many ---------------------------------------------------------------- */
 
-/* So many pairs can be had. */
+/* Returns how many pairs the limit on descriptors allows. */
 static uint32_t raise_limit(void)
 {
 	const rlim_t wanted = 2 * PAIRS + SPARE_FDS;
@@ -489,7 +489,7 @@ static void on_idle(const struct tkw_firing *firing, void *ctx)
 		conn_close(c);
 }
 
-/* Each packet pushes one back, to FAR from then on. */
+/* Each packet moves one timeout to FAR after the packet. */
 static void push_all_back(struct bed *b, const struct bed_conn *conns,
 			  uint32_t pairs)
 {
@@ -521,8 +521,8 @@ static void *send_later(void *arg)
 	return NULL;
 }
 
-/* The loop waits until a packet comes, a while later, and nobody runs the
- * timer meanwhile, but once for a timeout that was pushed back. */
+/* A turn comes once, for a timeout that was pushed back. After that, the loop
+ * sleeps until a packet comes, a while later. */
 static void see_that_it_sleeps(struct bed *b, struct bed_conn *c)
 {
 	uint64_t turns = turns_of(b);

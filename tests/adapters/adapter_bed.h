@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-/* after those above, as it asks */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #include "tickwheel/timer.h"
@@ -20,23 +20,23 @@ struct bed_conn;
 
 struct adapter_ops {
 	void *(*loop_open)(void);
-	/* With an adapter and watches in it, or without. */
+	/* The loop may still have an adapter and watches. */
 	void (*loop_close)(void *loop);
-	/* In a child of fork(). NULL: there is nothing to do. */
+	/* Called in a child of fork(). NULL if there is nothing to do. */
 	void (*loop_forked)(void *loop);
-	/* One round of the loop: wait until something happens, or do not. */
+	/* One round of the loop. With wait, it waits for an event. */
 	void (*round)(void *loop, bool wait);
 
 	size_t adapter_size;
 	int (*attach)(void *adapter, void *loop, struct tkw_timer *t);
 	void (*detach)(void *adapter);
-	/* Detach, and free() when that is legal. */
+	/* Detaches, and frees the adapter when that is legal. */
 	void (*detach_and_free)(void *adapter);
-	bool detach_after_close; /* is legal, and does nothing */
+	bool detach_after_close; /* it is legal, and does nothing */
 	void (*set_max_tasks)(void *adapter, int max_tasks);
 	struct tkw_timer *(*timer_of)(const void *adapter);
 
-	/* Call bed_on_readable(c) when an fd is readable. */
+	/* Calls bed_on_readable(c) when an fd is readable. */
 	size_t watch_size;
 	void (*watch)(void *watch, void *loop, int fd, struct bed_conn *c);
 	void (*unwatch)(void *watch);

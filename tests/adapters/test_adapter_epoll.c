@@ -12,12 +12,12 @@ enum {
 
 struct loop {
 	int epfd;
-	const void *adapter; /* which of the events are for it */
+	const void *adapter; /* to know the events of the adapter */
 };
 
 /* What the events of a connection point to. */
 struct watch {
-	struct bed_conn *conn; /* NULL: closed since the event came */
+	struct bed_conn *conn; /* NULL if it was closed after the event */
 	int epfd;
 	int fd;
 };
@@ -74,7 +74,7 @@ static int attach(void *adapter, void *loop, struct tkw_timer *t)
 	return 0;
 }
 
-/* One that is ready when it was detached does nothing. */
+/* Calling ready for an adapter that was detached does nothing. */
 static void detach(void *adapter)
 {
 	tkw_epoll_detach(adapter);

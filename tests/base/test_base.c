@@ -69,8 +69,8 @@ static void expect_quotient(uint64_t x, uint64_t d)
 	assert_true(rest == x % d);
 }
 
-/* Around each power of two, and around each multiple of the divisor there, up
- * to the last number that may be divided. */
+/* Numbers around each power of two and around each multiple of the divisor
+ * there, up to the last number that may be divided. */
 static void test_bits_divide_as_the_processor_does(void **state)
 {
 	const uint64_t last = UINT64_MAX >> 1;
@@ -96,7 +96,7 @@ static void test_bits_divide_as_the_processor_does(void **state)
 	}
 }
 
-/* The naive twin: a byte per number. */
+/* The naive twin of the bit set: one byte per number. */
 struct twin {
 	struct tkw__bitset set;
 	uint64_t *mem;
@@ -262,7 +262,8 @@ static void test_bitset_of_the_largest_wheel_fits_its_levels(void **state)
 	assert_int_equal(tkw__bitset_words(4097), 68);
 }
 
-/* Just beyond four levels: too many for the twin, so edges only. */
+/* A little more than four levels. That is too many for the naive twin, so only
+ * the edges are tested. */
 enum {
 	FIVE_LEVELS = 64 * 64 * 64 * 64 + 1,
 	EDGES = 9
@@ -271,7 +272,7 @@ static const uint32_t edges[EDGES] = {
 	0, 63, 64, 4095, 4096, 262143, 262144, FIVE_LEVELS - 2, FIVE_LEVELS - 1
 };
 
-/* The smallest edge >= i that is in, a bit for each. */
+/* Returns the smallest edge >= i whose bit in `in` is set. */
 static uint32_t edge_next(unsigned in, uint32_t i)
 {
 	uint32_t k;
@@ -297,7 +298,7 @@ static void edges_compare(const struct tkw__bitset *set, unsigned in)
 	}
 }
 
-/* Each subset of the edges, one added or dropped at a time. */
+/* Tests each subset of the edges; each step adds or drops one edge. */
 static void test_bitset_of_five_levels(void **state)
 {
 	size_t words = (size_t)tkw__bitset_words(FIVE_LEVELS);
@@ -358,12 +359,12 @@ struct third {
 	uint32_t a;
 	uint32_t b;
 	uint32_t c;
-	uint32_t d; /* else there would be padding here */
+	uint32_t d; /* otherwise there would be padding here */
 };
 #define FIRST_SIZE TKW__END_OF(struct third, a)
 #define SECOND_SIZE TKW__END_OF(struct third, b)
 
-/* What the library of the second release reads; known ends with b. */
+/* Reads as the library of the second release does, which knows a and b. */
 static int read_second(unsigned char to[SECOND_SIZE], const struct third *from)
 {
 	return tkw__config_read(to, SECOND_SIZE, from, FIRST_SIZE);
@@ -386,7 +387,7 @@ static void test_config_of_an_older_and_of_the_same_release(void **state)
 {
 	(void)state;
 	expect_read(NULL, 0, 0);
-	/* 0 stands for the first release. */
+	/* A size of 0 means the size of the first release. */
 	expect_read(&(struct third){ 0, 1, 2, 3, 4 }, 1, 0);
 	expect_read(&(struct third){ FIRST_SIZE, 1, 2, 3, 4 }, 1, 0);
 	expect_read(&(struct third){ SECOND_SIZE, 1, 2, 3, 4 }, 1, 2);
@@ -453,7 +454,7 @@ static void test_ns_percent(void **state)
 	assert_true(tkw__ns_percent(INT64_MAX, 100) == INT64_MAX);
 	assert_true(tkw__ns_percent(INT64_MAX, 101) == INT64_MAX);
 	assert_true(tkw__ns_percent(INT64_MAX, 1000) == INT64_MAX);
-	/* The last that fits tenfold, and the first that does not. */
+	/* The last number whose tenfold fits, and the first whose does not. */
 	assert_true(tkw__ns_percent(INT64_MAX / 10, 1000) ==
 		    INT64_MAX / 10 * 10);
 	assert_true(tkw__ns_percent(INT64_MAX / 10 + 1, 1000) == INT64_MAX);

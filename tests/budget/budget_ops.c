@@ -33,7 +33,7 @@ static void count_fired(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 	fired++;
 }
 
-/* xorshift64: all of it is fixed, so the counts are. */
+/* xorshift64. The seed is fixed, so the counts are the same each time. */
 static uint32_t below(uint32_t limit)
 {
 	static uint64_t x = 88172645463325252u;
@@ -94,7 +94,8 @@ static int expire(void)
 	return err | (fired != ENTRIES);
 }
 
-/* From ring 2 down, all pushed back once: what expire() does not meet. */
+/* The entries start in ring 2, and each is extended once. expire() does not
+ * test that. */
 static int expire_far(void)
 {
 	int err = 0;
@@ -120,7 +121,8 @@ static int empty_ticks(void)
 static const struct operation {
 	const char *name;
 	int (*run)(void);
-	uint32_t earliest; /* tick of what is in the wheel before; 0: nothing */
+	/* The tick of the first entry in the wheel before; 0 if it is empty. */
+	uint32_t earliest;
 } operations[] = {
 	{ "schedule", schedule, 0 },
 	{ "cancel", cancel, 1 },
@@ -131,7 +133,7 @@ static const struct operation {
 	{ "empty_ticks", empty_ticks, 2 * ENTRIES },
 };
 
-/* The one function that is counted, with all that it calls. */
+/* Only this function, with all that it calls, is counted. */
 int measured(const struct operation *op);
 
 __attribute__((noinline)) int measured(const struct operation *op)

@@ -35,7 +35,7 @@ static void count_fired(const struct tkw_firing *f, void *ctx)
 
 static const struct tkw_task task = { .fn = count_fired };
 
-/* From 20 s on, over 10 s. */
+/* From 20 s to 30 s. */
 static int64_t delay_of(int i)
 {
 	return 20 * TKW_SEC + (int64_t)(i % 1024) * 10 * TKW_MSEC;
@@ -92,7 +92,7 @@ static int reschedule(void)
 	return err;
 }
 
-/* All that is pending, in one turn. */
+/* Fires all pending timeouts in one turn. */
 static int fire(void)
 {
 	int64_t next_ns;
@@ -103,7 +103,7 @@ static int fire(void)
 	return n != TIMEOUTS || fired != TIMEOUTS;
 }
 
-/* A tick on, and nothing is due. */
+/* The clock goes on by one tick, and nothing is due. */
 static int turn(void)
 {
 	int64_t next_ns;
@@ -119,7 +119,7 @@ static int turn(void)
 static const struct operation {
 	const char *name;
 	int (*run)(void);
-	int (*before)(void); /* what is there already; NULL: nothing */
+	int (*before)(void); /* what is made before, or NULL */
 } operations[] = {
 	{ "timer_schedule", schedule, NULL },
 	{ "timer_schedule_at", schedule_at, NULL },
@@ -130,7 +130,7 @@ static const struct operation {
 	{ "timer_turn", turn, schedule },
 };
 
-/* The one function that is counted, with all that it calls. */
+/* Only this function, with all that it calls, is counted. */
 int measured(const struct operation *op);
 
 __attribute__((noinline)) int measured(const struct operation *op)

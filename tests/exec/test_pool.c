@@ -22,7 +22,7 @@
 
 #include "gate.h"
 
-/* clang has a way of its own to say what gcc defines. */
+/* gcc and clang tell in different ways which sanitizer is on. */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define UNDER_ASAN
@@ -42,8 +42,8 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-/* Not cmocka's: an assert of its own cannot leave a thread that is not the
- * test's, nor a job. */
+/* An assert of cmocka does not work in a job, or on a thread that is not the
+ * test's. */
 #define must(condition)                                                        \
 	((condition) ? (void)0 : must_fail(__LINE__, #condition))
 static _Noreturn void must_fail(int line, const char *condition)
@@ -55,16 +55,16 @@ static _Noreturn void must_fail(int line, const char *condition)
 /* --- the system, which may refuse --------------------------------------- */
 
 static pthread_mutex_t system_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool watching;         /* count and refuse; else let all through */
-static unsigned threads_made; /* and begun */
+static bool watching;         /* count and refuse calls */
+static unsigned threads_made; /* and that began to run */
 static unsigned threads_ended;
-static unsigned refuse_thread; /* this call fails, from 1; 0: none */
+static unsigned refuse_thread; /* which call fails, from 1; 0: none */
 static bool refuse_memory;
 
 enum {
 	PIECES = 16
 };
-static void *pieces[PIECES]; /* of the heap, not given back; or NULL */
+static void *pieces[PIECES]; /* heap memory not freed yet, or NULL */
 static size_t mapped;        /* bytes */
 
 #define NAMED(name) __asm__(name)
@@ -92,7 +92,7 @@ struct body {
 	void *arg;
 };
 
-/* A thread of the pool's, of which the end is counted. */
+/* The body of a thread of the pool. Counts that the thread has ended. */
 static void *run_body(void *arg)
 {
 	struct body body = *(struct body *)arg;
@@ -129,7 +129,7 @@ int wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	return real_pthread_create(thread, attr, run_body, body);
 }
 
-/* Put `to` where `from` is, in the table of pieces. */
+/* Replaces `from` by `to` in the table of pieces. */
 static void replace_piece(const void *from, void *to)
 {
 	unsigned i = 0;
@@ -225,16 +225,16 @@ enum {
 	ROOM = 1 << 17
 };
 
-/* What has become of the jobs 0 ... ROOM - 1. */
+/* What happened to the jobs 0 ... ROOM - 1. */
 struct record {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	unsigned ran[ROOM];
 	unsigned abandoned[ROOM];
-	uint64_t order[ROOM]; /* the numbers, as they ran or were abandoned */
+	uint64_t order[ROOM]; /* their numbers, in the order of the calls */
 	unsigned runs;
 	unsigned abandons;
-	pthread_t by; /* the last one who abandoned */
+	pthread_t by; /* the thread that made the last abandon */
 };
 
 static struct record *record;
@@ -282,7 +282,7 @@ static void await_abandons(unsigned least)
 	pthread_mutex_unlock(&record->lock);
 }
 
-/* How many were run or abandoned. */
+/* How many jobs were run or abandoned. */
 static unsigned ends_so_far(void)
 {
 	unsigned ends;
@@ -316,7 +316,7 @@ static int submit(const struct tkw_exec *exec, struct tkw_job job)
 {
 	int err = exec->submit(&job, exec->ctx);
 
-	/* It was copied. */
+	/* The pool has copied the job. */
 	memset(&job, 0xff, sizeof(job));
 	return err;
 }
@@ -326,7 +326,7 @@ static int submit_noted(struct tkw_pool *p, uint64_t number)
 	return submit(tkw_pool_exec(p), noted(number));
 }
 
-/* Hold threads of the pool at a gate. */
+/* Holds some threads of the pool at a gate. */
 static void hold(struct tkw_pool *p, struct gate *g, unsigned threads)
 {
 	const struct tkw_job job = { .run = wait_at_gate,
@@ -371,7 +371,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Jobs 0 ... count - 1 were called once each; return how many were run. */
+/* Checks that jobs 0 ... count - 1 were called once each. Returns how many of
+ * them ran. */
 static unsigned each_once(unsigned count)
 {
 	unsigned runs = 0;
@@ -407,7 +408,7 @@ struct caller {
 	pthread_t thread;
 	int (*call)(struct tkw_pool *p);
 	struct tkw_pool *pool;
-	struct gate ready; /* its number is known */
+	struct gate ready; /* opened when tid is set */
 	pid_t tid;
 	int said;
 	pthread_mutex_t lock;
@@ -429,7 +430,7 @@ static void *call_pool(void *arg)
 	return NULL;
 }
 
-/* Return when it sleeps in the call, or has come back. */
+/* Returns when the thread sleeps in the call, or has returned from it. */
 static void call_and_sleep(struct caller *c, int (*call)(struct tkw_pool *p),
 			   struct tkw_pool *p)
 {
@@ -539,7 +540,7 @@ static void test_pool_refuses_bad_input(void **state)
 	}
 }
 
-/* Let what is queued be run, and stop. */
+/* Waits until all queued jobs have run, and stops the pool. */
 static void run_all_and_stop(struct tkw_pool *p)
 {
 	assert_int_equal(tkw_pool_wait_idle(p, INT64_MAX), 0);
@@ -560,7 +561,8 @@ static void test_pool_takes_a_size_of_zero(void **state)
 	assert_int_equal(tkw_pool_destroy(p), 0);
 }
 
-/* A config of a library to come: legal if what is unknown here is zero. */
+/* A config of a later version is legal if the fields that are unknown here are
+ * zero. */
 static void test_pool_takes_a_config_that_is_newer(void **state)
 {
 	struct {
@@ -576,7 +578,8 @@ static void test_pool_takes_a_config_that_is_newer(void **state)
 		memset(&newer, 0, sizeof(newer));
 		newer.known.size = sizeof(newer.known) + i;
 		newer.known.threads = 1;
-		/* Behind the end that it tells of there may be anything. */
+		/* Bytes after the size that the config gives may have any
+		 * value. */
 		memset(newer.beyond + i, 0xff, sizeof(newer.beyond) - i);
 		assert_int_equal(tkw_pool_create(&p, &newer.known), 0);
 		assert_int_equal(tkw_pool_destroy(p), 0);
@@ -600,8 +603,8 @@ static void test_pool_of_nothing(void **state)
 	assert_true(tkw_pool_count(NULL) == 0);
 }
 
-/* Nothing is left of a pool for which the k-th thread was not to be had, and
- * with all of them it works. */
+/* If the k-th thread cannot be created, nothing is left of the pool. If all
+ * can, the pool works. */
 static void test_pool_needs_all_its_threads(void **state)
 {
 	enum {
@@ -637,7 +640,7 @@ static void test_pool_needs_all_its_threads(void **state)
 
 static void test_pool_without_memory(void **state)
 {
-	/* From the heap, and mapped. */
+	/* Small pieces come from the heap, large ones from mmap(). */
 	const int64_t bounds[] = { 1, 0, 100000 };
 	struct tkw_pool_config cfg = { .size = sizeof(cfg), .threads = 2 };
 	struct tkw_pool *p;
@@ -708,7 +711,7 @@ static void test_pool_names_its_threads(void **state)
 	assert_string_equal(self_in_pool(name).name, "0123456789abcde");
 }
 
-/* And cannot be cancelled. */
+/* Jobs cannot be cancelled either. */
 static void test_pool_blocks_signals_in_jobs(void **state)
 {
 	struct self s = self_in_pool(NULL);
@@ -722,7 +725,7 @@ static void test_pool_blocks_signals_in_jobs(void **state)
 	}
 	assert_int_equal(sigismember(&s.blocked, SIGRTMAX), 1);
 	assert_int_equal(s.cancel_state, PTHREAD_CANCEL_DISABLE);
-	/* The creator's own are as they were. */
+	/* The creator's own signal mask has not changed. */
 	assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &mine), 0);
 	assert_int_equal(sigismember(&mine, SIGUSR1), 0);
 }
@@ -792,7 +795,7 @@ static void test_pool_queue_bound_is_exact(void **state)
 	assert_int_equal(record->ran[ROOM - 1], 0);
 }
 
-/* A gate for each job, so that it runs when the test says. */
+/* Each job has a gate, so that it runs when the test opens the gate. */
 static void test_pool_has_room_again_when_one_has_run(void **state)
 {
 	enum {
@@ -812,7 +815,7 @@ static void test_pool_has_room_again_when_one_has_run(void **state)
 
 		gates[i] = shut;
 		if (i > QUEUE) {
-			/* One runs, and as many as can be are waiting. */
+			/* One job runs, and the queue is full. */
 			assert_int_equal(submit(tkw_pool_exec(p), job),
 					 -EAGAIN);
 			gate_open(&gates[i - QUEUE - 1]);
@@ -836,7 +839,7 @@ static void test_pool_ring_wraps_around(void **state)
 
 	(void)state;
 	for (i = 0; i < 5000; i++) {
-		/* Fill levels of one, two and three, in turn. */
+		/* The queue holds up to one, two and three jobs, in turn. */
 		if (i > i % 3)
 			await_runs(i - i % 3);
 		assert_int_equal(submit_noted(p, i), 0);
@@ -865,7 +868,7 @@ static void submit_children(const struct tkw_job *job)
 		parent->said[i] = submit_noted(parent->pool, parent->first + i);
 }
 
-/* Also when it is the last thread, and the queue is full. */
+/* This works on the only thread of a pool, until the queue is full. */
 static void test_pool_job_submits_jobs(void **state)
 {
 	struct tkw_pool *p = pool_of(1, 3);
@@ -907,7 +910,7 @@ static void test_pool_wait_idle_has_nothing_to_wait_for(void **state)
 
 static unsigned ends_expected;
 
-/* All that there was has ended by the time at which it comes back. */
+/* When the wait returns, all jobs have ended. */
 static int wait_for_all(struct tkw_pool *p)
 {
 	int said = tkw_pool_wait_idle(p, INT64_MAX);
@@ -916,7 +919,7 @@ static int wait_for_all(struct tkw_pool *p)
 	return said;
 }
 
-/* What is queued, and what runs. */
+/* It waits for queued jobs, and for running ones. */
 static void test_pool_wait_idle_waits_for_the_last_job(void **state)
 {
 	struct tkw_pool *p = pool_of(2, 100);
@@ -972,8 +975,7 @@ static int64_t monotonic_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Not before its time, and with one job that runs as with one that is queued.
- */
+/* It does not give up early. Tested with a running and with a queued job. */
 static void test_pool_wait_idle_gives_up(void **state)
 {
 	const int64_t timeouts_ns[] = { INT64_MIN, -1, 0, 1, 2000000 };
@@ -998,7 +1000,7 @@ static void test_pool_wait_idle_gives_up(void **state)
 	assert_int_equal(tkw_pool_destroy(p), 0);
 }
 
-/* One that submits the next, and so on. */
+/* Each job of a chain submits the next one. */
 struct chain {
 	struct tkw_pool *pool;
 	unsigned left;
@@ -1013,7 +1015,7 @@ static void run_chain(const struct tkw_job *job)
 		must(submit(tkw_pool_exec(c->pool), *job) == 0);
 }
 
-/* There is no moment between two of them. */
+/* The pool is never idle between two jobs of the chain. */
 static void test_pool_wait_idle_waits_for_what_jobs_submit(void **state)
 {
 	struct tkw_pool *p = pool_of(2, 4);
@@ -1029,8 +1031,7 @@ static void test_pool_wait_idle_waits_for_what_jobs_submit(void **state)
 	assert_int_equal(tkw_pool_destroy(p), 0);
 }
 
-/* A stop that comes between leaves nothing to wait for; when the wait is over,
- * the stop has abandoned what it had to. */
+/* A stop ends the wait, but only after it has abandoned the queued jobs. */
 static void test_pool_wait_idle_while_it_is_stopped(void **state)
 {
 	struct tkw_pool *p = pool_of(1, 8);
@@ -1062,7 +1063,7 @@ static void abandon_at_gate(const struct tkw_job *job)
 	gate_pass(job->ctx);
 }
 
-/* An abandon that goes on is waited for, too. */
+/* The wait also waits for an abandon that is running. */
 static void test_pool_wait_idle_waits_for_an_abandon(void **state)
 {
 	struct tkw_pool *p = pool_of(1, 1);
@@ -1090,8 +1091,8 @@ static void test_pool_wait_idle_waits_for_an_abandon(void **state)
 
 /* --- stop --------------------------------------------------------------- */
 
-/* What runs goes on, what is queued is abandoned on the thread that stops, in
- * order and without waiting for what runs; what comes later is refused. */
+/* Running jobs go on. Queued jobs are abandoned by the thread that stops, in
+ * order, and without waiting for the running ones. Later jobs are refused. */
 static void test_pool_stop_abandons_what_is_queued(void **state)
 {
 	struct tkw_pool *p = pool_of(2, 100);
@@ -1100,7 +1101,7 @@ static void test_pool_stop_abandons_what_is_queued(void **state)
 	unsigned i;
 
 	(void)state;
-	/* The ring is not at its begin. */
+	/* Move the ring away from its start. */
 	for (i = 0; i < 5; i++) {
 		assert_int_equal(submit_noted(p, i), 0);
 		await_runs(i + 1);
@@ -1133,8 +1134,8 @@ static void submit_behind_gate(const struct tkw_job *job)
 	parent->said[0] = submit_noted(parent->pool, 0);
 }
 
-/* While a stop waits, what is new is refused, also from a job; another stop
- * does not wait. */
+/* While a stop waits, new jobs are refused, also those that a job submits.
+ * Another stop does not wait. */
 static void test_pool_being_stopped_refuses(void **state)
 {
 	struct tkw_pool *p = pool_of(1, 10);
@@ -1240,8 +1241,8 @@ static void wait_for_and_stop_another(const struct tkw_job *job)
 	gate_open(&s->done);
 }
 
-/* SPEC 6.1 has it for the timer: it would wait for itself, and nothing is
- * changed. The jobs of another pool may. */
+/* A job would wait for itself, so the call is refused and changes nothing (as
+ * SPEC 6.1 says of the timer). Jobs of another pool may call it. */
 static void test_pool_job_cannot_wait_for_its_pool(void **state)
 {
 	struct suicide s = { .done = GATE_INIT };
@@ -1274,7 +1275,7 @@ static void test_pool_job_cannot_wait_for_its_pool(void **state)
 
 /* --- destroy ------------------------------------------------------------ */
 
-/* SPEC 4.8: each is called, and here it is abandon, on this thread. */
+/* SPEC 4.8: each job is called. Here each is abandoned, on this thread. */
 static void test_pool_destroy_abandons_what_is_queued(void **state)
 {
 	struct tkw_pool *p = pool_of(1, 8);
@@ -1283,7 +1284,7 @@ static void test_pool_destroy_abandons_what_is_queued(void **state)
 	unsigned i;
 
 	(void)state;
-	/* The ring is not at its begin. */
+	/* Move the ring away from its start. */
 	for (i = 0; i < 5; i++) {
 		assert_int_equal(submit_noted(p, i), 0);
 		await_runs(i + 1);
@@ -1346,7 +1347,7 @@ static void test_pool_destroy_waits_for_running_jobs(void **state)
 	assert_true(jobs[0].over && jobs[1].over);
 }
 
-/* Which waits for a job that runs. */
+/* The stop itself waits for a running job. */
 static void test_pool_destroy_waits_for_a_stop(void **state)
 {
 	struct tkw_pool *p = pool_of(1, 8);
@@ -1407,7 +1408,7 @@ static void end_with_an_abandon(int (*end)(struct tkw_pool *p))
 		assert_int_equal(tkw_pool_destroy(p), 0);
 }
 
-/* Calls are legal in an abandon too, and find the pool stopped. */
+/* Calls are legal in an abandon, too. The pool is stopped by then. */
 static void test_pool_is_stopped_for_an_abandon(void **state)
 {
 	(void)state;
@@ -1427,7 +1428,7 @@ struct producer {
 	struct tkw_pool *pool;
 	unsigned first;
 	unsigned accepted[EACH];
-	unsigned count; /* of these */
+	unsigned count; /* length of accepted */
 	bool patient;   /* try again until there is room */
 };
 
@@ -1465,7 +1466,8 @@ static struct producer *produce_into(struct tkw_pool *p, bool patient)
 	return pr;
 }
 
-/* Each that was accepted was called once, and no other. */
+/* Checks that each accepted job was called once, and no other job was
+ * called. */
 static unsigned settle(struct producer *pr)
 {
 	unsigned accepted = 0;
@@ -1508,7 +1510,8 @@ static void test_pool_many_threads_lose_nothing(void **state)
 	assert_int_equal(tkw_pool_destroy(p), 0);
 }
 
-/* SPEC 4.8: a stop between them; what was accepted is run or abandoned. */
+/* SPEC 4.8: the pool is stopped while threads submit. Each accepted job is run
+ * or abandoned. */
 static void test_pool_stop_against_submit(void **state)
 {
 	struct tkw_pool *p = pool_of(2, 50);
@@ -1537,7 +1540,7 @@ static uint64_t seed_of_today(void)
 	return seed;
 }
 
-/* SPEC 4.8: a destroy when some have run, and others have not. */
+/* SPEC 4.8: destroy while some jobs have run and others have not. */
 static void test_pool_destroy_in_the_middle(void **state)
 {
 	uint64_t seed = seed_of_today();
@@ -1566,7 +1569,8 @@ static void test_pool_destroy_in_the_middle(void **state)
 
 /* --- fork --------------------------------------------------------------- */
 
-/* Return  0 in the child, which dies with its parent; else the child. */
+/* Returns 0 in the child, which dies with its parent. The parent gets the
+ * child's pid. */
 static pid_t fork_child(void)
 {
 	pid_t pid = fork();
@@ -1596,7 +1600,8 @@ static void expect_inert(struct tkw_pool *p)
 	must(tkw_pool_exec(p) != NULL);
 }
 
-/* SPEC 6.7: the child abandons what is queued there, and the parent runs it. */
+/* SPEC 6.7: the child abandons its copies of the queued jobs. The parent runs
+ * its own. */
 static void test_pool_in_a_child_is_inert(void **state)
 {
 	struct tkw_pool *p = pool_of(2, 8);
@@ -1621,7 +1626,7 @@ static void test_pool_in_a_child_is_inert(void **state)
 	gate_open(&g);
 	run_all_and_stop(p);
 	assert_int_equal(each_once(8), 8);
-	/* And of one that is stopped. */
+	/* A stopped pool is inert in a child, too. */
 	child = fork_child();
 	if (child == 0) {
 		expect_inert(p);
@@ -1633,8 +1638,8 @@ static void test_pool_in_a_child_is_inert(void **state)
 	assert_int_equal(tkw_pool_destroy(p), 0);
 }
 
-#ifndef UNDER_TSAN /* which knows no threads of a child */
-/* SPEC 6.7: a pool of the child's own is none of the parent's. */
+#ifndef UNDER_TSAN /* it does not support threads in a child */
+/* SPEC 6.7: a pool that the child creates works as usual. */
 static void test_pool_of_a_child_works(void **state)
 {
 	struct tkw_pool *p = pool_of(1, 8);
@@ -1672,8 +1677,8 @@ struct doomed {
 	bool came_back;
 };
 
-/* What a thread leaves behind that is unwound from outside: the sanitizer takes
- * its stack for one that is still in use. */
+/* Cancellation unwinds a stack without telling AddressSanitizer, which then
+ * believes that the stack is still in use. This tells it. */
 static void forget_stack(void *unused)
 {
 	(void)unused;
@@ -1698,7 +1703,7 @@ static void *call_doomed(void *arg)
 	return NULL;
 }
 
-/* Return when it is about to make its call. */
+/* Returns when the thread is about to make its call. */
 static void begin_doomed(struct doomed *d)
 {
 	const struct gate shut = GATE_INIT;
@@ -1718,14 +1723,14 @@ static void create_in_vain(struct doomed *d)
 	d->said = tkw_pool_create(&d->pool, &cfg);
 }
 
-/* Or memory, and threads, would be lost for good. */
+/* Otherwise memory and threads would be lost for good. */
 static void test_pool_create_is_no_cancellation_point(void **state)
 {
 	struct doomed d = { .call = create_in_vain };
 
 	(void)state;
 	watch_system();
-	refuse_thread = 4; /* the doomed one is the first */
+	refuse_thread = 4; /* the doomed thread itself is call 1 */
 	begin_doomed(&d);
 	join(d.thread);
 	assert_true(d.came_back);
@@ -1744,7 +1749,8 @@ static void destroy_doomed(struct doomed *d)
 	d->said = tkw_pool_destroy(d->pool);
 }
 
-/* In a job that is abandoned neither, or the others would not be called. */
+/* An abandon is no cancellation point either. Otherwise the abandons after it
+ * would not be called. */
 static void test_pool_destroy_is_no_cancellation_point(void **state)
 {
 	struct doomed d = { .call = destroy_doomed, .pool = pool_of(1, 4) };
@@ -1791,7 +1797,8 @@ static void test_pool_wait_idle_is_no_cancellation_point(void **state)
 
 /* ------------------------------------------------------------------------ */
 
-/* With which comes what the process keeps, and what is not to be counted. */
+/* The first pool makes what the process keeps for ever. The tests must not
+ * count that. */
 static int make_a_first_one(void **state)
 {
 	(void)state;

@@ -20,8 +20,8 @@
 enum {
 	THREADS = 8,
 	STACK = 128 * 1024,
-	CHOICES = 4096, /* more in one run: it does not end */
-	BUFFER = 16     /* stores that one thread keeps back */
+	CHOICES = 4096, /* a run with more choices does not end */
+	BUFFER = 16     /* stores that a thread can keep back */
 };
 
 enum state {
@@ -48,9 +48,9 @@ struct thread {
 	const void *word; /* what it waits for, by its state */
 	int other;
 	unsigned least;
-	uint64_t taken; /* HANDING: how often the lock had been taken */
+	uint64_t taken; /* HANDING: lock_turns when it handed on */
 	int64_t until;  /* PARKED: when it gives up; INT64_MAX: never */
-	int uses;       /* of this place, in this run */
+	int uses;       /* of this place in this run */
 	bool begun;
 	struct tkw__local local;
 	const char *name;
@@ -61,7 +61,8 @@ struct thread {
 	ucontext_t first;
 };
 
-/* One choice: which of how many, and which of them cost something. */
+/* One choice: the chosen option, the number of options, and which of them cost
+ * 1. */
 struct choice {
 	uint8_t chosen;
 	uint8_t count;
@@ -69,9 +70,9 @@ struct choice {
 };
 
 static struct thread threads[THREADS];
-static int thread_count; /* of those that have had work in this run */
+static int thread_count; /* places used in this run */
 static int current;
-static unsigned kept_back; /* stores, of all threads */
+static unsigned kept_back; /* number of stores, of all threads */
 static jmp_buf back;       /* to explore_run() */
 static int64_t now_ns;
 static uint64_t lock_turns; /* how often any lock was taken */
@@ -80,9 +81,9 @@ static const struct explore_scenario *scenario;
 static struct explore_how how;
 static struct choice choices[CHOICES];
 static size_t depth;  /* choices made in this run */
-static size_t prefix; /* of them given from before */
+static size_t prefix; /* how many of them are prescribed */
 static uint64_t rng;
-static unsigned rarely; /* at random: one in 2^rarely leaves the usual way */
+static unsigned rarely; /* random runs: one choice in 2^rarely is unusual */
 
 /* --- what is said -------------------------------------------------------- */
 
@@ -93,7 +94,7 @@ static const char *base_name(const char *file)
 	return slash ? slash + 1 : file;
 }
 
-/* What is chosen after the last choice that is not the first is left out. */
+/* Leaves out the choices after the last one that is not 0. */
 static void print_replay(void)
 {
 	size_t last = depth;
@@ -127,7 +128,7 @@ static void say(struct explore_spot spot)
 		fail("it does not end");
 }
 
-/* A step of the running thread. */
+/* Records a step of the running thread. */
 static void note(struct explore_spot spot)
 {
 	say(spot);
@@ -150,8 +151,8 @@ static uint64_t random_bits(void)
 	return rng;
 }
 
-/* One of count, of which the bits of `costly` cost 1. The first is the usual.
- */
+/* Chooses one of count options. The set bits of `costly` tell which of them
+ * cost 1. Option 0 is the usual one. */
 static unsigned choose(unsigned count, uint32_t costly)
 {
 	struct choice *c = &choices[depth];
@@ -173,7 +174,7 @@ static unsigned choose(unsigned count, uint32_t costly)
 	return c->chosen;
 }
 
-/* A choice that no step of the trace tells. */
+/* A choice that is not visible in the steps of the trace. */
 static unsigned choose_besides(unsigned count, uint32_t costly)
 {
 	unsigned chosen = choose(count, costly);
@@ -182,7 +183,7 @@ static unsigned choose_besides(unsigned count, uint32_t costly)
 	return chosen;
 }
 
-/* Go to the next order within the bound. Return false if there is none. */
+/* Goes to the next order within the bound. Returns false if there is none. */
 static bool next_order(void)
 {
 	unsigned spent = 0;
@@ -205,7 +206,7 @@ static bool next_order(void)
 
 /* --- stores that are kept back ------------------------------------------ */
 
-/* A store of a thread becomes visible. */
+/* Makes a store of a thread visible. */
 static void write_word(int thread, struct store s)
 {
 	explore_trace_count_store(thread);
@@ -215,12 +216,12 @@ static void write_word(int thread, struct store s)
 		*(uint64_t *)s.a = s.x;
 }
 
-/* The oldest store that a thread has kept back. */
+/* Makes the oldest store that a thread has kept back visible. */
 static void flush_one(int thread)
 {
 	struct thread *t = &threads[thread];
 
-	/* To be read, not to tell orders apart. */
+	/* This line is for the reader. It does not distinguish orders. */
 	if (explore_trace_step(thread, t->name, t->buffer[0].spot))
 		explore_trace_value(t->buffer[0].a, t->buffer[0].x);
 	explore_memory_touch(t->buffer[0].a);
@@ -238,7 +239,8 @@ static void flush(void)
 
 /* --- threads ------------------------------------------------------------ */
 
-/* A thread is named by its place, and by how often that had been used. */
+/* The name of a thread consists of its place and of how often the place was
+ * used before. */
 static bool has_ended(int name)
 {
 	const struct thread *t = &threads[name % THREADS];
@@ -276,7 +278,7 @@ static void make_context(int i)
 	struct thread *t = &threads[i];
 
 	getcontext(&t->first);
-	/* As long as the process lives. */
+	/* The stack lives as long as the process. */
 	t->first.uc_stack.ss_sp = malloc(STACK);
 	if (t->first.uc_stack.ss_sp == NULL)
 		fail("no memory for a stack");
@@ -285,7 +287,7 @@ static void make_context(int i)
 	t->begun = true;
 }
 
-/* Leave the running thread for another one. */
+/* Switches from the running thread to another one. */
 static void switch_to(int next)
 {
 	int was = current;
@@ -301,7 +303,7 @@ static void switch_to(int next)
 	setcontext(&threads[next].first);
 }
 
-/* When a thread goes on by itself; INT64_MAX: never. */
+/* The time at which a thread goes on by itself, or INT64_MAX. */
 static int64_t wakes_at(const struct thread *t)
 {
 	if (t->state == SLEEPING)
@@ -309,7 +311,7 @@ static int64_t wakes_at(const struct thread *t)
 	return t->state == PARKED ? t->until : INT64_MAX;
 }
 
-/* Let time jump to the next alarm. */
+/* Lets time jump to the next alarm. */
 static void pass_time(void)
 {
 	int64_t least = INT64_MAX;
@@ -323,8 +325,8 @@ static void pass_time(void)
 	now_ns = least;
 }
 
-/* Who can go on: threads, the running one first; then stores, as THREADS + the
- * thread that keeps one back. */
+/* Lists what can go on: first the running thread, then other threads, then
+ * stores. A store is THREADS + the thread that keeps it back. */
 static unsigned list_ready(int *list)
 {
 	unsigned n = 0;
@@ -336,15 +338,14 @@ static unsigned list_ready(int *list)
 			list[n++] = i;
 	}
 	for (int i = 0; n > 0 && kept_back > 0 && i < thread_count; i++) {
-		/* Else it could as well have become visible before that step.
-		 */
+		/* Otherwise it could have become visible before that step. */
 		if (threads[i].buffered > 0 && !explore_trace_has_stepped(i))
 			list[n++] = THREADS + i;
 	}
 	return n;
 }
 
-/* Choose who goes on, and let it. */
+/* Chooses what goes on, and switches to it. */
 static void reschedule(void)
 {
 	int list[2 * THREADS];
@@ -370,8 +371,8 @@ static void reschedule(void)
 	}
 }
 
-/* What is kept back becomes visible, but not at once: others may go on before.
- * That is no step of the program, and not one of the order. */
+/* Makes the stores that were kept back visible. Other threads may run before
+ * that. This is not a step of the program, and not part of the order. */
 static void flush_in_time(struct explore_spot s)
 {
 	if (threads[current].buffered > 0) {
@@ -389,7 +390,8 @@ static void block(enum state state, const void *word)
 	reschedule();
 }
 
-/* The whole life of a thread's stack: one piece of work after the other. */
+/* The whole life of a thread's stack. It does one piece of work after
+ * another. */
 static void life(void)
 {
 	for (;;) {
@@ -399,7 +401,7 @@ static void life(void)
 		flush_in_time(EXPLORE_SPOT("is about to end", ""));
 		t->state = IDLE;
 		if (current == 0)
-			/* The scenario is over; this stack stays as it is. */
+			/* The scenario is over. This stack stays as it is. */
 			if (_setjmp(t->go_on) == 0)
 				_longjmp(back, 1);
 		if (t->state == IDLE)
@@ -411,7 +413,7 @@ int explore_spawn(const char *name, void *(*run)(void *arg), void *arg)
 {
 	int i = 0;
 
-	/* What came before is seen by the new thread. */
+	/* The new thread sees everything that happened before. */
 	flush_in_time(EXPLORE_SPOT("is about to make a thread", ""));
 	while (i < THREADS && threads[i].state != IDLE)
 		i++;
@@ -467,7 +469,7 @@ struct tkw__local *explore_local(void)
 
 /* --- operations --------------------------------------------------------- */
 
-/* What a thread reads: its own store, if it has kept one back. */
+/* A thread reads its own store if it has kept one back. */
 #define DEFINE_LOAD(bits)                                                      \
 	uint##bits##_t explore_load##bits(struct explore_spot s,               \
 					  const uint##bits##_t *a)             \
@@ -497,7 +499,7 @@ static void store(struct store st, enum explore_order order)
 	explore_memory_touch(st.a);
 	if (order == EXPLORE_SEQ_CST || !how.buffers)
 		flush();
-	/* What is kept back keeps back what comes after it. */
+	/* If a store is kept back, all later stores are kept back, too. */
 	if (how.buffers && order != EXPLORE_SEQ_CST && t->buffered < BUFFER &&
 	    (t->buffered > 0 || choose(2, 2) == 1)) {
 		explore_trace_rename("keep back");
@@ -521,7 +523,7 @@ void explore_store64(struct explore_spot s, uint64_t *a, uint64_t x,
 	store((struct store){ a, sizeof(*a), x, s }, order);
 }
 
-/* Read, modify and write: nothing is kept back over it. */
+/* Read, modify and write. This makes all stores of the thread visible. */
 #define DEFINE_RMW(bits)                                                       \
 	uint##bits##_t explore_rmw##bits(struct explore_spot s,                \
 					 uint##bits##_t *a, uint##bits##_t x,  \
@@ -602,7 +604,7 @@ void explore_unpark(struct explore_spot s, const uint32_t *a, bool all)
 
 	explore_point(s);
 	flush();
-	/* Not what is there: who parked may have freed it. */
+	/* Do not read the value: the thread that parked may have freed it. */
 	explore_trace_value(a, 0);
 	for (int i = 0; i < THREADS; i++) {
 		if (threads[i].state == PARKED && threads[i].word == a)
@@ -688,7 +690,7 @@ static void begin_run(void)
 	threads[0].state = IDLE;
 	explore_trace_begin();
 	explore_memory_begin();
-	/* Few changes find other things than many. */
+	/* Runs with few changes find other bugs than runs with many. */
 	if (how.random)
 		rarely = 1 + (unsigned)(random_bits() >> 32) % 6;
 	explore_spawn("main", run_scenario, NULL);
@@ -714,7 +716,7 @@ static void run_once(void)
 		fail(broken);
 }
 
-/* Take the order of the last run into the set, if it is not there. */
+/* Adds the order of the last run to the set, if it is not in it. */
 static void remember(struct explore_seen *seen)
 {
 	uint64_t mask = (UINT64_C(1) << seen->bits) - 1;

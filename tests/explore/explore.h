@@ -40,7 +40,7 @@ struct explore_scenario {
 extern const struct explore_scenario explore_scenarios[];
 extern const size_t explore_scenario_count;
 
-/* Make a thread, and wait until one has ended. */
+/* Makes a thread; waits until a thread has ended. */
 int explore_spawn(const char *name, void *(*run)(void *arg), void *arg);
 void explore_join(int thread);
 

@@ -19,7 +19,7 @@ struct tkw__a64 {
 	uint64_t v;
 };
 
-/* The function for the size of what a points to. */
+/* Chooses the function for the size of *a. */
 #define EXPLORE_SIZED(function, a)                                             \
 	_Generic((a)->v, uint32_t : function##32, uint64_t : function##64)
 
@@ -42,7 +42,7 @@ struct tkw__a64 {
 	EXPLORE_SIZED(explore_cas, a)                                          \
 	(EXPLORE_SPOT("cas", #a), &(a)->v, was, x)
 
-#define TKW__KEEP_ORDER() ((void)0) /* nothing here is compiled to another */
+#define TKW__KEEP_ORDER() ((void)0) /* the compiler reorders nothing here */
 #define tkw__fence_all() explore_fence_all(EXPLORE_SPOT("fence all", ""))
 
 #define tkw__park(a, value)                                                    \

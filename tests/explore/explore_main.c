@@ -21,13 +21,13 @@ enum {
 
 struct options {
 	const char *program;
-	uint64_t orders; /* distinct ones, of each scenario */
+	uint64_t orders; /* distinct orders per scenario */
 	uint64_t seed;
-	uint64_t part; /* of so many parts, from 1 on */
+	uint64_t part; /* runs part number `part` of `parts` */
 	uint64_t parts;
 	bool sequential;
 	bool buffers;
-	bool random; /* nothing but random orders */
+	bool random; /* only random orders */
 	bool help;
 	bool list;
 	const char *replay;
@@ -50,7 +50,7 @@ static void print_usage(const char *program)
 	printf("usage: %s [OPTION | SCENARIO]...\n\n%s", program, usage_text);
 }
 
-/* Return  the exit status. */
+/* Returns the exit status. */
 static int misuse(const struct options *o, const char *what, const char *word)
 {
 	fprintf(stderr, "%s: %s '%s' (see --help)\n", o->program, what, word);
@@ -82,11 +82,11 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Whatever kills the program, the order that led there is told. */
+/* Prints the order that led to a fatal signal. */
 static void on_signal(int number)
 {
 	(void)number;
-	/* All is lost anyway, and what is printed may help. */
+	/* The program ends anyway, and the output may help. */
 	/* NOLINTNEXTLINE(bugprone-signal-handler,cert-sig30-c) */
 	explore_fail("", 0, "killed by a signal");
 }
@@ -102,7 +102,7 @@ static void catch_signals(void)
 
 /* --- one order ----------------------------------------------------------- */
 
-/* "1,0,2" or "none"; -1: it is neither. */
+/* Reads "1,0,2" or "none". Returns -1 if the text is neither. */
 static int parse_choices(const char *text, unsigned char *out, size_t room)
 {
 	size_t n = 0;
@@ -147,15 +147,15 @@ static int replay(const struct options *o, const struct explore_scenario *sc)
 
 /* --- many orders --------------------------------------------------------- */
 
-/* One kind of exploration of a scenario: how many orders were new, and how many
- * bounds were completed, from 0 on. */
+/* The result of one kind of exploration: how many orders were new, and how many
+ * bounds, from 0 on, were completed. */
 struct phase {
 	uint64_t orders;
 	unsigned bounds;
 };
 
-/* All orders up to a bound, which is raised step by step, so that the simplest
- * come first; until the set has so many. */
+/* Tries all orders up to a bound, and raises the bound step by step, so that
+ * the simplest orders come first. Stops when the set is large enough. */
 static struct phase explore_all(const struct explore_scenario *sc,
 				struct explore_how how,
 				struct explore_seen *seen)
@@ -164,14 +164,15 @@ static struct phase explore_all(const struct explore_scenario *sc,
 	struct phase p = { .bounds = 0 };
 	uint64_t runs = 0;
 
-	/* Each bound repeats those below it, and many ways to keep a store back
-	 * are the same order: a small scenario would go on for minutes. */
+	/* Each bound repeats the orders of the bounds below it. Many ways to
+	 * keep a store back are the same order. Without a limit, a small
+	 * scenario would take minutes. */
 	how.runs = 1000 + 8 * (how.until - before);
 	while (how.bound <= MOST_BOUND && seen->count < how.until &&
 	       how.runs > 0) {
 		const struct explore_result r = explore_run(sc, &how, seen);
 
-		/* No more than with the bound before: that was everything. */
+		/* If a bound adds no runs, all orders were tried. */
 		if (!r.all || r.runs == runs)
 			break;
 		runs = r.runs;
@@ -188,7 +189,7 @@ static struct phase explore_random(const struct explore_scenario *sc,
 {
 	uint64_t before = seen->count;
 
-	/* A small scenario has no more orders than were tried. */
+	/* A small scenario may have fewer orders than asked for. */
 	how.runs = 1000 + 4 * (how.until - before);
 	how.random = true;
 	if (before < how.until)
@@ -210,7 +211,7 @@ static struct explore_seen make_seen(uint64_t orders)
 	return seen;
 }
 
-/* The greatest bound within which all orders were tried, if there is one. */
+/* Prints the largest bound within which all orders were tried, if any. */
 static void print_phase(struct phase p)
 {
 	printf(" %8llu ", (unsigned long long)p.orders);
@@ -220,7 +221,7 @@ static void print_phase(struct phase p)
 		printf("( -)");
 }
 
-/* A third each: all orders, all with store buffers, and at random. */
+/* One third each: all orders, all with store buffers, and random ones. */
 static uint64_t explore_one(const struct options *o,
 			    const struct explore_scenario *sc)
 {
@@ -248,7 +249,7 @@ static uint64_t explore_one(const struct options *o,
 	return seen.count;
 }
 
-/* Is the i-th scenario among those that are asked for? */
+/* Was the i-th scenario asked for? */
 static bool is_wanted(const struct options *o, char **names, size_t i)
 {
 	if (*names == NULL)
@@ -273,14 +274,14 @@ static int explore(const struct options *o, char **names)
 		count++;
 	}
 	printf("%zu scenarios, no failure, %.1f s\n", count, seconds() - begin);
-	/* For programs to read: ./dev soak does. */
+	/* Other programs read this line, for example ./dev soak. */
 	printf("total: %llu distinct orders\n", (unsigned long long)total);
 	return 0;
 }
 
 /* --- options ------------------------------------------------------------- */
 
-/* A number from least to most. Return false if it is not one. */
+/* Reads a number from least to most. Returns false if it is not one. */
 static bool parse_number(const char *text, uint64_t least, uint64_t most,
 			 uint64_t *out)
 {
@@ -308,7 +309,7 @@ static bool parse_part(const char *text, struct options *o)
 	       parse_number(part, 1, o->parts, &o->part);
 }
 
-/* An option without a value. Return false if it is none. */
+/* Reads an option without a value. Returns false if it is unknown. */
 static bool parse_flag(struct options *o, const char *option)
 {
 	const struct {
@@ -331,7 +332,7 @@ static bool parse_flag(struct options *o, const char *option)
 	return false;
 }
 
-/* An option that takes a value. Return false if that is none. */
+/* Reads an option with a value. Returns false if one of them is not valid. */
 static bool parse_value(struct options *o, const char *option,
 			const char *value)
 {
@@ -352,8 +353,9 @@ static bool takes_value(const char *option)
 	       strcmp(option, "--replay") == 0;
 }
 
-/* Options and names come in any order; the names are moved to the front of
- * argv. Return  how many there are; negative: exit with that status. */
+/* Options and names come in any order. Moves the names to the front of argv.
+ * Returns how many names there are, or a negative number if the program must
+ * exit with that status. */
 static int parse(struct options *o, char **argv)
 {
 	int names = 0;

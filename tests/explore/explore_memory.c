@@ -26,7 +26,7 @@ static struct {
 	bool freed;
 } pieces[PIECES];
 static unsigned count;
-static unsigned freed; /* of them */
+static unsigned freed; /* how many of the pieces are freed */
 
 #define fail(what) explore_fail(__FILE__, __LINE__, what)
 
@@ -67,7 +67,7 @@ void explore_free(void *mem, size_t bytes)
 
 void explore_memory_touch(const void *a)
 {
-	/* As numbers, for most of what is asked about is not in there. */
+	/* Compare numbers, because most addresses are not in this memory. */
 	uintptr_t at = (uintptr_t)a;
 
 	if (freed == 0 || at - (uintptr_t)memory >= used)

@@ -19,7 +19,7 @@ enum {
 	ALARMS = 4
 };
 
-/* An alarm's fd is its place here. The first is free at the begin of a run. */
+/* The fd of an alarm is its index here. Index 0 is free when a run begins. */
 static struct {
 	bool used;
 	int64_t at;
@@ -55,7 +55,7 @@ void tkw__alarm_fini(struct tkw__alarm *a)
 int tkw__alarm_set(struct tkw__alarm *a, int64_t ns, bool relative)
 {
 	explore_point(EXPLORE_SPOT("set the alarm", ""));
-	/* Never is never, from wherever it is counted. */
+	/* INT64_MAX means never, also when the time is relative. */
 	alarms[a->fd].at =
 		relative && ns != INT64_MAX ? explore_now() + ns : ns;
 	return 0;
@@ -75,10 +75,10 @@ void tkw__alarm_wait(struct tkw__alarm *a)
 {
 	explore_wait_until(EXPLORE_SPOT("wait for the alarm", ""),
 			   &alarms[a->fd].at);
-	alarms[a->fd].at = INT64_MAX; /* a ring is heard once */
+	alarms[a->fd].at = INT64_MAX; /* the alarm rings once */
 }
 
-/* As poll(): it is not heard by that. */
+/* Like poll(), this does not reset the alarm. */
 void explore_poll(int fd)
 {
 	explore_wait_until(EXPLORE_SPOT("poll the alarm", ""), &alarms[fd].at);
@@ -139,7 +139,7 @@ uint32_t tkw__cpus(void)
 	return 2;
 }
 
-/* One process, which never forks. */
+/* There is one process, which never forks. */
 static struct tkw__process process = { .epoch = { 1 } };
 struct tkw__process_at tkw__process_at = { &process };
 

@@ -7,21 +7,21 @@
 
 enum {
 	STEPS = 16384,
-	CHOICE = 1 << 8 /* in the hash: beyond the threads */
+	CHOICE = 1 << 8 /* in the hash: larger than any thread */
 };
 
 struct step {
 	int thread;
 	const char *name;
 	struct explore_spot spot;
-	const void *a; /* NULL: there is no value */
+	const void *a; /* NULL if there is no value */
 	int64_t value;
 };
 
 static struct step steps[STEPS];
 static size_t step_count;
 static uint64_t hash;
-/* What one thread has done since another one did something. */
+/* What the current thread has done since another one did something. */
 static struct {
 	int thread;
 	uint64_t steps;
@@ -41,7 +41,8 @@ static void mix(uint64_t x)
 	hash ^= hash >> 29;
 }
 
-/* The turn of a thread is over; the next is that of another, or of nobody. */
+/* Ends the turn of a thread. The next turn is that of `thread`, if it is >=
+ * 0. */
 static void next_turn(int thread)
 {
 	if (turn.thread >= 0) {
@@ -105,8 +106,8 @@ void explore_trace_value(const void *a, uint64_t value)
 	steps[step_count - 1].value = (int64_t)value;
 }
 
-/* Which object of those that the source calls so, in the order in which they
- * come up; 0 if there is but one. */
+/* Several objects may have the same name in the source. Returns the number of
+ * this one, in order of appearance, or 0 if the name is unique. */
 static unsigned which(const struct step *s)
 {
 	const void *known[16];

@@ -91,7 +91,8 @@ static int64_t show_time(void *ctx)
 	return explore_now();
 }
 
-/* One line for a slow task that runs, and another when it has ended. */
+/* The watchdog writes a line while a slow task runs, and another one after
+ * it. */
 static void note_line(const char *line, void *ctx)
 {
 	(void)ctx;
@@ -226,7 +227,7 @@ int cancel(unsigned tag)
 	return err;
 }
 
-/* SPEC 5.3: nothing of the timeout's runs any more. */
+/* SPEC 5.3: after this, neither the task nor the on-cancel runs. */
 int cancel_wait(unsigned tag)
 {
 	int err = tkw_timer_cancel_wait(run.t, run.tag[tag].id);
@@ -366,7 +367,7 @@ void check_balance(void)
 	explore_check(tkw_timer_check(run.t) == NULL);
 }
 
-/* What the timer counted is what came of the tags. */
+/* Checks that the counts of the timer agree with those of the tags. */
 void check_ledger(void)
 {
 	uint64_t accepted = 0, fired = 0, cancelled = 0, handed = 0, ended = 0;
@@ -395,7 +396,7 @@ void check_book(void)
 		explore_check(run.tag[i].ending == run.tag[i].ended);
 		explore_check(run.tag[i].accepted ==
 			      run.tag[i].fired + run.tag[i].ended);
-		/* What is left has been dropped. */
+		/* The others were dropped. */
 		explore_check(run.tag[i].ended == run.tag[i].cancelled +
 							  run.tag[i].handed ||
 			      run.may_drop);

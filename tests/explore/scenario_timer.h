@@ -81,10 +81,10 @@ int turn_of(int max_tasks);
 
 /* Threads that make one call. arg is the tag. The call must return one of the
  * results below. */
-void *thread_add_now(void *tag);     /* due at once; returns 0 */
-void *thread_add_soon(void *tag);    /* in a tick; returns 0 */
-void *thread_add_far(void *tag);     /* in an hour; returns 0 */
-void *thread_try_add_now(void *tag); /* returns 0, or that it is stopped */
+void *thread_add_now(void *tag);     /* is due at once; returns 0 */
+void *thread_add_soon(void *tag);    /* is due in a tick; returns 0 */
+void *thread_add_far(void *tag);     /* is due in an hour; returns 0 */
+void *thread_try_add_now(void *tag); /* returns 0, or -ESHUTDOWN */
 void *thread_cancel(void *tag);
 void *thread_cancel_wait(void *tag);
 void *thread_stop(void *unused);

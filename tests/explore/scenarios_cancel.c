@@ -24,15 +24,15 @@ void cancel_against_fire(void)
 static void rearm_as_next(unsigned tag)
 {
 	if (tag == 0) {
-		/* Its own id is running: there is nothing to wait for here. */
+		/* Its own task is running, so it must not wait. */
 		explore_check(tkw_timer_cancel_wait(run.t, run.tag[0].id) ==
 			      -EDEADLK);
 		explore_check(add(1, 0) == 0);
 	}
 }
 
-/* Once it is known that the first does not run any more, it is known which is
- * the next, if any, and that can be cancelled too. */
+/* When the first task does not run any more, the second timeout is known if
+ * there is one, and can be cancelled, too. */
 static void *cancel_wait_both(void *arg)
 {
 	cancel_wait(0);
@@ -58,7 +58,7 @@ void cancel_wait_against_rearm(void)
 	close_timer();
 }
 
-/* SPEC 5.3, 5.6: who waits, waits for the on-cancel of another's cancel. */
+/* SPEC 5.3, 5.6: cancel_wait waits for the on-cancel of another cancel. */
 void cancel_wait_against_on_cancel(void)
 {
 	int a, b;
@@ -74,7 +74,7 @@ void cancel_wait_against_on_cancel(void)
 	close_timer();
 }
 
-/* SPEC 5.3: all who wait are told. */
+/* SPEC 5.3: all threads that wait are woken. */
 void cancel_waits_of_two(void)
 {
 	int a, b;
@@ -94,7 +94,7 @@ static void wait_for_the_other(unsigned tag)
 		explore_check(cancel_wait(0) != 1);
 }
 
-/* SPEC 5.3: in a callback of the timer's nobody waits for a running task. */
+/* SPEC 5.3: inside a callback of the timer, cancel_wait does not wait. */
 void cancel_wait_in_an_on_cancel(void)
 {
 	int a, b;
@@ -110,8 +110,8 @@ void cancel_wait_in_an_on_cancel(void)
 	close_timer();
 }
 
-/* SPEC 5.3: each end of a timeout of the shard wakes who waits; who waits for
- * another one waits on. */
+/* SPEC 5.3: the end of any timeout of the shard wakes all waiting threads. A
+ * thread that waits for another timeout goes on waiting. */
 void cancel_wait_against_other_ends(void)
 {
 	int a, b;
@@ -129,8 +129,8 @@ void cancel_wait_against_other_ends(void)
 }
 
 enum {
-	USES = 18,            /* of a place that has 15 generations */
-	FIRST_GENERATIONS = 7 /* one of these is the first of a block */
+	USES = 18,            /* of a place with 15 generations */
+	FIRST_GENERATIONS = 7 /* a block begins with one of these */
 };
 
 static struct tkw_timeout_id old_ids[USES];
@@ -150,7 +150,7 @@ static void *add_cancel_add(void *arg)
 	return arg;
 }
 
-/* SPEC 3.5, fault 24: an id is never good for another timeout, though the
+/* SPEC 3.5, fault 24: an id is never valid for another timeout, even if all
  * generations of its place are used up meanwhile. */
 void stale_cancel_of_a_worn_place(void)
 {
@@ -188,15 +188,15 @@ static void *add_two(void *arg)
 	return arg;
 }
 
-/* SPEC 3.5, 5.4, fault 21: blocks of three. The first is empty and kept; the
- * second becomes empty, goes, and comes again when the first is full, while ids
- * of its first life are tried. */
+/* SPEC 3.5, 5.4, fault 21: blocks have three places. The first block is empty
+ * and kept. The second becomes empty, is freed, and is made again when the
+ * first one is full. Meanwhile, ids of its first life are tried. */
 void stale_cancel_of_a_block_given_back(void)
 {
 	int a, b, c;
 
 	open_timer(1);
-	/* Of two empty blocks that is kept which was used more. */
+	/* Of two empty blocks, the one that was used more is kept. */
 	for (int i = 0; i < FIRST_GENERATIONS; i++) {
 		explore_check(add(0, 3600 * TKW_SEC) == 0);
 		explore_check(cancel(0) == 0);
@@ -230,7 +230,8 @@ static void *try_add(void *tag)
 	return NULL;
 }
 
-/* SPEC 3.6, 5.7, fault 34: a cancel frees one place, and a lost one none. */
+/* SPEC 3.6, 5.7, fault 34: a cancel that succeeds frees one place, and one that
+ * fails frees none. */
 void cancels_at_the_limit(void)
 {
 	int a, b, c;

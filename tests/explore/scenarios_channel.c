@@ -21,7 +21,7 @@ static struct {
 	unsigned calls[CHANNELS];
 	bool removed[CHANNELS];
 	bool destroyed;
-	bool first_goes; /* the action of the first one removes it */
+	bool first_goes; /* the action of channel 0 removes it */
 } seen;
 
 static void free_channel(unsigned i)
@@ -41,7 +41,7 @@ static int act(struct tkw_channel *ch, void *ctx)
 	explore_check(channels[i] == ch);
 	explore_check(!seen.removed[i] && !seen.destroyed);
 	explore_tell("action begins", i);
-	/* One at a time for a channel, whatever its kind. */
+	/* A channel has one action at a time, of whatever kind. */
 	explore_check(seen.running[i]++ == 0);
 	seen.calls[i]++;
 	explore_yield();
@@ -68,7 +68,7 @@ static void open_set(int kinds)
 	explore_check(tkw_channels_create(&set, &cfg) == 0);
 }
 
-/* A channel for which there is always something to do. */
+/* Adds a channel for which there is always an action to run. */
 static int add_channel(unsigned i)
 {
 	struct tkw_channel *ch =
@@ -101,7 +101,7 @@ static void *thread_remove(void *i)
 	return NULL;
 }
 
-/* Nothing of the set is left on the timer. */
+/* Destroys the set. After that, it has no timeout on the timer. */
 static void destroy_set(void)
 {
 	explore_check(tkw_channels_destroy(set) == 0);
@@ -117,7 +117,8 @@ static void end_timer(void)
 	explore_check(tkw_timer_destroy(run.t) == 0);
 }
 
-/* A pool on which kinds run side by side, and a set of so many kinds. */
+/* Opens a pool whose threads run kinds side by side, and a set of that many
+ * kinds. */
 static struct tkw_pool *open_on_pool(int kinds)
 {
 	const struct tkw_pool_config cfg = { .threads = 2, .max_queued = 2 };
@@ -129,8 +130,8 @@ static struct tkw_pool *open_on_pool(int kinds)
 	return pool;
 }
 
-/* SPEC 8.2: actions of two kinds are to come for the channel; when remove
- * returns it is free. */
+/* SPEC 8.2: two kinds have an action for the channel. When remove returns, the
+ * channel may be freed. */
 void channel_remove_against_actions(void)
 {
 	struct tkw_pool *pool = open_on_pool(2);
@@ -145,8 +146,8 @@ void channel_remove_against_actions(void)
 	explore_check(tkw_pool_destroy(pool) == 0);
 }
 
-/* SPEC 8.2: whichever kind comes first removes the channel, inside its action,
- * and frees it; the other one leaves it out, and goes on with the next. */
+/* SPEC 8.2: the first action, of whatever kind, removes the channel and frees
+ * it. The other kind leaves it out, and goes on with the next channel. */
 void channel_remove_inside_actions(void)
 {
 	struct tkw_pool *pool = open_on_pool(2);
@@ -164,8 +165,8 @@ void channel_remove_inside_actions(void)
 	explore_check(tkw_pool_destroy(pool) == 0);
 }
 
-/* SPEC 8.2: the one that is next, and the one after it, are removed while the
- * first has its action; the others are looked at all the same. */
+/* SPEC 8.2: the next channel and the one after it are removed during the action
+ * of the first one. The other channels still have their turn. */
 void channel_remove_of_the_next(void)
 {
 	int a;
@@ -192,8 +193,8 @@ static void *remove_and_add(void *unused)
 	return unused;
 }
 
-/* SPEC 8.2: the last one goes, and another comes, while a step begins: one
- * chain of steps goes on, not two, not none. */
+/* SPEC 8.2: the last channel is removed, and another one added, while a step
+ * begins. After that there is exactly one chain of steps. */
 void channel_empty_against_step(void)
 {
 	int a;
@@ -219,7 +220,7 @@ static void *shut_set_down(void *unused)
 	return unused;
 }
 
-/* SPEC 8.2: nothing runs, and nothing is touched, when destroy returns. */
+/* SPEC 8.2: when destroy returns, no action runs and none will. */
 void channel_destroy_against_step(void)
 {
 	int a, err;

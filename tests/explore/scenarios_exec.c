@@ -25,7 +25,7 @@ static void close_pool(void)
 	explore_check(tkw_pool_destroy(pool) == 0);
 }
 
-/* SPEC 4.5, 4.8: cancelled or run, whoever comes first to the timeout. */
+/* SPEC 4.5, 4.8: a timeout is either cancelled or run. */
 void cancel_against_dequeue(void)
 {
 	int a, b;
@@ -48,8 +48,8 @@ static void *move_later(void *tag)
 	return NULL;
 }
 
-/* SPEC 4.1, 5.5: a job that waits in the queue is stale when its timeout has
- * been moved; it must not run it early, nor twice. */
+/* SPEC 4.1, 5.5: a job in the queue is stale if its timeout was moved. It must
+ * not run the timeout early, nor twice. */
 void reschedule_against_dequeue(void)
 {
 	int a, b;
@@ -58,7 +58,7 @@ void reschedule_against_dequeue(void)
 	explore_check(add(0, 0) == 0);
 	a = spawn("move a", move_later, 0);
 	b = spawn("move b", move_later, 0);
-	/* Which of the two is the later one is not known. */
+	/* It is not known which of the two moves comes later. */
 	run.stall_ns = TKW_MSEC;
 	explore_join(a);
 	explore_join(b);
@@ -72,8 +72,8 @@ static void *stop_pool(void *unused)
 	return unused;
 }
 
-/* SPEC 5.3: who waits for a task on the pool is told of its end; what the pool
- * refuses from then on, the worker runs. */
+/* SPEC 5.3: a thread that waits for a task on the pool is woken when it ends.
+ * After the pool is stopped, the worker runs what the pool refuses. */
 void cancel_wait_against_pool_stop(void)
 {
 	int a, b;
@@ -92,7 +92,7 @@ void cancel_wait_against_pool_stop(void)
 /* --- an executor by hand ------------------------------------------------- */
 
 static struct {
-	unsigned refuse; /* so many at first */
+	unsigned refuse; /* refuses this many at first */
 	unsigned count;
 	struct tkw_job job[TAGS];
 } hand;
@@ -119,7 +119,7 @@ static void open_hand(int refusal, unsigned refuse)
 	run.side_by_side = true;
 }
 
-/* Call the jobs that were taken, and forget them. */
+/* Calls the jobs that were taken, and forgets them. */
 static void run_jobs(void)
 {
 	while (hand.count > 0) {
@@ -138,8 +138,8 @@ static void abandon_jobs(void)
 	}
 }
 
-/* SPEC 4.8, 6.4, fault 39: what was refused is offered again, or handed over.
- */
+/* SPEC 4.8, 6.4, fault 39: a refused timeout is offered again, or handed
+ * over. */
 void refusal_against_stop(void)
 {
 	int a, b;
@@ -156,7 +156,8 @@ void refusal_against_stop(void)
 	check_book();
 }
 
-/* SPEC 4.8, 5.6, fault 39: dropped, or handed over; on-cancel once. */
+/* SPEC 4.8, 5.6, fault 39: each is dropped or handed over, with one
+ * on-cancel. */
 void drop_against_stop(void)
 {
 	int a, b;
@@ -180,7 +181,7 @@ static void *abandon_when_there(void *unused)
 	return unused;
 }
 
-/* What stop forgets, a cancel that comes later must not hide. */
+/* Look at once: a later cancel would hide a timeout that stop has forgotten. */
 static void *stop_and_look(void *unused)
 {
 	thread_stop(NULL);
@@ -188,7 +189,7 @@ static void *stop_and_look(void *unused)
 	return unused;
 }
 
-/* SPEC 4.8, 6.2: the executor gives up while the timer stops, and while the
+/* SPEC 4.8, 6.2: the executor abandons a job while the timer is stopped and the
  * timeout is cancelled. */
 void abandon_against_stop(void)
 {
@@ -197,7 +198,7 @@ void abandon_against_stop(void)
 	open_hand(TKW_REFUSED_INLINE, 0);
 	explore_check(add(0, 0) == 0);
 	explore_await(&hand.count, 1);
-	/* From now on it wants no more. */
+	/* From now on it refuses all jobs. */
 	hand.refuse = TAGS;
 	a = explore_spawn("abandon", abandon_when_there, NULL);
 	b = explore_spawn("stop", stop_and_look, NULL);
@@ -209,9 +210,9 @@ void abandon_against_stop(void)
 	check_book();
 }
 
-/* SPEC 4.8, 6.2: what the executor gives up is offered again in a tick, for
- * which the alarm is set; a stop does not wait for that. Time does not pass
- * while any thread can go on, so it must not have passed at all. */
+/* SPEC 4.8, 6.2: an abandoned timeout is offered again in a tick, and the alarm
+ * is set for that. A stop does not wait for the alarm. Time does not pass while
+ * any thread can go on, so the stop must take no time. */
 void abandon_for_a_retry_against_stop(void)
 {
 	int a, b;
@@ -235,7 +236,7 @@ static void *run_when_there(void *unused)
 	return unused;
 }
 
-/* SPEC 6.6: the executor comes with a job while its timer goes, or later. */
+/* SPEC 6.6: the executor runs a job while its timer is destroyed, or later. */
 void job_outlives_its_timer(void)
 {
 	int a, b;
@@ -258,7 +259,7 @@ static struct {
 	unsigned taken;
 	unsigned run;
 	unsigned abandoned;
-	unsigned at_stop; /* called, when a stop had returned */
+	unsigned at_stop; /* jobs that were called when stop returned */
 } jobs;
 
 static void count_run(const struct tkw_job *job)
@@ -292,8 +293,8 @@ static void *stop_pool_or_lose(void *unused)
 	int err = tkw_pool_stop(pool);
 
 	explore_check(err == 0 || err == 1);
-	/* What was taken has been called, though not all may know by now that
-	 * they were taken. */
+	/* Each job that was taken has been called, even if its submit has not
+	 * returned yet. */
 	if (err == 0) {
 		jobs.at_stop = jobs.run + jobs.abandoned;
 		explore_check(jobs.taken <= jobs.at_stop);
@@ -321,7 +322,7 @@ void submit_against_pool_stop(void)
 	explore_check(jobs.taken == jobs.at_stop);
 }
 
-/* Its own job has been called, and that call is over. */
+/* When the wait returns, the calls of the jobs taken before have ended. */
 static void *submit_and_wait(void *unused)
 {
 	unsigned before;
@@ -334,8 +335,8 @@ static void *submit_and_wait(void *unused)
 	return unused;
 }
 
-/* SPEC 4.8: who waits until a pool is idle has waited for all that was taken
- * before, and is told, by whom that may be. */
+/* SPEC 4.8: wait_idle waits for all jobs that were taken before it, and is
+ * woken, whichever thread ends the last one. */
 void wait_idle_of_a_pool(void)
 {
 	const struct tkw_pool_config cfg = { .threads = 2, .max_queued = 2 };

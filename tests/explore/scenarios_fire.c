@@ -31,7 +31,7 @@ void schedule_against_fire(void)
 	explore_check(run.fired == 4);
 }
 
-/* The first task holds the worker up until all the others are overdue. */
+/* The first task blocks the worker until all other timeouts are overdue. */
 static void stall(unsigned tag)
 {
 	if (tag == 0)
@@ -54,7 +54,8 @@ static void *add_first_and_third(void *arg)
 	return arg;
 }
 
-/* SPEC 4.4, fault 16: ticks ascend over all shards, after a stall too. */
+/* SPEC 4.4, fault 16: ticks fire in order over all shards, even after a
+ * stall. */
 void ticks_of_two_shards(void)
 {
 	int a, b;
@@ -93,8 +94,8 @@ static void *cancel_second_and_third(void *arg)
 	return arg;
 }
 
-/* SPEC 4.5, 4.6, faults 7 and 8: what waits in the due batch can be cancelled.
- */
+/* SPEC 4.5, 4.6, faults 7 and 8: a timeout in the due batch can be
+ * cancelled. */
 void cancel_of_the_next_in_line(void)
 {
 	int a, b;
@@ -133,8 +134,8 @@ static void *try_add(void *tag)
 	return NULL;
 }
 
-/* SPEC 3.6, 4.5: the place is free before the task runs, so that exactly one of
- * the task and another gets it. */
+/* SPEC 3.6, 4.5: the place is free before the task runs, so either the task or
+ * another thread gets it. */
 void limit_against_fire(void)
 {
 	int a;
@@ -171,7 +172,7 @@ static void check_pending(unsigned tag)
 		check_balance();
 }
 
-/* The law, and SPEC 5.7: the ledger balances at every moment. */
+/* SPEC 5.7: the ledger balances at every moment, as the law demands. */
 void ledger_against_all(void)
 {
 	int a, b, c;
@@ -208,7 +209,7 @@ static void *query_twice(void *arg)
 		explore_check(!was_running ||
 			      info.state == TKW_TIMEOUT_RUNNING);
 		was_running = info.state == TKW_TIMEOUT_RUNNING;
-		/* One that was cancelled is not said to run. */
+		/* A cancelled timeout does not count as running. */
 		explore_check(!was_running || run.tag[0].ending == 0);
 	}
 	return arg;
@@ -256,7 +257,7 @@ static unsigned place_of(unsigned tag)
 	return i;
 }
 
-/* SPEC 4.4: inside a tick, first in, first out, for each thread. */
+/* SPEC 4.4: timeouts of one thread in one tick fire first in, first out. */
 void order_of_a_thread(void)
 {
 	int a, b;

@@ -4,7 +4,7 @@
 
 #include "scenario_timer.h"
 
-/* All of the tags below this have ended, and told so. */
+/* Checks that all tags below `tags` have ended, with their callbacks. */
 static void check_ended(unsigned tags)
 {
 	for (unsigned i = 0; i < tags; i++) {
@@ -29,8 +29,7 @@ static void *wait_for_tags(void *tags)
 	return NULL;
 }
 
-/* Each task makes the next timeout: from the other shard, if it is the worker's
- * turn to choose one. */
+/* Each task schedules the next timeout, in the shard of the worker. */
 static void schedule_the_next(unsigned tag)
 {
 	explore_check(tkw_timer_wait_idle(run.t, 0) == -EDEADLK);
@@ -38,8 +37,8 @@ static void schedule_the_next(unsigned tag)
 		explore_check(add(tag + 1, 0) == 0);
 }
 
-/* There is no moment without a timeout until the last one has ended, though
- * each shard is empty at times. */
+/* At each moment there is a timeout until the last one has ended, although each
+ * shard is empty at times. */
 void idle_against_a_chain(void)
 {
 	int a, b;
@@ -55,14 +54,14 @@ void idle_against_a_chain(void)
 	explore_check(run.fired == 3);
 }
 
-/* A task is over when the next timeout is there. */
+/* A task ends only when the next timeout is scheduled. */
 static void wait_for_the_next(unsigned tag)
 {
 	if (tag < 2)
 		explore_await(&run.tag[tag + 1].accepted, 1);
 }
 
-/* Schedule a tag while the task of the one before it runs. */
+/* Schedules a tag while the task of the tag before it runs. */
 static void *add_behind(void *tag)
 {
 	unsigned n = (unsigned)(uintptr_t)tag;
@@ -72,8 +71,8 @@ static void *add_behind(void *tag)
 	return NULL;
 }
 
-/* The same by two threads, each of which has a shard of its own: who waits at
- * one of them looks at the other again. */
+/* The same with two threads that use different shards. A thread that has waited
+ * for one shard must look at the other one again. */
 void idle_against_schedules(void)
 {
 	int a, b, c;
@@ -91,7 +90,7 @@ void idle_against_schedules(void)
 	explore_check(run.fired == 3);
 }
 
-/* An on-cancel is waited for, and so is a task that a cancel comes too late
+/* wait_idle waits for an on-cancel, and for a task that a cancel came too late
  * for. */
 void idle_against_cancel(void)
 {
@@ -109,7 +108,7 @@ void idle_against_cancel(void)
 	close_timer();
 }
 
-/* A stop ends the wait, when all has been handed over. */
+/* A stop ends the wait, but only after everything has been handed over. */
 void idle_against_stop(void)
 {
 	int a, b;
@@ -126,7 +125,7 @@ void idle_against_stop(void)
 	close_timer();
 }
 
-/* Until the very tick in which the last one fires. */
+/* Waits until exactly the tick in which the last timeout fires. */
 static void *wait_for_two_ms(void *unused)
 {
 	int err = wait_idle(2 * TKW_MSEC);
@@ -138,8 +137,8 @@ static void *wait_for_two_ms(void *unused)
 	return unused;
 }
 
-/* Woken by the end of the last one, and not by the time. It comes when that one
- * fires. */
+/* The end of the last timeout wakes this thread, long before its own time is
+ * over. */
 static void *wait_for_an_hour(void *unused)
 {
 	explore_sleep_until(EXPLORE_START_NS + 2 * TKW_MSEC);

@@ -17,13 +17,13 @@ enum {
 static struct {
 	struct tkw_leases *set;
 	struct tkw_pool *pool;
-	int64_t renew_until_ns; /* renew does not return before */
+	int64_t renew_until_ns; /* renew returns only after this time */
 	struct {
 		struct tkw_lease_id id;
-		unsigned renewing; /* it is in a renew now */
+		unsigned renewing; /* a renew has it now */
 		unsigned renewed;
 		unsigned released; /* releases that returned 0 */
-		unsigned losing;   /* on_lost calls, begun */
+		unsigned losing;   /* on_lost calls that have begun */
 		unsigned lost;
 		bool gone; /* a release has returned */
 	} tag[LEASES];
@@ -67,12 +67,12 @@ static void on_lost(const struct tkw_lease_end *end, void *ctx)
 	explore_check(end->renewing || keep.tag[tag].renewing == 0);
 	explore_yield();
 	explore_check(!keep.tag[tag].gone);
-	/* What is not being renewed never will be. */
+	/* If no renew has it now, no renew will ever have it. */
 	keep.tag[tag].gone = !end->renewing;
 	keep.tag[tag].lost++;
 }
 
-/* Leases of 10 ms, which are lost after 9. */
+/* Leases of 10 ms, which count as lost after 9 ms. */
 static void open_leases(int64_t renew_after_ns, bool with_pool)
 {
 	const struct tkw_pool_config threads = { .threads = 1,
@@ -141,8 +141,8 @@ static void *release_when_due(void *tag)
 	return thread_release(tag);
 }
 
-/* SPEC 8.4: a lease that was released is in no renew that begins later, nor in
- * one that is running. */
+/* SPEC 8.4: a lease that was released is in no running renew, and in no later
+ * one. */
 void release_against_renew(void)
 {
 	int a;
@@ -163,7 +163,7 @@ static void *release_when_lost(void *tag)
 	return thread_release(tag);
 }
 
-/* SPEC 8.4: renewed in the moment in which it is lost, and released: it ends
+/* SPEC 8.4: a lease is renewed, lost and released at the same moment. It ends
  * once. */
 void lost_against_renewal_and_release(void)
 {
@@ -183,8 +183,8 @@ static void *stop_timer(void *unused)
 	return unused;
 }
 
-/* SPEC 8.4: what was taken before the timer was stopped is released or lost,
- * and what comes after is refused. */
+/* SPEC 8.4: leases from before the stop of the timer are released or lost.
+ * Later ones are refused. */
 void timer_stop_against_release_and_add(void)
 {
 	bool added;
@@ -213,9 +213,8 @@ static void *shut_down_when_due(void *unused)
 	return unused;
 }
 
-/* SPEC 8.4: shut down while a batch is renewed, and two are at it: each lease
- * is told once, none is renewed that was told before, and destroy waits for the
- * batch. */
+/* SPEC 8.4: two threads shut the set down while a batch is renewed. Each lease
+ * ends once, none is renewed after that, and destroy waits for the batch. */
 void shutdown_against_renew(void)
 {
 	int a;

@@ -13,7 +13,7 @@ static void *start(void *arg)
 	return arg;
 }
 
-/* SPEC 2.4: many start it, one worker is made. */
+/* SPEC 2.4: several threads start the timer, and one worker is made. */
 void start_against_start(void)
 {
 	int a, b, c;
@@ -38,7 +38,8 @@ static void *stop_and_look(void *arg)
 	return arg;
 }
 
-/* SPEC 2.5, 6.3, faults 26 and 28: stopped it stays, and no worker is left. */
+/* SPEC 2.5, 6.3, faults 26 and 28: after a stop it stays stopped, and no worker
+ * is left. */
 void start_against_stop(void)
 {
 	int a, b, c;
@@ -65,8 +66,8 @@ static void *add_now_if_there_is_a_thread(void *tag)
 	return NULL;
 }
 
-/* SPEC 2.4, 3.7, fault 3: who gets no thread is refused and leaves no trace,
- * and the next one starts it. */
+/* SPEC 2.4, 3.7, fault 3: a call that gets no thread is refused and changes
+ * nothing. The next call starts the timer. */
 void start_without_a_thread(void)
 {
 	int a, b, c;
@@ -98,8 +99,8 @@ static void *stop_and_say(void *done)
 	return NULL;
 }
 
-/* SPEC 6.3, 6.6, fault 27: who loses the stop may destroy at once; that waits
- * for the winner to be done with all that was pending. */
+/* SPEC 6.3, 6.6, fault 27: the thread that loses the stop may destroy at once.
+ * Destroy waits until the winner has handed over all that was pending. */
 void destroy_after_a_lost_stop(void)
 {
 	unsigned lost = 0;
@@ -110,11 +111,13 @@ void destroy_after_a_lost_stop(void)
 	explore_check(add(1, 0) == 0);
 	a = explore_spawn("stop", stop_and_say, &lost);
 	if (stop() == 0) {
-		/* The other one must have left the timer before it goes. */
+		/* The other thread must have left the timer before it is
+		 * freed. */
 		explore_await(&lost, 1);
 		check_ledger();
 	}
-	/* Else the ledger may not be complete yet: only the book is checked. */
+	/* After a lost stop the ledger may be incomplete. So only the book is
+	 * checked. */
 	explore_check(tkw_timer_destroy(run.t) == 0);
 	check_book();
 	explore_check(run.tag[0].handed == 1);

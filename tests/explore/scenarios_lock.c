@@ -10,11 +10,11 @@
 static struct {
 	struct tkw__lock lock;
 	bool held;
-	unsigned entered;    /* by those who take and drop */
-	unsigned before;     /* of them, when the one who goes first came */
-	struct tkw__a32 sum; /* what the lock protects */
+	unsigned entered;    /* how many took and dropped the lock */
+	unsigned before;     /* value of entered when the first one came */
+	struct tkw__a32 sum; /* protected by the lock */
 	struct tkw__a32 token;
-	struct tkw__a32 done[2]; /* what the token's bits announce */
+	struct tkw__a32 done[2]; /* set before the bits of the token */
 } run;
 
 static void begin(void)
@@ -29,7 +29,7 @@ static void begin(void)
 	run.done[1].v = 0;
 }
 
-/* Nobody else is in here; what the others have written is seen. */
+/* Checks that no other thread is inside, and sees what the others wrote. */
 static void be_inside(void)
 {
 	uint32_t sum;
@@ -63,7 +63,7 @@ static void *enter_twice(void *arg)
 	return arg;
 }
 
-/* As the worker does: there is one such thread. */
+/* Takes the lock as the worker does. Only one thread does that. */
 static void *enter_first(void *arg)
 {
 	tkw__lock_take_first(&run.lock);
@@ -90,7 +90,7 @@ static void *let_in_once(void *arg)
 	return arg;
 }
 
-/* All have come and gone: the lock is free, and all was counted. */
+/* After all threads have left, the lock is free, and each was counted. */
 static void end(uint32_t sum)
 {
 	explore_check(run.sum.v == sum);
@@ -120,8 +120,8 @@ static void two_take_turns(void)
 	end(4);
 }
 
-/* One drops it while the other is about to park: the store may be kept back
- * when the one who drops looks for the other. */
+/* One thread drops the lock while the other is about to park. The store of the
+ * drop may still be in its buffer when that thread looks for the other. */
 static void one_drops_and_one_parks(void)
 {
 	int one;
@@ -153,7 +153,8 @@ static void four_want_it(void)
 	end(4);
 }
 
-/* Two are parked when it is dropped: one is woken, and wakes the other. */
+/* Two threads are parked when the lock is dropped. One is woken, and wakes the
+ * other. */
 static void the_woken_wakes_the_next(void)
 {
 	int one, two;
@@ -171,7 +172,7 @@ static void the_woken_wakes_the_next(void)
 
 /* --- the one who goes first ---------------------------------------------- */
 
-/* Once it waits, the next drop is a hand-over to it. */
+/* If the first one waits, the next drop hands the lock over to it. */
 static void first_when_parked(void)
 {
 	int one, two;
@@ -189,7 +190,7 @@ static void first_when_parked(void)
 	end(3);
 }
 
-/* Nobody is forgotten for its sake. */
+/* No other thread is forgotten because of the first one. */
 static void first_among_three(void)
 {
 	begin();
@@ -201,8 +202,8 @@ static void first_among_three(void)
 
 /* --- let in -------------------------------------------------------------- */
 
-/* Who waits has had the lock when let_in returns, though a third thread comes
- * by and wants it too. */
+/* When let_in returns, the waiting thread has had the lock, even if a third
+ * thread wants it too. */
 static void let_in_lets_in(void)
 {
 	unsigned before;
@@ -223,7 +224,7 @@ static void let_in_lets_in(void)
 	end(3);
 }
 
-/* With nobody waiting it neither waits nor gives the lock away. */
+/* If no thread waits, let_in keeps the lock and does not wait. */
 static void let_in_nobody(void)
 {
 	begin();
@@ -246,8 +247,8 @@ static void let_in_while_others_come_and_go(void)
 	end(5);
 }
 
-/* A hand-over to the one who goes first, and one by it, look different to those
- * who are about to park. */
+/* Threads that are about to park can tell a hand-over to the first one from a
+ * hand-over by it. */
 static void let_in_after_a_hand_over(void)
 {
 	begin();
@@ -278,8 +279,8 @@ static void let_in_twice_in_a_row(void)
 	end(4);
 }
 
-/* One who has handed the lock on is parked for that when it is handed on
- * again, by the one who got it. */
+/* A thread hands the lock on and parks until it gets the lock back. Meanwhile
+ * the thread that got the lock hands it on again. */
 static void two_let_in(void)
 {
 	begin();
@@ -312,7 +313,7 @@ static void *set_and_unpark_all(void *arg)
 	return arg;
 }
 
-/* What a waker did before it set its bit is seen with the bit. */
+/* A thread that sees the bit of a waker sees what the waker did before. */
 static void check_done(uint32_t token)
 {
 	if (token & BIT_ONE)
@@ -335,8 +336,8 @@ static void *park_until_both(void *arg)
 	return arg;
 }
 
-/* As cancel_wait and the pool park: at a value that was looked at before. The
- * one who parks is woken once or twice, or need not park at all. */
+/* Parks like cancel_wait and the pool, on a value that was read before. The
+ * thread is woken once or twice, or need not park at all. */
 static void one_parks_and_two_wake(void)
 {
 	begin();

@@ -8,8 +8,8 @@
 #include "scenario_timer.h"
 #include "tickwheel/timer.h"
 
-/* SPEC 4.2, 9.1: what comes while a turn ends makes the fd readable in time.
- * That it is not late is checked by each task. */
+/* SPEC 4.2, 9.1: a timeout that comes while a turn ends makes the fd readable
+ * in time. Each task checks that it is not late. */
 void earliest_against_poll(void)
 {
 	int a, b;
@@ -29,8 +29,8 @@ void earliest_against_poll(void)
 	close_timer();
 }
 
-/* SPEC 3.3, 4.4, 9.1: what a turn leaves comes next, in order, and what comes
- * meanwhile after it; a stop hands over the rest. */
+/* SPEC 3.3, 4.4, 9.1: the next turn begins with what a turn has left, in order.
+ * New timeouts come after that. A stop hands over the rest. */
 void bounded_turns_against_all(void)
 {
 	int least = 0;

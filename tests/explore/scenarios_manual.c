@@ -9,11 +9,11 @@ static void *stop_and_see_the_end(void *arg)
 	unsigned fired;
 
 	explore_check(stop() == 0);
-	/* The turn has ended, and there is no other. */
+	/* The turn has ended, and no other one runs. */
 	explore_check(run.running == 0);
 	fired = run.fired;
 	explore_yield();
-	/* -EBUSY: another one is about to be told that it is stopped. */
+	/* It is -EBUSY if another turn has not yet noticed the stop. */
 	explore_check(turn() < 0);
 	explore_check(run.fired == fired);
 	return arg;
@@ -45,7 +45,7 @@ static void *count_turn(void *sum)
 	return NULL;
 }
 
-/* SPEC 4.6, 9.1: one turn at a time, and they fire each timeout once. */
+/* SPEC 4.6, 9.1: one turn runs at a time, and each timeout fires once. */
 void turn_against_turn(void)
 {
 	unsigned sum = 0;
@@ -72,8 +72,8 @@ static void rearm(unsigned tag)
 	explore_check(turn() == -EDEADLK);
 }
 
-/* SPEC 3.3, 4.6, fault 6: a task that schedules for now runs in a later turn:
- * a turn ends. */
+/* SPEC 3.3, 4.6, fault 6: what a task schedules for now runs in a later turn,
+ * so that each turn ends. */
 void turn_against_rearm(void)
 {
 	int a, b;
@@ -116,14 +116,14 @@ static void *add_now_and_ask(void *arg)
 	explore_check(add(2, 0) == 0);
 	explore_check(tkw_timer_next_turn(run.t, &next_ns) == 0);
 	explore_tell("next is", next_ns);
-	/* If it is pending now, it was so before. */
+	/* If it is pending now, it was pending before. */
 	if (tkw_timer_get(run.t, run.tag[2].id, &info) == 0 &&
 	    info.state == TKW_TIMEOUT_PENDING)
 		explore_check(next_ns <= explore_now());
 	return arg;
 }
 
-/* SPEC 1.7, 9.1: next is never later than what was scheduled before. */
+/* SPEC 1.7, 9.1: next is never later than a timeout scheduled before. */
 void next_against_schedule(void)
 {
 	int a, b, c;

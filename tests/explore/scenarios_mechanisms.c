@@ -12,7 +12,7 @@
 static struct {
 	struct tkw__lock lock;
 	struct tkw__bell bell;
-	unsigned count; /* what is waited for, under the lock */
+	unsigned count; /* threads wait for it; under the lock */
 	int64_t rung_ns;
 } bed;
 
@@ -24,7 +24,7 @@ static void begin(void)
 	bed.rung_ns = EXPLORE_START_NS;
 }
 
-/* Nobody is forgotten, and nobody left behind. */
+/* Checks that all rings were counted, and no thread still waits. */
 static void end(unsigned count)
 {
 	explore_check(bed.count == count);
@@ -58,7 +58,7 @@ static void *count_ring_and_drop(void *unused)
 	return unused;
 }
 
-/* No ring is missed, wherever between the look and the sleep it comes. */
+/* No ring is missed, even between the look and the sleep. */
 void bell_against_rings(void)
 {
 	int a, b, c, d;
@@ -93,7 +93,7 @@ static void *put_one(void *unused)
 	return unused;
 }
 
-/* A ring for one is enough for each that was put. */
+/* One ring for one is enough for each thing that was put. */
 void bell_against_rings_for_one(void)
 {
 	int a, b, c;
@@ -109,7 +109,7 @@ void bell_against_rings_for_one(void)
 	end(0);
 }
 
-/* Wait until something was counted, or until a time. */
+/* Waits until something was counted, or until a time. */
 static bool wait_until(int64_t until_ns)
 {
 	bool in_time = true;
@@ -122,7 +122,7 @@ static bool wait_until(int64_t until_ns)
 	return in_time;
 }
 
-/* Two milliseconds are as long as it takes until the ring: both may be. */
+/* The ring comes after two milliseconds, so the wait may end either way. */
 static void *wait_for_two_ms(void *unused)
 {
 	int64_t until_ns = EXPLORE_START_NS + 2 * TKW_MSEC;
@@ -133,8 +133,7 @@ static void *wait_for_two_ms(void *unused)
 	return unused;
 }
 
-/* Who may wait longer is woken by the ring, and not by the time. It comes when
- * the ring does. */
+/* A thread with a later bound is woken by the ring, at the time of the ring. */
 static void *wait_for_an_hour(void *unused)
 {
 	explore_sleep_until(EXPLORE_START_NS + 2 * TKW_MSEC);
@@ -157,7 +156,7 @@ static void *ring_after_two_ms(void *unused)
 	return count_ring_and_drop(unused);
 }
 
-/* A wait with a bound misses no ring either, and ends when its time is over. */
+/* A wait with a bound misses no ring, and ends when its time is over. */
 void bell_against_time(void)
 {
 	int a, b, c, d;
@@ -167,7 +166,7 @@ void bell_against_time(void)
 	b = explore_spawn("1 h", wait_for_an_hour, NULL);
 	c = explore_spawn("no bound", wait_without_bound, NULL);
 	d = explore_spawn("ring", ring_after_two_ms, NULL);
-	/* Over before it has begun: nobody sleeps. */
+	/* The time has passed before the wait begins, so nothing sleeps. */
 	explore_check(!wait_until(0) || bed.count > 0);
 	explore_join(a);
 	explore_join(b);
@@ -198,7 +197,7 @@ static void pull_down(void)
 	explore_free(house.r, sizeof(*house.r));
 }
 
-/* To be inside, and to leave. */
+/* Stays inside for a step, and leaves. */
 static void stay_and_leave(void)
 {
 	explore_check(!house.closed);
@@ -228,7 +227,7 @@ static void *close_it(void *unused)
 	return unused;
 }
 
-/* When it is closed nobody is inside, and nobody comes in. */
+/* After the close no thread is inside, and none can enter. */
 void rundown_against_enters(void)
 {
 	int a, b, c;
@@ -250,8 +249,8 @@ static void *leave(void *unused)
 	return unused;
 }
 
-/* The last one out is waited for, and nobody looks back: it is pulled down
- * then. */
+/* The owner waits for the last thread, and then frees the rundown. No thread
+ * touches it after it has left. */
 void rundown_against_leaves(void)
 {
 	int a, b;

@@ -16,13 +16,13 @@
 
 static struct {
 	struct tkw_repeat *r;
-	unsigned busy; /* rounds, adjusts and on_ends that run */
+	unsigned busy; /* running rounds, adjusts and on_ends */
 	unsigned rounds;
 	unsigned broken;
 	unsigned ends;
-	unsigned offered;      /* to the executor */
+	unsigned offered;      /* jobs offered to the executor */
 	bool over;             /* no round may begin any more */
-	int64_t not_before_ns; /* nor before this */
+	int64_t not_before_ns; /* no round may begin before this */
 } rep;
 
 static void on_round(struct tkw_repeat *r, void *ctx)
@@ -77,7 +77,7 @@ static void on_end(struct tkw_repeat *r, void *ctx)
 	explore_tell("on_end ends", rep.ends);
 }
 
-/* A repeat on the timer, which is started. */
+/* Makes and starts a repeat on the timer. */
 static void start_repeat(int64_t (*adjust)(struct tkw_repeat *r,
 					   int64_t interval_ns, void *ctx))
 {
@@ -102,13 +102,13 @@ static void open_repeat(int64_t (*adjust)(struct tkw_repeat *r,
 	start_repeat(adjust);
 }
 
-/* Time jumps when nobody can go on: what has begun is over then. */
+/* Time goes on only when no thread can. So what has begun has ended then. */
 static void let_it_end(void)
 {
 	explore_sleep_until(explore_now() + TKW_MSEC / 2);
 }
 
-/* It is destroyed by now: its end was told, and there is no chain. */
+/* The repeat is destroyed by now. on_end was called, and no chain is left. */
 static void close_repeat_timer(void)
 {
 	let_it_end();
@@ -122,7 +122,7 @@ static void close_repeat_timer(void)
 	explore_check(rep.ends == 1);
 }
 
-/* "running" or "invoking" */
+/* flag is "running" or "invoking". */
 static bool is(const char *flag)
 {
 	char text[64];
@@ -152,7 +152,7 @@ static void *pause_and_start(void *unused)
 	return unused;
 }
 
-/* SPEC 7.5: on_end once, after the round that may be running. */
+/* SPEC 7.5: on_end comes once, after a round that may be running. */
 void repeat_against_shutdown(void)
 {
 	int a, b;
@@ -170,8 +170,8 @@ void repeat_against_shutdown(void)
 
 /* --- one chain ----------------------------------------------------------- */
 
-/* SPEC 7.3, 7.4: paused and started by two while a round runs: one chain goes
- * on after it. */
+/* SPEC 7.3, 7.4: two threads pause and start the repeat while a round runs.
+ * After the round, one chain goes on. */
 void repeat_against_starts(void)
 {
 	int a, b;
@@ -183,13 +183,13 @@ void repeat_against_starts(void)
 	explore_join(b);
 	let_it_end();
 	explore_check(rep.busy == 0);
-	/* One of them was the last to start. */
+	/* The last call of the two was a start. */
 	explore_check(tkw_timer_count(run.t) == 1);
 	explore_check(tkw_repeat_destroy(rep.r) == 0);
 	close_repeat_timer();
 }
 
-/* A full interval from now, but for a round that runs, and ends later. */
+/* The next round comes a full interval from now, unless a round is running. */
 static void *restart_it(void *unused)
 {
 	explore_sleep_until(DUE_NS);
@@ -199,8 +199,8 @@ static void *restart_it(void *unused)
 	return unused;
 }
 
-/* SPEC 7.3, 7.4: a firing that has begun when the round is moved is a stray: it
- * makes no round, and no second chain. */
+/* SPEC 7.3, 7.4: if a firing has begun when its round is moved, it is a stray.
+ * It makes no round, and no second chain. */
 void repeat_against_restart(void)
 {
 	int a, b;
@@ -229,8 +229,8 @@ static int refuse_first(const struct tkw_job *job, void *ctx)
 	return 0;
 }
 
-/* SPEC 4.8, 7.4: the executor drops the round while it is moved: whether that
- * breaks the chain off before, or is that of a stray, the restart holds. */
+/* SPEC 4.8, 7.4: the executor drops the round while it is moved. The restart
+ * counts, whether the drop comes before it or belongs to a stray. */
 void repeat_against_drop(void)
 {
 	static const struct tkw_exec exec = { .submit = refuse_first };
@@ -251,7 +251,7 @@ void repeat_against_drop(void)
 
 /* --- a round at once ----------------------------------------------------- */
 
-/* A round begins after this was called, before time goes on. */
+/* A round begins after this call, before time goes on. */
 static void *start_it_now(void *at_least)
 {
 	unsigned *rounds = at_least;
@@ -262,8 +262,8 @@ static void *start_it_now(void *at_least)
 	return NULL;
 }
 
-/* SPEC 7.2, 7.4: started with a round at once while the pending one is due,
- * runs or asks for the next delay: one comes, in one chain. */
+/* SPEC 7.2, 7.4: start_now is called while the pending round is due, runs, or
+ * asks for the next delay. One round comes, in one chain. */
 void repeat_against_start_now(void)
 {
 	unsigned least[2];
@@ -296,7 +296,7 @@ static void *run_it_now(void *unused)
 	return unused;
 }
 
-/* No round after it, but for one that runs. */
+/* After this no round begins, but one may still be running. */
 static void *pause_it(void *unused)
 {
 	explore_sleep_until(DUE_NS);
@@ -306,7 +306,7 @@ static void *pause_it(void *unused)
 	return unused;
 }
 
-/* SPEC 7.3: the pending round is made now, or by its firing, or not at all. */
+/* SPEC 7.3: run_now or the firing makes the pending round, or none does. */
 void repeat_against_run_now(void)
 {
 	int a, b;
@@ -318,7 +318,8 @@ void repeat_against_run_now(void)
 	explore_join(b);
 	let_it_end();
 	explore_check(tkw_timer_count(run.t) == 0);
-	/* By its firing, and then, before the pause, the next one now. */
+	/* The firing may make one, and run_now the next one before the
+	 * pause. */
 	explore_check(rep.rounds <= 2);
 	explore_check(tkw_repeat_destroy(rep.r) == 0);
 	close_repeat_timer();
@@ -326,7 +327,7 @@ void repeat_against_run_now(void)
 
 /* --- destroy ------------------------------------------------------------- */
 
-/* Nothing of it is called when that has returned. */
+/* After destroy has returned, no callback is called. */
 static void *destroy_it(void *unused)
 {
 	explore_sleep_until(DUE_NS);
@@ -336,8 +337,8 @@ static void *destroy_it(void *unused)
 	return unused;
 }
 
-/* SPEC 7.5: destroyed while the round begins, runs, asks for the next delay or
- * ends: that waits for it, and for on_end. */
+/* SPEC 7.5: destroy comes while the round begins, runs, asks for the next delay
+ * or ends. Destroy waits for the round, and for on_end. */
 void repeat_against_destroy(void)
 {
 	int a;
@@ -356,8 +357,8 @@ static void *restart_and_destroy(void *unused)
 	return destroy_it(unused);
 }
 
-/* SPEC 7.5: a firing that has begun comes to a repeat that is destroyed: the
- * memory goes when that has left, too. */
+/* SPEC 7.5: a firing that has begun reaches a repeat that is being destroyed.
+ * The memory is freed only when the firing has left. */
 void repeat_against_free(void)
 {
 	int a;

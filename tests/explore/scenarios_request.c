@@ -15,8 +15,8 @@ enum {
 	REQUESTS = 2
 };
 
-/* What was asked, and what came of it. An answer is 16 times the number of the
- * request for which it is, and the number of who gave it. */
+/* What was asked, and how it ended. An answer is 16 times the number of its
+ * request (from 1), plus the number of the thread that gave it. */
 static struct {
 	struct tkw_requests *set;
 	bool destroyed;
@@ -24,7 +24,7 @@ static struct {
 		struct tkw_request_id id;
 		unsigned begun;
 		unsigned ends;
-		unsigned answers; /* that were taken */
+		unsigned answers; /* answers that were accepted */
 		int status;
 		uintptr_t response;
 	} of[REQUESTS];
@@ -36,7 +36,7 @@ static void note_end(unsigned n, const struct tkw_request_end *end)
 	explore_check(book.of[n].ends++ == 0);
 	explore_check(end->id.bits == book.of[n].id.bits);
 	explore_check((end->status == 0) == (end->response != NULL));
-	/* Not the answer to another request. */
+	/* It is not the answer to another request. */
 	if (end->status == 0)
 		explore_check((uintptr_t)end->response / 16 == n + 1);
 	book.of[n].status = end->status;
@@ -72,7 +72,7 @@ static int ask(unsigned n, tkw_request_fn *fn, int64_t timeout_ns)
 	return err;
 }
 
-/* who: 1 ... 15. */
+/* who is 1 ... 15. */
 static void answer(unsigned n, struct tkw_request_id id, unsigned who)
 {
 	uintptr_t response = 16 * (n + 1) + who;
@@ -89,7 +89,8 @@ static void *answer_first(void *who)
 	return NULL;
 }
 
-/* Each that was begun has ended once, answered if an answer was taken. */
+/* Each request that was added has ended once, with success if an answer was
+ * accepted. */
 static void check_ends(void)
 {
 	for (unsigned n = 0; n < REQUESTS; n++) {
@@ -110,8 +111,8 @@ static void close_set(void)
 	explore_check(tkw_timer_destroy(run.t) == 0);
 }
 
-/* SPEC 8.3: exactly once, by an answer, which cancels the timeout, or by the
- * timeout. */
+/* SPEC 8.3: a request ends exactly once, by its timeout or by an answer, which
+ * cancels the timeout. */
 void complete_against_timeout(void)
 {
 	int a, b;
@@ -128,8 +129,8 @@ void complete_against_timeout(void)
 	close_set();
 }
 
-/* SPEC 8.3: a late answer touches no other request, though it has the record
- * of the one that was asked for. */
+/* SPEC 8.3: a late answer does not end another request, even if that one uses
+ * the same record. */
 void complete_against_reuse(void)
 {
 	int a;
@@ -156,7 +157,8 @@ static void *wait_first(void *unused)
 	return unused;
 }
 
-/* SPEC 8.3: who waits is woken, whoever ends it, and however late it comes. */
+/* SPEC 8.3: a thread that waits is woken by any end of the request. If it comes
+ * after the end, it does not wait. */
 void wait_against_complete(void)
 {
 	int a, b;
@@ -183,7 +185,8 @@ static void *shut_set_down(void *unused)
 	return unused;
 }
 
-/* SPEC 8.3: refused, or ended by the shutdown, or before it. */
+/* SPEC 8.3: an add is refused, or its request ends before or by the
+ * shutdown. */
 void shutdown_of_a_set(void)
 {
 	int a, b, c;
@@ -207,8 +210,8 @@ static void *stop_timer(void *unused)
 	return unused;
 }
 
-/* SPEC 8.3: a timer that is stopped ends the requests; one that has just been
- * added too. */
+/* SPEC 8.3: the stop of the timer ends the requests, even one that was just
+ * added. */
 void timer_stop_against_complete(void)
 {
 	int a, b, c;
@@ -227,8 +230,8 @@ void timer_stop_against_complete(void)
 	close_set();
 }
 
-/* SPEC 8.3: its memory stays as long as the worker, or a thread of the pool,
- * looks at it. */
+/* SPEC 8.3: the memory stays while the worker or a thread of the pool uses
+ * it. */
 void destroy_of_a_set(void)
 {
 	const struct tkw_pool_config cfg = { .threads = 1, .max_queued = 1 };
@@ -242,8 +245,8 @@ void destroy_of_a_set(void)
 	explore_check(tkw_pool_destroy(pool) == 0);
 }
 
-/* SPEC 8.3: when destroy returns no callback runs that the worker makes, and
- * none is to come. */
+/* SPEC 8.3: after destroy has returned, the worker makes no callback any
+ * more. */
 void destroy_against_timeouts(void)
 {
 	open_set(NULL);

@@ -9,21 +9,21 @@
 #include "scenario_timer.h"
 #include "tickwheel/retry.h"
 
-/* When the answer of the first try is too late. */
+/* When the first try times out. */
 #define LATE_NS (EXPLORE_START_NS + TKW_MSEC)
 
 static struct {
 	struct tkw_retries *rs;
 	struct tkw_retry_id id;
-	unsigned first_result; /* of the first try; the second one succeeds */
+	unsigned first_result; /* of try 1; try 2 succeeds */
 	unsigned tries;
 	unsigned begun;
 	unsigned ends;
 	int status;
 	bool over;             /* no try may begin any more */
-	int64_t not_before_ns; /* nor the second one before this */
-	unsigned failures;     /* of the first one, that were taken */
-	int answered;          /* what calls have returned */
+	int64_t not_before_ns; /* try 2 may not begin before this */
+	unsigned failures;     /* accepted failures of try 1 */
+	int answered;          /* results of calls */
 	int cancelled;
 } set;
 
@@ -52,7 +52,7 @@ static void note_end(const struct tkw_retry_end *end, void *ctx)
 	explore_yield();
 }
 
-/* A set, and a task whose first try is due, and returns this. */
+/* Opens a set with a task whose first try is due and returns first_result. */
 static void open_set(unsigned first_result)
 {
 	const struct tkw_retry task = { .fn = try_it, .on_end = note_end };
@@ -68,7 +68,7 @@ static void open_set(unsigned first_result)
 	explore_check(tkw_retries_add(set.rs, &task, 0, &set.id) == 0);
 }
 
-/* All has ended: once, and how. */
+/* Closes the set. The task has ended once. */
 static void close_set(void)
 {
 	explore_check(tkw_retries_destroy(set.rs) == 0);
@@ -98,7 +98,8 @@ static void *shut_down_set(void *unused)
 	return unused;
 }
 
-/* SPEC 8.1: it ends once, and is not tried after a cancel that said so. */
+/* SPEC 8.1: the task ends once. After a cancel that returned 0 it is not
+ * tried. */
 void retry_against_cancel(void)
 {
 	int a, b;
@@ -114,7 +115,7 @@ void retry_against_cancel(void)
 
 /* --- answers ------------------------------------------------------------- */
 
-/* It has failed, in the moment in which that is too late. */
+/* Answers that try 1 has failed, at the moment of its timeout. */
 static void *answer_failure(void *unused)
 {
 	int err;
@@ -126,8 +127,8 @@ static void *answer_failure(void *unused)
 	return unused;
 }
 
-/* SPEC 8.1: two answers and the timeout of the first try: it fails once, and
- * the second one comes when the delay is over. */
+/* SPEC 8.1: two answers and the timeout meet for the first try. It fails once,
+ * and the second try comes after the delay. */
 void retry_done_against_timeout(void)
 {
 	int a, b;
@@ -152,8 +153,8 @@ static void *cancel_awaited(void *unused)
 	return unused;
 }
 
-/* SPEC 8.1: a failure is answered while the task is cancelled, in the moment of
- * its timeout: it is cancelled. */
+/* SPEC 8.1: at the moment of the timeout, a failure is answered and the task
+ * cancelled. The task ends as cancelled. */
 void retry_done_against_cancel(void)
 {
 	int a, b;
@@ -183,8 +184,8 @@ static void *cancel_begun(void *unused)
 	return unused;
 }
 
-/* SPEC 8.1: a success is answered, and the task cancelled, while the try runs
- * or has returned: who was told 0 is right. */
+/* SPEC 8.1: a success is answered and the task cancelled while the try runs, or
+ * after it. The call that returned 0 decides how the task ends. */
 void retry_done_against_return(void)
 {
 	int a, b;

@@ -28,7 +28,7 @@ static void *add_in_five(void *tag)
 	return NULL;
 }
 
-/* SPEC 4.2: two set the alarm at once, and the earlier one counts. */
+/* SPEC 4.2: two threads set the alarm at once, and the earlier time counts. */
 void two_earliest_at_once(void)
 {
 	int a, b;
@@ -44,7 +44,7 @@ void two_earliest_at_once(void)
 	close_timer();
 }
 
-/* SPEC 3.3, 4.2: for a tick that is over the worker is needed at once. */
+/* SPEC 3.3, 4.2: a timeout for a tick that is over wakes the worker at once. */
 void due_at_once_against_sleep(void)
 {
 	int a, b;
@@ -56,7 +56,7 @@ void due_at_once_against_sleep(void)
 	explore_join(a);
 	await_fired(1, 1);
 	explore_check(explore_now() == EXPLORE_START_NS);
-	run.stall_ns = TKW_SEC; /* late from the begin */
+	run.stall_ns = TKW_SEC; /* the next one is overdue */
 	explore_check(add(3, -TKW_SEC) == 0);
 	explore_join(b);
 	await_fired(2, 1);
@@ -65,9 +65,8 @@ void due_at_once_against_sleep(void)
 	close_timer();
 }
 
-/* SPEC 4.2, 9.1: time is asked of the caller's clock, and slept on the
- * system's.
- */
+/* SPEC 4.2, 9.1: the time comes from the caller's clock, and the worker sleeps
+ * on the system's clock. */
 void own_clock_against_sleep(void)
 {
 	int a, b;
@@ -116,8 +115,8 @@ static void *move_later(void *tag)
 	return NULL;
 }
 
-/* SPEC 4.1, 5.5: moved while it is due, in the batch or before: then it is not
- * early, or it runs as it was. */
+/* SPEC 4.1, 5.5: a due timeout is moved, before or after it is in the batch. If
+ * the move succeeds, it is not early. Otherwise it runs as before. */
 void reschedule_later_against_expiry(void)
 {
 	int a, b;
@@ -139,8 +138,7 @@ static void *extend_twice(void *arg)
 	int err = reschedule(0, 50 * TKW_MSEC);
 
 	explore_check(err == 0);
-	/* When the worker comes to bring it from a coarse ring to a fine one.
-	 */
+	/* At this time the worker moves it from a coarse ring to a fine one. */
 	explore_sleep_until(EXPLORE_START_NS + 40 * TKW_MSEC);
 	err = reschedule(0, 26 * TKW_MSEC);
 	explore_check(err == 0 || err == -EBUSY || err == -ENOENT);
@@ -155,8 +153,8 @@ static void *add_beside(void *arg)
 	return arg;
 }
 
-/* SPEC 1.10, 3.9, 5.5: extended lazily, over rings of 16 slots, while its old
- * place comes up; none is later than its slack. */
+/* SPEC 1.10, 3.9, 5.5: timeouts are extended lazily, over rings of 16 slots,
+ * while the old place comes up. None is later than its slack. */
 void slack_and_extension_against_expiry(void)
 {
 	int a, b;
@@ -188,8 +186,8 @@ static void *add_after_a_second(void *arg)
 	return arg;
 }
 
-/* SPEC 1.1, 4.1: a wheel that was idle for a second is brought up to the time
- * by whoever schedules, with the past and the future coming in at once. */
+/* SPEC 1.1, 4.1: a wheel was idle for a second. A call that schedules makes it
+ * catch up, while timeouts for the past and for the future come in. */
 void catch_up_of_an_idle_wheel(void)
 {
 	int a, b;
@@ -206,8 +204,8 @@ void catch_up_of_an_idle_wheel(void)
 	close_timer();
 }
 
-/* SPEC 4.2, 4.3: the alarm stays as it is when the earliest is cancelled, and
- * what comes meanwhile is not late. */
+/* SPEC 4.2, 4.3: cancelling the earliest timeout leaves the alarm as it is. A
+ * new timeout is still not late. */
 void cancel_of_the_earliest(void)
 {
 	int a, b;
@@ -225,8 +223,8 @@ void cancel_of_the_earliest(void)
 	close_timer();
 }
 
-/* The watchdog's first nap is over now, and it falls asleep for good if it sees
- * no task. */
+/* The first nap of the watchdog is over here. If it sees no task, it sleeps
+ * until it is woken. */
 #define NAP_OVER_NS (EXPLORE_START_NS + TKW_MSEC / 2 + 1)
 
 static void *add_when_the_nap_is_over(void *tag)
@@ -236,8 +234,8 @@ static void *add_when_the_nap_is_over(void *tag)
 	return NULL;
 }
 
-/* The first is over at once; the second takes too long, and that is told while
- * it runs, and not before. */
+/* The first task ends at once. The second takes too long, and is reported while
+ * it runs, not earlier. */
 static void take_too_long(unsigned tag)
 {
 	unsigned told = run.told;
@@ -250,7 +248,7 @@ static void take_too_long(unsigned tag)
 	explore_check(run.told == told + 1);
 }
 
-/* SPEC 10.2: the watchdog does not sleep on while a task runs. */
+/* SPEC 10.2: the watchdog does not stay asleep while a task runs. */
 void watchdog_against_tasks(void)
 {
 	int a, b;

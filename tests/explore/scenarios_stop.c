@@ -4,7 +4,7 @@
 
 #include "scenario_timer.h"
 
-/* SPEC 6.4, fault 25: refused, fired, or handed over. */
+/* SPEC 6.4, fault 25: each timeout is refused, fired or handed over. */
 void schedule_against_stop(void)
 {
 	int a, b;
@@ -27,8 +27,8 @@ static void *try_add_sooner(void *tag)
 	return NULL;
 }
 
-/* SPEC 6.2: stop wakes the worker, whoever sets the alarm meanwhile. Time does
- * not pass while any thread can go on, so it must not have passed at all. */
+/* SPEC 6.2: stop wakes the worker, even if another thread sets the alarm. Time
+ * does not pass while any thread can go on, so the stop must take no time. */
 void stop_wakes_the_worker(void)
 {
 	int a, b;
@@ -52,7 +52,7 @@ static void *count_win(void *wins)
 	return NULL;
 }
 
-/* SPEC 6.3, 6.5, fault 26: one wins, and hands all over once. */
+/* SPEC 6.3, 6.5, fault 26: one stop wins, and hands everything over once. */
 void stop_against_stop(void)
 {
 	unsigned wins = 0;
@@ -71,8 +71,8 @@ void stop_against_stop(void)
 	close_timer();
 }
 
-/* SPEC 5.3, 6.2: who waits for a task, or for an on-cancel of the stop's, is
- * told of its end. */
+/* SPEC 5.3, 6.2: a thread that waits for a task, or for an on-cancel of the
+ * stop, is woken when it ends. */
 void stop_against_cancel_wait(void)
 {
 	int a, b;
@@ -95,8 +95,8 @@ static void *move_to_now(void *tag)
 	return NULL;
 }
 
-/* SPEC 5.5, 6.4: what is moved while the timer stops fires or is handed over.
- */
+/* SPEC 5.5, 6.4: a timeout that is moved during a stop fires or is handed
+ * over. */
 void stop_against_reschedule(void)
 {
 	int a, b, c;
@@ -115,7 +115,8 @@ void stop_against_reschedule(void)
 		explore_check(run.tag[i].fired + run.tag[i].handed == 1);
 }
 
-/* SPEC 5.6, 6.2, fault 26: cancelled or handed over, and on-cancel once. */
+/* SPEC 5.6, 6.2, fault 26: each is cancelled or handed over, with one
+ * on-cancel. */
 void stop_against_cancel(void)
 {
 	int a, b, c;
@@ -145,8 +146,8 @@ static void rearm_at_once(unsigned tag)
 	explore_check(err == 0 || err == -ESHUTDOWN);
 }
 
-/* SPEC 4.6, 6.1, 6.4, faults 6 and 9: a chain of delays of 0 ends with the
- * stop, and its last link is refused or handed over. */
+/* SPEC 4.6, 6.1, 6.4, faults 6 and 9: a task that always schedules itself for
+ * now ends with the stop. Its last timeout is refused or handed over. */
 void stop_against_rearm(void)
 {
 	int a, b;

@@ -59,7 +59,7 @@ static void *count_by_add(void *arg)
 	return arg;
 }
 
-/* Three steps of one and main, two of the other: 10 orders. */
+/* One thread and main make three steps, the other makes two: 10 orders. */
 static void two_by_two(void)
 {
 	begin();
@@ -80,10 +80,10 @@ static void *add_once(void *arg)
 	return arg;
 }
 
-/* The one step of the other comes before, between or after store, load and
- * main's: 4 orders. With the store kept back over it, it comes before or after
- * the load: 2 more. When nobody comes between, it is all the same when the
- * store becomes visible. */
+/* The single step of the other thread comes before, between or after the store,
+ * the load and main's step: 4 orders. If the store is kept back over that step,
+ * the step comes before or after the load: 2 more. If no step comes between, it
+ * does not matter when the store becomes visible. */
 static void one_store(void)
 {
 	begin();
@@ -150,7 +150,7 @@ static void *read_both(void *arg)
 	return arg;
 }
 
-/* A buffer gives its stores out in their order, and its owner sees them. */
+/* A buffer releases its stores in their order, and its owner sees them. */
 static void published(void)
 {
 	begin();
@@ -364,7 +364,7 @@ static void *sleep_two_seconds(void *arg)
 	return arg;
 }
 
-/* Time does not pass while anybody can go on. */
+/* Time does not pass while any thread can go on. */
 static void asleep(void)
 {
 	begin();
@@ -375,7 +375,7 @@ static void asleep(void)
 static void *wait_a_second_at_most(void *arg)
 {
 	tkw__park_for(&toy.x, 0, 1000000000);
-	/* Woken by the other one, by the time, or for no reason. */
+	/* It was woken by the other thread, by the time, or for no reason. */
 	explore_check(explore_now() <= EXPLORE_START_NS + 1000000000);
 	return arg;
 }
@@ -390,7 +390,7 @@ static void *wait_for_nobody(void *arg)
 	return arg;
 }
 
-/* A park with a bound ends, and not later. */
+/* A park with a bound ends, and not after its bound. */
 static void timed_out(void)
 {
 	begin();
@@ -407,7 +407,7 @@ static void *look_and_wait_elsewhere(void *arg)
 	return arg;
 }
 
-/* What is missed is made up for by the time, and found out by that. */
+/* The timeout makes up for the missed wake-up. The late time shows the bug. */
 static void late_wake_up(void)
 {
 	begin();

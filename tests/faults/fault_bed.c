@@ -42,7 +42,7 @@ uint64_t fault_seed(void)
 	return seed;
 }
 
-/* A counter, stirred: no state is a bad one. */
+/* A counter with a mixing function. Every state is a good one. */
 uint64_t fault_random(uint64_t *state)
 {
 	uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -133,7 +133,8 @@ void fault_throttle(atomic_ulong *made, atomic_ulong *done, unsigned long most)
 		fault_give_way();
 }
 
-/* The letter after the name in parentheses, which may hold anything. */
+/* The state follows the name, which is in parentheses and may contain any
+ * character. */
 static char thread_state(pid_t tid)
 {
 	char path[64];
@@ -210,7 +211,7 @@ static void *hook_alloc(size_t bytes, size_t align, void *ctx)
 	if (align < sizeof(void *))
 		align = sizeof(void *);
 	must(posix_memalign(&mem, align, bytes) == 0);
-	/* Nobody may count on zeros. */
+	/* The library must not rely on zeros. */
 	memset(mem, FAULT_FILL, bytes);
 	fault_memory_note(m, bytes);
 	return mem;
@@ -241,7 +242,8 @@ int64_t fault_monotonic_ns(void)
 	return ts.tv_sec * TKW_SEC + ts.tv_nsec;
 }
 
-/* As an event loop would; 100 us at most, for a schedule may come between. */
+/* Sleeps like an event loop, but at most 100 us, because a thread may schedule
+ * an earlier timeout meanwhile. */
 static void sleep_until(struct fault_pump *p, int64_t next_ns)
 {
 	struct timespec nap = { 0, 100000 };
@@ -375,7 +377,7 @@ static void inert_task(const struct tkw_firing *f, void *ctx)
 	fault_fail(__FILE__, __LINE__, "a parent's timer runs no task here");
 }
 
-/* The calls that name no timeout, or make one. */
+/* The calls that take no id. */
 static void expect_inert_timer(struct tkw_timer *t)
 {
 	const struct tkw_task task = { .fn = inert_task };
@@ -397,13 +399,13 @@ static void expect_inert_timer(struct tkw_timer *t)
 	must(tkw_timer_check(t) != NULL);
 	must(tkw_timer_count(t) == 0);
 	must(id.bits == 7 && l.accepted == 7 && strcmp(text, "as is") == 0);
-	/* These have no way to refuse, but they may not hang. */
+	/* These calls cannot refuse, but they must not hang. */
 	(void)tkw_timer_is_stopped(t);
 	(void)tkw_timer_now_ns(t);
 	(void)tkw_timer_tick_ns(t);
 }
 
-/* The calls that not every drive has. */
+/* The calls that only some drives support. */
 static void expect_inert_drive(struct tkw_timer *t)
 {
 	int64_t next_ns = 7;

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-/* clang has a way of its own to say what gcc defines. */
+/* gcc and clang tell in different ways which sanitizer is on. */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define FAULT_ASAN
@@ -38,7 +38,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-/* Sanitizers make a program some ten times slower. */
+/* Sanitizers make a program about ten times slower. */
 #if defined(FAULT_ASAN) || defined(FAULT_OTHER_SANITIZER)
 #define FAULT_SLOWNESS 10
 #else
@@ -46,15 +46,15 @@
 #endif
 
 /*
- * Not cmocka's: an assert of its own cannot leave a thread that is not the
- * test's, nor a task.
+ * An assert of cmocka does not work in a task, or on a thread that is not the
+ * test's.
  */
 #define must(condition)                                                        \
 	((condition) ? (void)0 : fault_fail(__FILE__, __LINE__, #condition))
 _Noreturn void fault_fail(const char *file, int line, const char *condition);
 
-/* Two entries of a table of tests; the test finds its drive by fault_drive().
- */
+/* Two entries of a table of tests. The test asks fault_drive() for its
+ * drive. */
 extern int fault_manual;
 extern int fault_thread;
 #define FAULT_BOTH(name)                                                       \
@@ -64,18 +64,18 @@ extern int fault_thread;
 	}
 int fault_drive(void **state);
 
-/* A seed, printed; TKW_SEED in the environment replays one. */
+/* Prints and returns a seed. TKW_SEED in the environment replays one. */
 uint64_t fault_seed(void);
 uint64_t fault_random(uint64_t *state);
-/* In 0 ... below - 1. */
+/* Returns a number from 0 to below - 1. */
 uint64_t fault_below(uint64_t *state, uint64_t below);
 
-/* The ledger; it must balance, and the timer be sound. */
+/* Returns the ledger. Checks that it balances and that the timer is sound. */
 struct tkw_ledger fault_ledger(struct tkw_timer *t);
 
 /* --- gates and threads ------------------------------------------------- */
 
-/* Shut at first, open for ever once opened. */
+/* A gate is shut at first. Once opened, it stays open. */
 struct fault_gate {
 	pthread_mutex_t lock;
 	pthread_cond_t opened;
@@ -92,43 +92,44 @@ bool fault_gate_is_open(struct fault_gate *g);
 
 void fault_spawn(pthread_t *thread, void *(*run)(void *arg), void *arg);
 void fault_join(pthread_t thread);
-/* Let others run: these tests are about real threads, and where nobody can tell
- * that something has come about it is looked for. */
+/* Lets other threads run. These tests use real threads, and poll where no event
+ * tells that something has happened. */
 void fault_give_way(void);
-/* Give way until the counter is at least so high. */
+/* Gives way until the counter is at least this high. */
 void fault_await(atomic_ulong *counter, unsigned long least);
-/* Give way while more than so many were made that are not done: a producer is
- * faster than a worker that gets no CPU, and memory is not without end. */
+/* Gives way while more than `most` were made but are not done. A producer can
+ * be faster than a worker that gets no CPU, and memory is limited. */
 void fault_throttle(atomic_ulong *made, atomic_ulong *done, unsigned long most);
-/* Wait until a thread sleeps in the kernel, or *over is set. */
+/* Waits until a thread sleeps in the kernel, or *over is set. */
 void fault_await_sleep(pid_t tid, atomic_bool *over);
 
 /* --- memory ------------------------------------------------------------ */
 
-/* What each byte of new memory is. */
+/* The value of each byte of new memory. */
 #define FAULT_FILL 0x41
 
-/* What went through the alloc and free hooks. */
+/* Counts of the calls of the alloc and free hooks. */
 struct fault_memory {
-	atomic_ulong calls;     /* of alloc */
-	atomic_ulong refused;   /* of these */
-	atomic_ulong refuse_at; /* the call of this number fails; 0: none */
-	atomic_bool refuse_on;  /* and all that come after it */
+	atomic_ulong calls;     /* calls of alloc */
+	atomic_ulong refused;   /* how many of them were refused */
+	atomic_ulong refuse_at; /* number of the call to refuse; 0: none */
+	atomic_bool refuse_on;  /* refuse all calls after it, too */
 	atomic_ulong live;      /* pieces that were not freed */
 	atomic_ulong live_bytes;
 	atomic_ulong peak_bytes;
 };
 void fault_memory_hooks(struct fault_memory *m, struct tkw_timer_hooks *hooks);
-/* Count a call; true: it shall fail. */
+/* Counts a call. Returns true if the call must fail. */
 bool fault_memory_refuses(struct fault_memory *m);
 void fault_memory_note(struct fault_memory *m, size_t bytes);
 void fault_memory_forget(struct fault_memory *m, size_t bytes);
-/* Begin counting anew; refuse call number at (0: none), and those after it. */
+/* Resets the counters. Refuses call number `at` (0: none), and with `on` all
+ * later calls. */
 void fault_memory_plan(struct fault_memory *m, unsigned long at, bool on);
 
 /* --- a timer on the real clock ----------------------------------------- */
 
-/* With the manual drive a thread of the pump's runs the turns. */
+/* With the manual drive, the pump has a thread that runs the turns. */
 struct fault_pump {
 	struct tkw_timer *t;
 	int drive;
@@ -137,9 +138,9 @@ struct fault_pump {
 };
 void fault_pump_open(struct fault_pump *p, int drive,
 		     const struct tkw_timer_config *cfg);
-/* No more turns; the timer stays. */
+/* Ends the turns. The timer stays. */
 void fault_pump_halt(struct fault_pump *p);
-/* Halt, and destroy the timer, whose ledger must balance. */
+/* Halts, checks that the ledger balances, and destroys the timer. */
 void fault_pump_close(struct fault_pump *p);
 
 int64_t fault_monotonic_ns(void);
@@ -154,13 +155,13 @@ int64_t fault_monotonic_ns(void);
  */
 int fault_child(const char *name, const char *extra, char *out, size_t size);
 
-/* Wait for a child of fork(). Return  its status, as of waitpid(). */
+/* Waits for a child of fork(). Returns its status, as waitpid() does. */
 int fault_wait(pid_t child);
-/* The same, and it must say that all went well. */
+/* The same, but checks that the child has succeeded. */
 void fault_reap(pid_t child);
 
-/* In a child of fork(): each call on a timer of the parent's is refused, and
- * none waits for a lock. */
+/* Call this in a child of fork(). Checks that each call on a timer of the
+ * parent is refused, and that none waits for a lock. */
 void fault_expect_inert(struct tkw_timer *t, struct tkw_timeout_id id);
 
 #endif /* TKW_TESTS_FAULT_BED_H */

@@ -44,7 +44,7 @@ __attribute__((destructor)) static void use_late(void)
 
 	if (!in_main)
 		return;
-	/* And after it. */
+	/* The timer works after the end of main(), too. */
 	must(tkw_timer_schedule(early, &task, 0, NULL) == 0);
 	fault_await(&early_fired, 3);
 	must(tkw_timer_destroy(early) == 0);
@@ -65,7 +65,7 @@ static void fault_33_a_constructor_uses_a_timer(void **state)
 	assert_int_equal(fault_ledger(early).cancelled, 1);
 }
 
-/* Fault 33: what comes after main() can be seen only from outside. */
+/* Fault 33: only another process can see what happens after main(). */
 static void fault_33_after_main_it_is_used_and_destroyed(void **state)
 {
 	char out[64];

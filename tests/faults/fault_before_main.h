@@ -7,14 +7,14 @@
 extern "C" {
 #endif
 
-/* What the static object had to say in the end; nothing without C++. */
+/* What the static object prints at its end. Without C++ it is empty. */
 #ifdef FAULT_STATIC_INIT
 #define STATIC_INIT_SAYS "static "
 #else
 #define STATIC_INIT_SAYS ""
 #endif
 
-/* The first error, or 0; and how often its timeouts have fired. */
+/* The first error or 0, and how often the timeouts of the object have fired. */
 int static_init_result(void);
 unsigned long static_init_fired(void);
 

@@ -14,12 +14,12 @@ enum {
 	LOOPS = 300
 };
 
-/* A task that is due again whenever it has run, until it has run LOOPS times.
- */
+/* A task that schedules itself again in each run, until it has run LOOPS
+ * times. */
 struct loop {
 	struct timer_bed *b;
 	int64_t delay_ns;
-	int64_t at_ns;    /* or, if not 0, the deadline of each run */
+	int64_t at_ns;    /* if not 0: the deadline of each run */
 	bool clock_ticks; /* a tick passes in each run */
 	int64_t late_ns[LOOPS];
 	unsigned runs;
@@ -43,7 +43,8 @@ static void loop_again(const struct tkw_firing *f, void *ctx)
 		     0);
 }
 
-/* SPEC 4.6, fault 6: the next run sees what the clock said after this one. */
+/* SPEC 4.6, fault 6: the next run sees the time that the clock had after this
+ * one. */
 static void fault_06_each_round_of_a_loop_is_a_turn(struct timer_bed *b)
 {
 	struct loop l = { .b = b, .at_ns = BED_START_NS, .clock_ticks = true };
@@ -56,7 +57,7 @@ static void fault_06_each_round_of_a_loop_is_a_turn(struct timer_bed *b)
 	assert_int_equal(l.runs, LOOPS);
 	for (i = 1; i < LOOPS; i++)
 		assert_int_equal(l.late_ns[i] - l.late_ns[i - 1], TKW_MSEC);
-	/* It has not kept others from their turn. */
+	/* Other timeouts still had their turn. */
 	assert_int_equal(bed_fired_times(b, 1), 1);
 	bed_assert_ledger(b, 0);
 }
@@ -87,7 +88,7 @@ static void fault_06_a_turn_ends_while_the_clock_stands(void **state)
 	}
 }
 
-/* A task that schedules itself twice, down to a depth: 2^depth in all. */
+/* A task that schedules itself twice, to a depth: 2^depth tasks in all. */
 static void split(const struct tkw_firing *f, void *ctx)
 {
 	const struct tkw_task half = { .fn = split,
@@ -114,12 +115,12 @@ static void fault_06_what_a_turn_schedules_is_for_the_next(void **state)
 
 /* --- 7, 8, 9: what a task may not, and may ----------------------------- */
 
-/* What a task has been told. */
+/* The results that a task got from its calls. */
 struct answers {
 	struct timer_bed *b;
 	struct tkw_timeout_id peers[8];
 	unsigned peer_count;
-	bool wait; /* cancel the peers by cancel_wait */
+	bool wait; /* cancel the peers with cancel_wait */
 	int cancel;
 	int cancel_wait;
 	int reschedule;
@@ -202,7 +203,8 @@ static void expect_peers_cancelled(struct timer_bed *b, unsigned n)
 	bed_assert_ledger(b, 0);
 }
 
-/* Peers behind it in its tick, and in later ticks of the same turn. */
+/* Cancels peers that come after it in the same tick, and in later ticks of the
+ * same turn. */
 static void cancel_those_behind(struct timer_bed *b, bool wait)
 {
 	struct answers a = { .b = b, .wait = wait };
@@ -227,7 +229,8 @@ fault_08_a_peer_due_in_the_same_turn_is_cancelled(struct timer_bed *b)
 }
 BED_TEST(fault_08_a_peer_due_in_the_same_turn_is_cancelled)
 
-/* SPEC 4.5, 5.3, fault 8: it does not run, so there is nothing to wait for. */
+/* SPEC 4.5, 5.3, fault 8: the peer does not run, so cancel_wait does not
+ * wait. */
 static void fault_08_a_peer_is_cancelled_by_cancel_wait(struct timer_bed *b)
 {
 	cancel_those_behind(b, true);
@@ -248,7 +251,8 @@ static void *submit_one(void *arg)
 	return NULL;
 }
 
-/* SPEC 4.4, 4.5, fault 8: each peer is another thread's, in its own shard. */
+/* SPEC 4.4, 4.5, fault 8: another thread scheduled each peer, in its own
+ * shard. */
 static void fault_08_peers_of_other_shards_are_cancelled(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 8 };
@@ -270,7 +274,7 @@ static void fault_08_peers_of_other_shards_are_cancelled(struct timer_bed *b)
 }
 BED_TEST(fault_08_peers_of_other_shards_are_cancelled)
 
-/* A peer that was rescheduled into the due turn's past is still pending. */
+/* Moves peers, which are due in this turn, to a second from now. */
 static void reschedule_peers(const struct tkw_firing *f, void *ctx)
 {
 	struct answers *a = ctx;
@@ -281,7 +285,7 @@ static void reschedule_peers(const struct tkw_firing *f, void *ctx)
 		must(tkw_timer_reschedule(f->timer, a->peers[i], TKW_SEC) == 0);
 }
 
-/* SPEC 4.5, 4.6, fault 8: pushed back, a peer does not run in this turn. */
+/* SPEC 4.5, 4.6, fault 8: a peer that was moved does not run in this turn. */
 static void fault_08_a_peer_due_in_the_same_turn_is_put_off(struct timer_bed *b)
 {
 	struct answers a = { .b = b };
@@ -407,23 +411,23 @@ enum {
 
 struct held;
 
-/* A thread that waits for a task, or should. */
+/* A thread that waits for a task, or that should have to wait. */
 struct waiter {
 	struct held *h;
 	pthread_t thread;
 	atomic_int tid;
-	atomic_bool called;    /* cancel_wait, in a moment */
-	atomic_bool came_back; /* from it */
+	atomic_bool called;    /* it is about to call cancel_wait */
+	atomic_bool came_back; /* cancel_wait has returned */
 	int answer;
 };
 
-/* A task that runs until all its waiters are seen to wait, or not to. */
+/* A task that runs until all its waiters sleep, or have returned. */
 struct held {
 	struct tkw_timer *t;
 	struct tkw_timeout_id id;
 	struct fault_gate running;
 	struct waiter waiters[WAITERS];
-	bool too_early; /* one came back before the task did */
+	bool too_early; /* a waiter returned before the task */
 };
 
 static void hold(const struct tkw_firing *f, void *ctx)
@@ -465,7 +469,7 @@ static void held_init(struct held *h, struct tkw_timer *t)
 		w->h = h;
 }
 
-/* Let the task run, with run() on the threads of its waiters. */
+/* Lets the task run, while its waiters run run() on their threads. */
 static void held_pass(struct held *h, struct timer_bed *b, void *(*run)(void *))
 {
 	struct waiter *w;
@@ -501,7 +505,8 @@ static void *turn_once(void *arg)
 	return NULL;
 }
 
-/* Tasks of one timer, of which one runs while the other would wait for it. */
+/* Two tasks of one timer. One of them runs, and the other tries to wait for
+ * it. */
 struct pair {
 	struct tkw_timer *t;
 	struct tkw_timeout_id running;
@@ -526,8 +531,8 @@ static void wait_for_the_running_one(void *ctx)
 	must(tkw_timer_cancel(p->t, p->running) == -EBUSY);
 }
 
-/* SPEC 5.3, fault 10: not from an on-cancel callback, for it may be waited for
- * itself. */
+/* SPEC 5.3, fault 10: an on-cancel callback must not wait, because another
+ * thread may wait for it. */
 static void fault_10_an_on_cancel_does_not_wait(struct timer_bed *b)
 {
 	struct pair p = { .t = b->t };
@@ -551,7 +556,7 @@ static void fault_10_an_on_cancel_does_not_wait(struct timer_bed *b)
 }
 BED_TEST(fault_10_an_on_cancel_does_not_wait)
 
-/* One timeout whose memory is gone as soon as cancel_wait has returned. */
+/* A timeout whose memory is freed as soon as cancel_wait has returned. */
 struct mortal {
 	atomic_ulong *fired;
 	uint64_t sound;
@@ -567,7 +572,8 @@ static void use_mortal(const struct tkw_firing *f, void *ctx)
 	must(m->sound == 0x5053);
 }
 
-/* SPEC 5.3, fault 10: after any answer the argument may be freed. */
+/* SPEC 5.3, fault 10: whatever cancel_wait returns, the argument may be
+ * freed. */
 static void fault_10_after_cancel_wait_the_argument_is_free(void **state)
 {
 	const struct tkw_timer_config cfg = { .tick_ns = TKW_USEC };
@@ -684,7 +690,7 @@ static void fault_11_no_run_after_a_periodic_task_was_cancelled(void **state)
 }
 
 struct last_run {
-	struct held held; /* first */
+	struct held held; /* must be first */
 	unsigned runs;
 	atomic_bool over;
 };
@@ -700,7 +706,7 @@ static void hold_and_rearm(const struct tkw_firing *f, void *ctx)
 		must(tkw_timer_schedule(f->timer, &again, 0, NULL) == 0);
 }
 
-/* The task looks at `over` once all are seen to wait. */
+/* The task reads `over` after all waiters sleep. */
 static void *end_and_wait(void *arg)
 {
 	struct waiter *w = arg;
@@ -731,7 +737,8 @@ static struct tkw_timer *exiting;
 
 static void at_exit(void)
 {
-	/* Inside the task: it must not wait for itself, nor for the worker. */
+	/* This runs inside the task. It must not wait for the task or the
+	 * worker. */
 	printf("destroy=%d", tkw_timer_destroy(exiting));
 }
 
@@ -760,7 +767,8 @@ static int child_exits(int drive)
 		pause();
 }
 
-/* SPEC 4.9, fault 12: with what atexit() and stdio have left to do. */
+/* SPEC 4.9, fault 12: exit() still runs the handlers of atexit(), and flushes
+ * the streams of stdio. */
 static void fault_12_exit_from_a_task_ends_the_process(void **state)
 {
 	const bool manual = fault_drive(state) == TKW_DRIVE_MANUAL;

@@ -48,7 +48,7 @@ static void block_fired(const struct tkw_firing *f, void *ctx)
 	atomic_fetch_add(&b->over, 1);
 }
 
-/* Have so many threads of the pool blocked. */
+/* Blocks this many threads of the pool. */
 static void block_threads(struct tkw_timer *t, struct block *b,
 			  unsigned long threads)
 {
@@ -62,8 +62,8 @@ static void block_threads(struct tkw_timer *t, struct block *b,
 
 /* --- 5: tasks that block ------------------------------------------------ */
 
-/* SPEC 4.8, fault 5: as long as one thread is free, nothing waits for those
- * that are not. */
+/* SPEC 4.8, fault 5: as long as one thread is free, no task waits for the
+ * blocked ones. */
 static void fault_05_blocking_tasks_in_the_pool_lose_nothing(void **state)
 {
 	enum {
@@ -95,8 +95,8 @@ static void fault_05_blocking_tasks_in_the_pool_lose_nothing(void **state)
 	must(tkw_pool_destroy(pool) == 0);
 }
 
-/* SPEC 4.8, fault 5: all threads are blocked. What the queue has is pending,
- * and comes when they go on. */
+/* SPEC 4.8, fault 5: all threads are blocked. Timeouts in the queue are
+ * pending, and run when the threads go on. */
 static void fault_05_all_threads_of_the_pool_block(void **state)
 {
 	enum {
@@ -131,7 +131,7 @@ static int refuse(const struct tkw_job *job, void *ctx)
 	return -EAGAIN;
 }
 
-/* It takes five seconds of the virtual clock. */
+/* Takes five seconds of the virtual clock. */
 static void block_for_seconds(const struct tkw_firing *f, void *ctx)
 {
 	struct timer_bed *b = ctx;
@@ -139,8 +139,8 @@ static void block_for_seconds(const struct tkw_firing *f, void *ctx)
 	bed_set_clock(b, tkw_timer_now_ns(f->timer) + 5 * TKW_SEC);
 }
 
-/* SPEC 10.2, 4.8, fault 5: what the executor refuses runs on the worker, which
- * it blocks, and that is reported; all that comes due meanwhile fires. */
+/* SPEC 10.2, 4.8, fault 5: a refused task runs on the worker and blocks it.
+ * That is reported. Whatever becomes due meanwhile still fires. */
 static void fault_05_refused_and_slow_on_the_worker(struct timer_bed *b)
 {
 	const struct tkw_exec exec = { .submit = refuse };
@@ -172,7 +172,8 @@ enum {
 	CANCELLED = 100
 };
 
-/* A pool of one thread, which is blocked, and MANY that come due. */
+/* A pool with one thread, which is blocked, and MANY timeouts that become
+ * due. */
 struct full {
 	struct tkw_pool *pool;
 	struct block block;
@@ -280,7 +281,7 @@ static void fault_39_full_and_drop(void **state)
 
 /* --- 39: the executor is dead ------------------------------------------- */
 
-/* MANY for a pool that was stopped; none is fired by it. */
+/* Schedules MANY timeouts for a pool that was stopped. The pool runs none. */
 static void dead_open(struct full *f, void **state, int refusal)
 {
 	const struct tkw_task task = { .fn = full_fired,
@@ -340,11 +341,11 @@ enum {
 enum mood {
 	ALWAYS,
 	EVERY_SECOND,
-	AT_RANDOM, /* and some are taken, and abandoned at once */
+	AT_RANDOM, /* and abandons some at once */
 	MOODS
 };
 
-/* In front of a pool, which may be full besides. */
+/* An executor in front of a pool. The pool may be full, too. */
 struct moody {
 	const struct tkw_exec *pool;
 	enum mood mood;
@@ -376,13 +377,13 @@ static int submit_moody(const struct tkw_job *job, void *ctx)
 	return err;
 }
 
-/* What has become of one timeout. */
+/* What happened to one timeout. */
 struct fate {
 	_Atomic struct tkw_timeout_id id;
 	atomic_uint fired;
 	atomic_uint visited;
-	atomic_uint cancelled; /* by a cancel that said so */
-	atomic_uint ended;     /* on_cancel */
+	atomic_uint cancelled; /* cancels that returned 0 */
+	atomic_uint ended;     /* calls of on_cancel */
 	bool accepted;
 };
 
@@ -390,7 +391,7 @@ struct storm {
 	struct tkw_timer *t;
 	struct fate fates[ALL];
 	atomic_ulong accepted;
-	atomic_ulong done; /* fired, or ended without that */
+	atomic_ulong done; /* fired, or ended in another way */
 };
 
 struct submitter {
@@ -431,7 +432,7 @@ static void fate_visited(const struct tkw_timeout_info *info, void *ctx)
 	must(atomic_fetch_add(&fate->visited, 1) == 0);
 }
 
-/* Do something to one that any thread has scheduled. */
+/* Does something to a timeout, which any thread may have scheduled. */
 static void disturb(struct storm *s, uint64_t *seed)
 {
 	struct fate *fate = &s->fates[fault_below(seed, ALL)];
@@ -482,8 +483,8 @@ static void *submit_in_storm(void *arg)
 	return NULL;
 }
 
-/* Each that was accepted has ended in one way, once; and the ledger has the
- * same sums. */
+/* Checks that each accepted timeout ended once, in one way, and that the ledger
+ * has the same sums. */
 static void settle(struct tkw_timer *t, int refusal)
 {
 	struct tkw_ledger l = fault_ledger(t);
@@ -513,8 +514,8 @@ static void settle(struct tkw_timer *t, int refusal)
 		l.accepted, l.fired, l.cancelled, l.dropped, l.handed_over);
 }
 
-/* When the stop comes: while they schedule; when they are done with that; when
- * all has come to an end by itself. */
+/* When the stop comes: while threads schedule, when they have finished, or when
+ * all timeouts have ended. */
 enum moment {
 	EARLY,
 	DONE,
@@ -522,7 +523,7 @@ enum moment {
 	MOMENTS
 };
 
-/* Let threads schedule and disturb, and stop the timer. */
+/* Lets threads schedule and disturb, and stops the timer. */
 static void weather(struct tkw_timer *t, uint64_t *seed, enum moment stop)
 {
 	struct submitter subs[SUBMITTERS];
@@ -571,14 +572,15 @@ static void refuse_in_storm(void **state, int refusal)
 		fault_pump_open(&p, fault_drive(state), &cfg);
 		storm.t = p.t;
 		stop = (enum moment)(round / MOODS);
-		/* Nothing would ever come to an end. */
+		/* Otherwise the timeouts would never end. */
 		if (refusal == TKW_REFUSED_RETRY && m.mood == ALWAYS &&
 		    stop == LATE)
 			stop = DONE;
 		weather(p.t, &seed, stop);
 		fault_pump_halt(&p);
 		settle(p.t, refusal);
-		/* What the pool still has does nothing, before and after. */
+		/* Jobs that are still in the pool do nothing, before and after
+		 * the timer is destroyed. */
 		if (round % 2)
 			must(tkw_pool_destroy(pool) == 0);
 		fault_pump_close(&p);

@@ -27,8 +27,8 @@
 /* --- where the worker sleeps --------------------------------------------- */
 
 /*
- * The linker (--wrap) sends each wait of the library's here. Its names for that
- * are not ours to use in C.
+ * The linker (--wrap) sends each wait of the library here. The assembler names
+ * are needed because C reserves names with two underscores.
  */
 #define NAMED(name) __asm__(name)
 struct tkw__a32;
@@ -45,13 +45,13 @@ void wrap_park_for(struct tkw__a32 *a, uint32_t value, int64_t ns)
 
 enum place {
 	AWAKE,
-	IN_READ,    /* of the descriptor */
-	IN_PARK,    /* without a bound */
-	IN_PARK_FOR /* for some time */
+	IN_READ,    /* it reads the descriptor */
+	IN_PARK,    /* it is parked without a bound */
+	IN_PARK_FOR /* it is parked with a bound */
 };
 
 static _Thread_local bool is_worker;
-static atomic_int worker_is; /* enum place */
+static atomic_int worker_is; /* a value of enum place */
 static atomic_int worker_tid;
 
 static void worker_goes(enum place place)
@@ -60,8 +60,7 @@ static void worker_goes(enum place place)
 		atomic_store(&worker_is, (int)place);
 }
 
-/* A worker that is cancelled leaves its stack without telling
- * AddressSanitizer. */
+/* A cancelled worker leaves its stack, and AddressSanitizer does not notice. */
 static void leave_stack(void *unused)
 {
 	(void)unused;
@@ -103,7 +102,7 @@ void wrap_park_for(struct tkw__a32 *a, uint32_t value, int64_t ns)
 	worker_goes(AWAKE);
 }
 
-/* Wait until the worker sleeps there. */
+/* Waits until the worker sleeps in that place. */
 static void await_worker(enum place place)
 {
 	while (atomic_load(&worker_is) != (int)place ||
@@ -116,7 +115,7 @@ static void await_worker(enum place place)
 struct threads {
 	atomic_ulong made;
 	atomic_ulong joined;
-	atomic_ulong cancelled; /* of these */
+	atomic_ulong cancelled; /* how many of them were cancelled */
 };
 
 static int make_thread(void *(*run)(void *arg), void *arg, void **handle,
@@ -148,9 +147,9 @@ struct robbed {
 	int fd; /* the timer's */
 	atomic_ulong fired;
 	atomic_ulong cancelled;
-	atomic_ulong lines; /* in the log */
+	atomic_ulong lines; /* lines in the log */
 	struct threads threads;
-	int64_t now_ns; /* a clock of the test's own */
+	int64_t now_ns; /* the test's own clock */
 };
 
 static struct robbed robbed;
@@ -196,7 +195,7 @@ static int64_t hook_now(void *ctx)
 	return ((struct robbed *)ctx)->now_ns;
 }
 
-/* The only timerfd of the process. */
+/* Returns the only timerfd of the process. */
 static int find_timerfd(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -220,9 +219,10 @@ static int find_timerfd(void)
 }
 
 /*
- * Take the descriptor away; put another in its place. By system calls of which
- * ThreadSanitizer does not know: it tells of a descriptor that is closed while
- * it is read, and that is what is done here.
+ * Closes the descriptor, or puts another one in its place. It uses system calls
+ * that ThreadSanitizer does not know. Otherwise it would report that the
+ * descriptor is closed while a thread reads it, which is the point of this
+ * test.
  */
 static void rob(void)
 {
@@ -259,7 +259,7 @@ static void open_with(struct tkw_timer_config cfg,
 	robbed.fd = find_timerfd();
 }
 
-/* The first task makes the worker known. */
+/* The first task tells the tests which thread is the worker. */
 static void show_worker(const struct tkw_firing *f, void *ctx)
 {
 	is_worker = true;
@@ -276,10 +276,10 @@ static void start_worker(void)
 	fault_await(&robbed.fired, 1);
 }
 
-/* What the tests of a timer with a thread are run with. */
+/* The variants of a timer with a thread. */
 struct kind {
-	bool threads; /* the hooks make them */
-	bool clock;   /* a hook */
+	bool threads; /* the thread hooks are used */
+	bool clock;   /* the clock hook is used */
 	int watchdog;
 };
 
@@ -296,7 +296,7 @@ static struct kind watched = { .threads = true, .watchdog = 1 };
 #name " (watchdog)", name, NULL, NULL, &watched                \
 	}
 
-/* One whose worker has begun to work; it may have so many pending. */
+/* Opens a timer with a limit, and waits until its worker runs. */
 static void open_thread(const struct kind *k, int64_t max_pending)
 {
 	const struct tkw_timer_hooks hooks = hooks_of(k->threads, k->clock);
@@ -310,7 +310,7 @@ static void open_thread(const struct kind *k, int64_t max_pending)
 	start_worker();
 }
 
-/* Destroy it, and see whether its worker had to be cancelled. */
+/* Destroys the timer, and checks whether its worker had to be cancelled. */
 static void close_thread(const struct kind *k, bool cancelled)
 {
 	struct tkw_ledger l = fault_ledger(robbed.t);
@@ -334,7 +334,7 @@ static struct tkw_timeout_id schedule(int64_t delay_ns)
 	return id;
 }
 
-/* As a schedule that is due at once, and is waited for. */
+/* Schedules a timeout that is due soon, and waits until it fires. */
 static void expect_fire(int64_t delay_ns)
 {
 	unsigned long before = robbed.fired;
@@ -361,7 +361,7 @@ static void get_facts(struct facts *f, struct tkw_timeout_id id)
 	(void)fault_ledger(robbed.t);
 }
 
-/* If not, the failure says where the worker is. */
+/* If the error is another one, prints where the worker is. */
 static void expect_badf(int err, size_t delay)
 {
 	if (err != -EBADF)
@@ -371,7 +371,8 @@ static void expect_badf(int err, size_t delay)
 	must(err == -EBADF);
 }
 
-/* Whatever needs the worker earlier than it comes by itself. */
+/* Checks that each call is refused that needs the worker earlier than it would
+ * wake up by itself. */
 static void expect_refused(struct tkw_timeout_id far)
 {
 	static const int64_t delays_ns[] = { -1, 0, 1, TKW_MSEC, HOUR_NS / 2 };
@@ -403,7 +404,8 @@ static void expect_refused(struct tkw_timeout_id far)
 	for (i = 0; i < 3; i++)
 		must(ids[i].bits == 7);
 	get_facts(&after, far);
-	/* All but the reschedules are counted, and nothing else has changed. */
+	/* All refusals but those of reschedule are counted. Nothing else has
+	 * changed. */
 	must(after.stats.refused_lost == before.stats.refused_lost + 4 * i_max);
 	after.stats.refused_lost = before.stats.refused_lost;
 	must(memcmp(&before.stats, &after.stats, sizeof(before.stats)) == 0);
@@ -428,7 +430,8 @@ static void fault_40_who_cannot_be_woken_is_not_needed(void **state)
 	must(robbed.lines == 0);
 	expect_refused(far);
 	must(robbed.lines == 1);
-	/* No place is lost: what it will come for by itself is taken in. */
+	/* No place is lost: timeouts for which the worker wakes up by itself
+	 * anyway are accepted. */
 	later = schedule(HOUR_NS);
 	schedule(2 * HOUR_NS);
 	schedule(TKW_NEVER_NS);
@@ -438,7 +441,7 @@ static void fault_40_who_cannot_be_woken_is_not_needed(void **state)
 	must(tkw_timer_schedule(robbed.t, &task, 2 * HOUR_NS, NULL) == -EAGAIN);
 	must(tkw_timer_cancel(robbed.t, later) == 0);
 	must(tkw_timer_cancel_wait(robbed.t, far) == 0);
-	/* And it still comes at the time of what was cancelled. */
+	/* The worker still wakes up at the time of the cancelled timeout. */
 	must(tkw_timer_schedule(robbed.t, &task, 0, NULL) == -EBADF);
 	schedule(HOUR_NS);
 	must(tkw_timer_wait_idle(robbed.t, 0) == -ETIMEDOUT);
@@ -455,7 +458,7 @@ static void renew_nothing(struct tkw_lease *leases, size_t count, void *ctx)
 	must(0);
 }
 
-/* Fault 40: a lease that would be renewed too late is not taken. */
+/* Fault 40: a lease that would be renewed too late is refused. */
 static void fault_40_a_lease_that_is_not_seen_to_is_refused(void **state)
 {
 	const struct kind *k = *state;
@@ -476,7 +479,7 @@ static void fault_40_a_lease_that_is_not_seen_to_is_refused(void **state)
 	must(tkw_leases_add(ls, NULL, now_ns - HOUR_NS, &id[1]) == -EBADF);
 	must(id[1].bits == 7);
 	must(tkw_leases_count(ls) == 1);
-	/* One that waits for no longer than the first does. */
+	/* This lease can be renewed when the first one is. */
 	must(tkw_leases_add(ls, NULL, now_ns, &id[2]) == 0);
 	must(tkw_leases_count(ls) == 2);
 	must(tkw_leases_release(ls, id[0]) == 0);
@@ -503,7 +506,7 @@ static void fault_40_a_stop_ends_who_sleeps_for_good(void **state)
 	close_thread(k, true);
 }
 
-/* Fault 40: a task is running, and is not broken off. */
+/* Fault 40: a running task is not interrupted. */
 static struct fault_gate entered;
 static struct fault_gate gate;
 static atomic_int stopper_tid;
@@ -539,7 +542,7 @@ static void fault_40_a_stop_lets_a_task_end(void **state)
 	fault_gate_wait(&entered);
 	rob();
 	fault_spawn(&stopper, stop_it, NULL);
-	/* It waits for the worker, and for nothing else. */
+	/* It waits for the worker only. */
 	while (!tkw_timer_is_stopped(robbed.t) ||
 	       !bed_is_asleep(atomic_load(&stopper_tid)))
 		fault_give_way();
@@ -552,7 +555,7 @@ static void fault_40_a_stop_lets_a_task_end(void **state)
 
 /* --- it goes on without -------------------------------------------------- */
 
-/* The worker sleeps for an hour, and is robbed, and wakes up. */
+/* The worker sleeps for an hour. Its descriptor is closed, and it wakes up. */
 static void rob_and_wake(const struct kind *k, int64_t delay_ns)
 {
 	const struct itimerspec now = { .it_value = { 0, 1 } };
@@ -570,7 +573,7 @@ static void rob_and_wake(const struct kind *k, int64_t delay_ns)
 	must(robbed.lines == 1);
 }
 
-/* Fault 40: who has woken up needs no descriptor any more. */
+/* Fault 40: a worker that has woken up needs no descriptor any more. */
 static void fault_40_who_wakes_up_goes_on_without(void **state)
 {
 	const struct tkw_batch_item items[2] = { { task, 0 }, { task, 0 } };
@@ -593,7 +596,7 @@ static void fault_40_who_wakes_up_goes_on_without(void **state)
 	close_thread(k, false);
 }
 
-/* Fault 40: nor if nothing is ever due. */
+/* Fault 40: this also holds if nothing is ever due. */
 static void fault_40_who_has_nothing_to_do_goes_on(void **state)
 {
 	const struct kind *k = *state;
@@ -609,7 +612,7 @@ static void fault_40_who_has_nothing_to_do_goes_on(void **state)
 	close_thread(k, false);
 }
 
-/* Fault 40: it still wakes up by itself, and not early. */
+/* Fault 40: the worker still wakes up by itself, and not early. */
 static void fault_40_who_goes_on_knows_the_time(void **state)
 {
 	int64_t begin_ns;
@@ -625,7 +628,7 @@ static void fault_40_who_goes_on_knows_the_time(void **state)
 	close_thread(&plain, false);
 }
 
-/* Fault 40: before its worker has begun. */
+/* Fault 40: the descriptor is closed before the worker has begun. */
 static void fault_40_before_the_worker_begins(void **state)
 {
 	const struct kind *k = *state;
@@ -644,8 +647,8 @@ static void fault_40_before_the_worker_begins(void **state)
 	must(robbed.threads.cancelled == 0);
 }
 
-/* Many threads schedule ever earlier ones while the worker sleeps by a futex.
- */
+/* Many threads schedule ever earlier timeouts while the worker sleeps on a
+ * futex. */
 enum {
 	SUBMITTERS = 3,
 	EACH = 2000 / FAULT_SLOWNESS
@@ -663,7 +666,7 @@ static void *submit(void *arg)
 	return arg;
 }
 
-/* Fault 40: none is lost, however many wake it. */
+/* Fault 40: no timeout is lost, however many threads wake the worker. */
 static void fault_40_many_wake_who_goes_on_without(void **state)
 {
 	pthread_t threads[SUBMITTERS];
@@ -691,13 +694,13 @@ struct stranger {
 
 enum {
 	STRANGERS = 4,
-	COUNT = 5 /* that is in the eventfd */
+	COUNT = 5 /* the value of the eventfd */
 };
 
-/* What another timerfd was set to: in an hour, and each hour. */
+/* The setting of another timerfd: in an hour, and then each hour. */
 static const struct itimerspec theirs = { { 3600, 5 }, { 3600, 0 } };
 
-/* A file, something readable, something that is not, another timerfd. */
+/* A stranger: a file, an eventfd that is readable, a pipe, or a timerfd. */
 static struct stranger make_stranger(int which)
 {
 	struct stranger s;
@@ -718,7 +721,7 @@ static struct stranger make_stranger(int which)
 	return s;
 }
 
-/* Give it the number of the timer's descriptor. */
+/* Gives it the number of the timer's descriptor. */
 static struct stranger move_in(int which)
 {
 	struct stranger s = make_stranger(which);
@@ -729,7 +732,7 @@ static struct stranger move_in(int which)
 	return s;
 }
 
-/* It is as it was. */
+/* Checks that the stranger was not changed. */
 static void expect_untouched(const struct stranger *s, int which)
 {
 	struct stat is;
@@ -752,7 +755,8 @@ static void expect_untouched(const struct stranger *s, int which)
 	}
 }
 
-/* Fault 40: nobody takes the stranger for a timerfd, nor closes it. */
+/* Fault 40: the library does not use the stranger as a timerfd, nor close
+ * it. */
 static void fault_40_the_number_is_another_files(void **state)
 {
 	const struct kind *k = *state;
@@ -773,7 +777,7 @@ static void fault_40_the_number_is_another_files(void **state)
 	}
 }
 
-/* Fault 40: the worker that wakes up does not wait for the stranger. */
+/* Fault 40: a worker that wakes up does not wait for the stranger. */
 static void fault_40_the_worker_lets_a_stranger_be(void **state)
 {
 	const struct itimerspec now = { .it_value = { 0, 1 } };
@@ -798,7 +802,8 @@ static void fault_40_the_worker_lets_a_stranger_be(void **state)
 	}
 }
 
-/* Fault 40: a destroy that has not used the descriptor closes no stranger. */
+/* Fault 40: destroy closes no stranger, even if it is the first to notice
+ * it. */
 static void fault_40_destroy_closes_no_stranger(void **state)
 {
 	static const int drives[] = { TKW_DRIVE_THREAD, TKW_DRIVE_LOOP };
@@ -815,11 +820,11 @@ static void fault_40_destroy_closes_no_stranger(void **state)
 		must(tkw_timer_destroy(robbed.t) == 0);
 		expect_untouched(&s, i / 2);
 		must(close(s.fd) == 0);
-		/* And one that is nobody's now is closed once. */
+		/* It also works if the number is not in use. */
 		open_with(cfg, &hooks);
 		rob();
 		must(tkw_timer_destroy(robbed.t) == 0);
-		/* One that is the timer's is closed. */
+		/* The timer's own descriptor is closed. */
 		open_with(cfg, &hooks);
 		must(tkw_timer_destroy(robbed.t) == 0);
 		must(fcntl(robbed.fd, F_GETFD) == -1);
@@ -852,7 +857,7 @@ static pid_t fork_child(void)
 	return pid;
 }
 
-/* A daemon that has made its timer too early. */
+/* A daemon that has created its timer too early. */
 static void be_a_daemon(bool asleep)
 {
 	struct tkw_timeout_id far;
@@ -895,8 +900,8 @@ static void fault_40_a_child_closes_all(void **state)
 	}
 }
 
-/* Faults 29 and 40: in a child the timer of the parent is freed, and nothing
- * closed but its own descriptor; the parent's goes on. */
+/* Faults 29 and 40: a child frees the timer of its parent, and closes only the
+ * timer's own descriptor. The parent's timer goes on. */
 static void fault_40_a_child_lets_a_stranger_be(void **state)
 {
 	struct stranger s;
@@ -929,7 +934,7 @@ static void fault_40_a_child_lets_a_stranger_be(void **state)
 
 /* --- the loop ------------------------------------------------------------ */
 
-/* Fault 40: a turn fires what is due, and says that there is no fd. */
+/* Fault 40: a turn fires what is due, and reports that the fd is gone. */
 static void loop_is_robbed(bool clock)
 {
 	const struct tkw_timer_hooks hooks = hooks_of(false, clock);
@@ -947,11 +952,11 @@ static void loop_is_robbed(bool clock)
 	rob();
 	must(tkw_timer_turn(robbed.t, 0, &next_ns) == -EBADF);
 	must(next_ns == 7 && robbed.fired == 2 && robbed.lines == 1);
-	/* Nothing will ring any more. */
+	/* No alarm will ring any more. */
 	expect_refused(far);
 	must(tkw_timer_schedule(robbed.t, &task, 9 * HOUR_NS, NULL) == -EBADF);
 	schedule(TKW_NEVER_NS);
-	/* Who turns it all the same has what comes due. */
+	/* Turns that are made anyway still fire what is due. */
 	for (i = 0; clock && i < 3; i++) {
 		robbed.now_ns += HOUR_NS / 3;
 		must(robbed.fired == 2);
@@ -975,8 +980,8 @@ static void fault_40_a_turn_says_that_the_fd_is_gone(void **state)
 	loop_is_robbed(true);
 }
 
-/* Fault 40: a turn that would not have to set the alarm says so too, if it is
- * known. */
+/* Fault 40: once the loss is known, a turn reports it even if it need not set
+ * the alarm. */
 static void fault_40_a_turn_remembers_that_the_fd_is_gone(void **state)
 {
 	const struct tkw_timer_hooks hooks = hooks_of(false, false);
@@ -1012,7 +1017,8 @@ static int keep(const struct tkw_job *job, void *ctx)
 	return 0;
 }
 
-/* Fault 40: nobody can be told that a job was given up; it is not lost. */
+/* Fault 40: the loop cannot be told that a job was abandoned, but the timeout
+ * is not lost. */
 static void fault_40_a_job_is_given_up(void **state)
 {
 	const struct tkw_exec exec = { .submit = keep };

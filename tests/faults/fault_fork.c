@@ -32,7 +32,7 @@ static void count_cancel(void *ctx)
 static const struct tkw_task counted = { .fn = count,
 					 .on_cancel = count_cancel };
 
-/* As fork(), and the child dies with its parent. */
+/* Like fork(), but the child dies with its parent. */
 static pid_t fork_child(void)
 {
 	pid_t pid = fork();
@@ -62,7 +62,7 @@ static void fault_29_in_a_child_a_timer_is_inert(void **state)
 	fault_pump_open(&p, fault_drive(state), &cfg);
 	must(tkw_timer_schedule(p.t, &counted, 3600 * TKW_SEC, &id) == 0);
 	for (i = 0; i < 100; i++) {
-		/* The alarm of the parent is not the child's to set. */
+		/* The child must not set the alarm of the parent. */
 		must(tkw_timer_schedule(p.t, &counted, 5 * TKW_MSEC, NULL) ==
 		     0);
 		child = fork_child();
@@ -82,7 +82,7 @@ static void fault_29_in_a_child_a_timer_is_inert(void **state)
 	assert_int_equal(m.live, 0);
 }
 
-/* SPEC 6.7, fault 29: a timer that was stopped, and one that never ran. */
+/* SPEC 6.7, fault 29: a timer that was stopped, and one that was never used. */
 static void fault_29_whatever_the_state_of_the_timer(void **state)
 {
 	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
@@ -108,7 +108,7 @@ static void fault_29_whatever_the_state_of_the_timer(void **state)
 	must(tkw_timer_destroy(stopped) == 0);
 }
 
-/* A timer that is made, used and destroyed. */
+/* Makes, uses and destroys a timer. */
 static void live_a_life(int drive)
 {
 	struct fault_pump p;
@@ -123,8 +123,8 @@ static void live_a_life(int drive)
 	fault_pump_close(&p);
 }
 
-/* Without a pump: a thread that forks one of several may make no thread under
- * ThreadSanitizer. */
+/* There is no pump: under ThreadSanitizer, a child of a process with several
+ * threads must not make a thread. */
 static void live_a_quiet_life(void)
 {
 	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
@@ -137,7 +137,7 @@ static void live_a_quiet_life(void)
 	must(tkw_timer_destroy(t) == 0);
 }
 
-/* SPEC 6.7, fault 29: the child has timers of its own, and so has its child. */
+/* SPEC 6.7, fault 29: the child makes its own timers, and so does its child. */
 static void fault_29_a_child_makes_its_own_timers(void **state)
 {
 	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
@@ -172,7 +172,7 @@ static void fault_29_a_child_makes_its_own_timers(void **state)
 
 /* --- a fork from inside ------------------------------------------------- */
 
-/* The child may do one of two things. */
+/* The child calls exec, or only exits. */
 static void fork_inside(bool exec)
 {
 	pid_t child = fork_child();
@@ -201,7 +201,7 @@ static void fork_from_on_cancel(void *ctx)
 	atomic_fetch_add(&cancelled, 1);
 }
 
-/* SPEC 6.7, fault 29: the parent notices nothing. */
+/* SPEC 6.7, fault 29: the fork does not affect the parent. */
 static void fault_29_a_callback_forks(void **state)
 {
 	const struct tkw_task task = { .fn = fork_from_task,
@@ -230,7 +230,7 @@ static void fault_29_a_callback_forks(void **state)
 enum {
 	PIECES = 4096,
 #ifdef TKW__RING_BITS
-	MANY = 600 /* blocks of 64, and their list grows */
+	MANY = 600 /* blocks of 64; their list grows */
 #else
 	MANY = 140000
 #endif
@@ -242,18 +242,18 @@ struct piece {
 };
 
 /*
- * Every call of the alloc and free hooks stops at its begin and at its end,
- * where the timer may hold its locks and its lists are half changed, until the
- * main thread has forked and seen the end of its child.
+ * Each call of the alloc and free hooks stops at its begin and at its end.
+ * There the timer may hold its locks, and its lists may be half changed. The
+ * call goes on when the main thread has forked and its child has ended.
  */
 struct ambush {
-	pthread_mutex_t lock; /* of all; held while it forks */
+	pthread_mutex_t lock; /* protects all; held during a fork */
 	pthread_cond_t changed;
 	struct piece pieces[PIECES];
 	size_t live;
 	bool on;
-	unsigned asked;    /* stops, and */
-	unsigned answered; /* how many of these may go on */
+	unsigned asked;    /* how many calls have stopped */
+	unsigned answered; /* how many of them may go on */
 	bool over;
 	struct tkw_timer *t;
 	int drive;
@@ -280,7 +280,7 @@ static size_t find_piece(const void *mem)
 
 	while (i < PIECES && ambush.pieces[i].mem != mem)
 		i++;
-	must(i < PIECES); /* else it was freed already, or never given */
+	must(i < PIECES); /* it is not freed twice, nor unknown */
 	return i;
 }
 
@@ -318,19 +318,19 @@ static void ambush_free(void *mem, size_t bytes, void *ctx)
 	pthread_mutex_unlock(&ambush.lock);
 }
 
-/* In the child, with the ambush lifted. */
+/* Runs in the child. Ends the ambush first. */
 static void end_in_child(void)
 {
 	ambush.on = false;
 	pthread_mutex_unlock(&ambush.lock);
 	fault_expect_inert(ambush.t, ambush.ids[0]);
 	must(tkw_timer_destroy(ambush.t) == 0);
-	/* But for a piece that was on its way from or to the system. */
+	/* One piece may be in the middle of an alloc or a free. */
 	must(ambush.live <= 1);
 	_exit(0);
 }
 
-/* Fork at each stop, until the others are done. Return  how often. */
+/* Forks at each stop, until the others have ended. Returns how often. */
 static unsigned fork_at_each_stop(void)
 {
 	pid_t child;
@@ -382,7 +382,8 @@ static void ambush_open(int drive)
 	cancelled = 0;
 }
 
-/* SPEC 6.7, fault 29: the timer's memory is being taken or given back. */
+/* SPEC 6.7, fault 29: the fork comes while the timer allocates or frees
+ * memory. */
 static void fault_29_a_fork_finds_the_timer_half_changed(void **state)
 {
 	const struct tkw_timer_hooks hooks = { .alloc = ambush_alloc,
@@ -448,7 +449,7 @@ static void *start_and_stop(void *arg)
 	return NULL;
 }
 
-/* SPEC 6.7, fault 29: the worker is being made, or waited for. */
+/* SPEC 6.7, fault 29: the fork comes while the worker is created or joined. */
 static void fault_29_a_fork_finds_the_timer_half_started(void **state)
 {
 	const struct tkw_timer_hooks hooks = { .thread_create =
@@ -475,7 +476,7 @@ static void fault_29_a_fork_finds_the_timer_half_started(void **state)
 
 enum {
 	BUSY = 3,
-	AHEAD = 10000 /* of the worker, at most */
+	AHEAD = 10000 /* how far threads get ahead of the worker */
 };
 
 struct busy {
@@ -505,7 +506,7 @@ static void *keep_busy(void *arg)
 	return NULL;
 }
 
-/* SPEC 6.7, fault 29: whoever holds which lock. */
+/* SPEC 6.7, fault 29: the fork comes while any thread may hold any lock. */
 static void fault_29_forks_among_busy_threads(void **state)
 {
 	const struct tkw_timer_config cfg = { .shards = 2 };

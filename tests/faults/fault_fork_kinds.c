@@ -34,11 +34,11 @@ static struct kind by_fork = { fork, true };
 #name " (fork)", name, NULL, NULL, &by_fork                    \
 	}
 
-/* ThreadSanitizer takes a child of which it is not told for a thread. */
+/* ThreadSanitizer takes a child for a thread unless fork() made it. */
 #ifdef FAULT_OTHER_SANITIZER
 #define EACH_KIND(name) BY_FORK(name)
 #else
-/* NULL: libc has none. */
+/* NULL if libc has no _Fork(). */
 pid_t bare_fork(void) __asm__("_Fork") __attribute__((weak));
 
 static pid_t clone_fork(void)
@@ -60,7 +60,7 @@ static struct kind by_clone = { clone_fork, false };
 	}
 #endif
 
-/* Does the kernel wipe pages in children, since Linux 4.14? */
+/* Does the kernel wipe pages in children? Linux does since 4.14. */
 static bool pages_are_wiped(void)
 {
 	const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -74,7 +74,8 @@ static bool pages_are_wiped(void)
 	return ret == 0;
 }
 
-/* The kind that the test is to use, if it can be noticed here. */
+/* Returns the kind that the test uses. Skips the test if the library cannot
+ * notice that kind here. */
 static const struct kind *kind_of(void **state)
 {
 	const struct kind *k = *state;
@@ -90,7 +91,8 @@ static const struct kind *kind_of(void **state)
 	return k;
 }
 
-/* Return  0 in the child, which dies with its parent; else the child. */
+/* Returns 0 in the child, which dies with its parent. The parent gets the
+ * child's pid. */
 static pid_t fork_child(const struct kind *k)
 {
 	pid_t pid = k->fork();
@@ -103,9 +105,9 @@ static pid_t fork_child(const struct kind *k)
 
 /* --- one of everything --------------------------------------------------- */
 
-/* With something pending in each; nothing of it is due. */
+/* One object of each type. Each has something pending, and nothing is due. */
 struct world {
-	struct fault_memory m; /* of the timer */
+	struct fault_memory m; /* memory of the timer */
 	struct tkw_timer *t;
 	struct tkw_timeout_id timeout;
 	struct tkw_pool *pool;
@@ -120,8 +122,8 @@ struct world {
 	struct tkw_lease_id lease;
 };
 
-static atomic_ulong fired; /* timeouts, and jobs of the pool */
-static atomic_ulong calls; /* of any other callback */
+static atomic_ulong fired; /* fired timeouts, and jobs of the pool */
+static atomic_ulong calls; /* calls of all other callbacks */
 
 static void count(const struct tkw_firing *f, void *ctx)
 {
@@ -274,7 +276,7 @@ static void open_patterns(struct world *w)
 			    &w->lease) == 0);
 }
 
-/* Whoever uses the pool is destroyed before. */
+/* The pool is destroyed after everything that uses it. */
 static void open_world(struct world *w, int drive)
 {
 	struct tkw_timer_hooks hooks = { .ctx = NULL };
@@ -288,13 +290,14 @@ static void open_world(struct world *w, int drive)
 	fault_memory_hooks(&w->m, &hooks);
 	must(tkw_timer_create(&w->t, &cfg) == 0);
 	must(tkw_timer_schedule(w->t, &counted, FAR_NS, &w->timeout) == 0);
-	/* In a child of threads ThreadSanitizer allows no more of them. */
+	/* In a child of several threads, ThreadSanitizer allows no new
+	 * thread. */
 	if (drive == TKW_DRIVE_THREAD)
 		must(tkw_pool_create(&w->pool, &pool) == 0);
 	open_patterns(w);
 }
 
-/* It does what it is for. */
+/* Checks that each object works. */
 static void expect_alive(struct world *w)
 {
 	const unsigned long before = atomic_load(&fired);
@@ -318,7 +321,7 @@ static void expect_alive(struct world *w)
 	must(atomic_load(&calls) == 0);
 }
 
-/* The patterns before the timer, the pool at last. */
+/* Destroys the patterns first, then the timer, then the pool. */
 static void destroy_world(struct world *w)
 {
 	must(tkw_repeat_destroy(w->repeat) == 0);
@@ -442,7 +445,7 @@ static void expect_inert_world(struct world *w)
 	must(atomic_load(&calls) == 0);
 }
 
-/* Inert to the end, which calls nobody. */
+/* The objects are inert to the end, and destroying them calls no callback. */
 static void end_inert_world(struct world *w)
 {
 	expect_inert_world(w);
@@ -470,7 +473,7 @@ static void fault_29_a_child_finds_all_inert_and_frees_it(void **state)
 	destroy_world(&w);
 }
 
-/* SPEC 6.7, fault 29: a child of a child is the child of another process. */
+/* SPEC 6.7, fault 29: the parent of a grandchild is a child itself. */
 static void fault_29_a_grandchild_is_noticed(void **state)
 {
 	const struct kind *k = kind_of(state);
@@ -482,8 +485,8 @@ static void fault_29_a_grandchild_is_noticed(void **state)
 	expect_alive(&w);
 	child = fork_child(k);
 	if (child == 0) {
-		/* The child itself calls nothing: there is nothing that would
-		 * have told the library of it. */
+		/* The child makes no call before its fork, so the library had
+		 * no chance to notice the child. */
 		child = fork_child(k);
 		if (child == 0) {
 			end_inert_world(&w);
@@ -498,7 +501,7 @@ static void fault_29_a_grandchild_is_noticed(void **state)
 	destroy_world(&w);
 }
 
-/* In a child of a child: both before it are parents. */
+/* Runs in a grandchild. The objects of both processes before it are inert. */
 static void live_as_grandchild(struct world *parents, struct world *childs)
 {
 	struct world own;
@@ -506,14 +509,14 @@ static void live_as_grandchild(struct world *parents, struct world *childs)
 	expect_inert_world(childs);
 	open_world(&own, TKW_DRIVE_MANUAL);
 	expect_alive(&own);
-	/* Also now that the process has made something. */
+	/* They are still inert after this process has made its own objects. */
 	end_inert_world(childs);
 	end_inert_world(parents);
 	expect_alive(&own);
 	destroy_world(&own);
 }
 
-/* What a child makes is its own, and a parent's for its children. */
+/* The objects that a child makes work in it, and are inert in its children. */
 static void live_as_child(const struct kind *k, struct world *parents)
 {
 	struct world own;

@@ -9,9 +9,9 @@
 #include "fault_bed.h"
 
 enum {
-	OUTSTANDING = 200, /* more than a block */
+	OUTSTANDING = 200, /* more than one block */
 	ROUNDS = 12000 / FAULT_SLOWNESS,
-	WEAR = 15 /* uses, and a place is worn out */
+	WEAR = 15 /* uses until a place is worn out */
 };
 
 struct history {
@@ -39,7 +39,7 @@ static void history_open(struct history *h, struct timer_bed *b)
 
 static void give_one(struct history *h)
 {
-	/* Each tag is the index of its id. */
+	/* The tag of each timeout is the index of its id. */
 	h->given[h->count] = bed_schedule(
 		h->b, h->count, 1 + (int64_t)fault_below(&h->seed, TKW_SEC));
 	h->live[h->count] = true;
@@ -56,7 +56,7 @@ static void cancel_one(struct history *h)
 	h->pending[k] = h->pending[--h->pending_count];
 }
 
-/* Let time pass, and forget those that fired. */
+/* Lets time pass, and forgets the timeouts that fired. */
 static void fire_some(struct history *h)
 {
 	size_t kept = 0;
@@ -72,7 +72,7 @@ static void fire_some(struct history *h)
 	h->pending_count = kept;
 }
 
-/* A stale id is refused. */
+/* Checks that a stale id is refused. */
 static void expect_stale(struct history *h, size_t i)
 {
 	struct tkw_timeout_info info;
@@ -82,7 +82,7 @@ static void expect_stale(struct history *h, size_t i)
 	must(tkw_timer_get(h->b->t, h->given[i], &info) == -ENOENT);
 }
 
-/* Every id of the last n is good if it is live, and only then. */
+/* Checks that each of the last n ids is valid if it is live, and only then. */
 static void expect_true_history(struct history *h, size_t n)
 {
 	const struct tkw_ledger l = fault_ledger(h->b->t);
@@ -115,7 +115,8 @@ static void expect_no_id_twice(struct history *h)
 		assert_true(h->given[i].bits != h->given[i - 1].bits);
 }
 
-/* The wheel, a block or two, and a directory of the numbers that are worn. */
+/* Memory holds the wheel, a block or two, and a directory of worn-out
+ * numbers. */
 static void expect_little_memory(struct history *h, size_t at_first)
 {
 	print_message("%zu ids, memory %zu bytes at first, %lu now\n", h->count,
@@ -125,7 +126,7 @@ static void expect_little_memory(struct history *h, size_t at_first)
 
 static struct history history;
 
-/* SPEC 3.5, fault 24: the same place, again and again. */
+/* SPEC 3.5, fault 24: the same place is used again and again. */
 static void fault_24_a_place_that_is_worn_out_is_retired(struct timer_bed *b)
 {
 	struct history *h = &history;
@@ -148,7 +149,7 @@ static void fault_24_a_place_that_is_worn_out_is_retired(struct timer_bed *b)
 }
 BED_TEST(fault_24_a_place_that_is_worn_out_is_retired)
 
-/* SPEC 3.5, 5.4, fault 24: many blocks, in all orders, cancelled and fired. */
+/* SPEC 3.5, 5.4, fault 24: many blocks, cancelled and fired in random order. */
 static void fault_24_no_stale_id_is_ever_honoured(struct timer_bed *b)
 {
 	struct history *h = &history;
@@ -176,7 +177,8 @@ static void fault_24_no_stale_id_is_ever_honoured(struct timer_bed *b)
 }
 BED_TEST(fault_24_no_stale_id_is_ever_honoured)
 
-/* SPEC 5.4, fault 24: blocks that come and go with all that is in them. */
+/* SPEC 5.4, fault 24: blocks are freed, and made again, with all their
+ * places. */
 static void fault_24_a_block_given_back_revives_no_id(struct timer_bed *b)
 {
 	struct history *h = &history;

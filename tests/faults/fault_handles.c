@@ -26,7 +26,7 @@ static void ignore(const struct tkw_firing *f, void *ctx)
 	(void)f;
 }
 
-/* Each call that takes an id says that there is none. */
+/* Each call that takes an id returns -ENOENT. */
 static void expect_no_such(struct tkw_timer *t, struct tkw_timeout_id id)
 {
 	struct tkw_timeout_info info = { .id = { 7 } };
@@ -44,7 +44,7 @@ static void expect_no_such(struct tkw_timer *t, struct tkw_timeout_id id)
 
 /* --- 21 ----------------------------------------------------------------- */
 
-/* A timer with live timeouts in each of its shards, and no turn to come. */
+/* A timer with live timeouts in each shard, for which no turn is run. */
 struct crowd {
 	struct tkw_timer *t;
 	struct tkw_timeout_id ids[LIVE];
@@ -73,7 +73,7 @@ static void crowd_open(struct crowd *c, int drive)
 
 	c->count = 0;
 	must(tkw_timer_create(&c->t, &cfg) == 0);
-	/* A thread after the other: each has the next shard. */
+	/* One thread after another, each of which uses the next shard. */
 	for (i = 0; i < 8; i++) {
 		fault_spawn(&thread, join_crowd, c);
 		fault_join(thread);
@@ -87,7 +87,7 @@ static void crowd_close(struct crowd *c)
 	struct tkw_timeout_info info;
 	size_t i;
 
-	/* Nobody was touched. */
+	/* No timeout was changed. */
 	assert_int_equal(l.accepted, LIVE);
 	assert_int_equal(l.pending, LIVE);
 	for (i = 0; i < LIVE; i++) {
@@ -145,7 +145,7 @@ static void fault_21_random_ids_end_nobody(void **state)
 	crowd_close(&c);
 }
 
-/* SPEC 3.5, fault 21: a live id with some of its bits changed. */
+/* SPEC 3.5, fault 21: live ids with some bits changed. */
 static void fault_21_ids_that_are_nearly_right_end_nobody(void **state)
 {
 	uint64_t seed = fault_seed();
@@ -166,8 +166,8 @@ static void fault_21_ids_that_are_nearly_right_end_nobody(void **state)
 	crowd_close(&c);
 }
 
-/* SPEC 3.5, fault 21: what lies in memory that was never used looks like a
- * pending timeout of the generation 0x414141. */
+/* SPEC 3.5, fault 21: fresh memory looks like a pending timeout of the
+ * generation 0x414141. */
 static void fault_21_unused_memory_names_nobody(void **state)
 {
 	struct tkw_timer_hooks hooks = { .ctx = NULL };
@@ -196,7 +196,8 @@ static void fault_21_unused_memory_names_nobody(void **state)
 	assert_int_equal(tkw_timer_destroy(t), 0);
 }
 
-/* SPEC 3.5, fault 21: ids of one timer mean nothing to another, most likely. */
+/* SPEC 3.5, fault 21: ids of one timer are most likely not valid for
+ * another. */
 static void fault_21_ids_of_another_timer_do_not_crash(void **state)
 {
 	struct crowd mine;
@@ -228,7 +229,7 @@ static void fault_21_stale_ids_are_refused(struct timer_bed *b)
 	bed_pass(b, 2 * TKW_MSEC);
 	bed_assert_fired(b, 1);
 	for (i = 0; i < 1000; i++) {
-		/* The places of the ended ones are taken by others. */
+		/* Other timeouts take the places of those that ended. */
 		bed_schedule(b, 10, TKW_SEC);
 		expect_no_such(b->t, fired);
 		expect_no_such(b->t, cancelled);
@@ -267,14 +268,14 @@ enum {
 	DOUBLE_ROUNDS = 4000 / FAULT_SLOWNESS
 };
 
-/* Cancellers who meet at a barrier, and then all cancel the same. */
+/* Threads that meet at a barrier, and then all cancel the same timeout. */
 struct duel {
 	struct tkw_timer *t;
 	pthread_barrier_t begin;
 	pthread_barrier_t end;
 	struct tkw_timeout_id id;
 	atomic_uint won;
-	atomic_uint calls; /* of on_cancel */
+	atomic_uint calls; /* calls of on_cancel */
 };
 
 static void count_call(void *ctx)
@@ -293,7 +294,8 @@ static void *cancel_each(void *arg)
 		ret = i % 2 ? tkw_timer_cancel_wait(d->t, d->id)
 			    : tkw_timer_cancel(d->t, d->id);
 		must(ret == 0 || ret == -ENOENT);
-		/* What cancel_wait has answered holds for on_cancel, too. */
+		/* When cancel_wait has returned, on_cancel has returned,
+		 * too. */
 		if (i % 2)
 			must(atomic_load(&d->calls) == 1);
 		atomic_fetch_add(&d->won, ret == 0);
@@ -341,18 +343,18 @@ static void fault_22_of_many_cancels_at_once_one_wins(void **state)
 
 enum {
 	RACERS = 100000 / FAULT_SLOWNESS,
-	KINDS = 64 /* of these, one of each kind but the last */
+	KINDS = 64 /* of 64, each kind but RACED has one */
 };
 
 /* What the outcome depends on. */
 enum kind {
-	HELD, /* it runs until it was tried */
-	OVER, /* it has run before it is tried */
-	FAR,  /* it is not due for long */
-	RACED /* on the race */
+	HELD, /* it runs until the cancel was tried */
+	OVER, /* it has run before the cancel is tried */
+	FAR,  /* it is not due for a long time */
+	RACED /* on who comes first */
 };
 
-/* What became of one timeout. */
+/* What happened to one timeout. */
 struct racer {
 	struct race *race;
 	struct tkw_timeout_id id;
@@ -364,11 +366,11 @@ struct racer {
 struct race {
 	struct tkw_timer *t;
 	struct racer *racers;
-	atomic_ulong ready; /* of the racers: scheduled */
+	atomic_ulong ready; /* racers that were scheduled */
 	atomic_ulong ended;
-	atomic_ulong won;     /* cancel: 0 */
-	atomic_ulong running; /* -EBUSY */
-	atomic_ulong stale;   /* -ENOENT */
+	atomic_ulong won;     /* cancel returned 0 */
+	atomic_ulong running; /* cancel returned -EBUSY */
+	atomic_ulong stale;   /* cancel returned -ENOENT */
 	uint64_t seed;
 };
 
@@ -385,7 +387,8 @@ static void race_fired(const struct tkw_firing *f, void *ctx)
 
 	(void)f;
 	must(atomic_fetch_add(&r->ran, 1) == 0);
-	/* The other thread tries each in its turn, and waits for none. */
+	/* The other thread tries each in its turn, and does not wait for
+	 * any. */
 	while (kind_of(r) == HELD && !atomic_load(&r->tried))
 		sched_yield();
 	atomic_fetch_add(&r->race->ended, 1);
@@ -443,7 +446,7 @@ static int64_t delay_of(struct racer *r)
 	return 0;
 }
 
-/* Wait until it is time to let it be tried. */
+/* Waits until the cancel of this racer may be tried. */
 static void prepare(struct racer *r)
 {
 	struct tkw_timeout_info info;
@@ -473,7 +476,7 @@ static void schedule_racers(struct race *race)
 	}
 }
 
-/* SPEC 4.5, 5.1, 5.2, fault 23: exactly one of the two, each time. */
+/* SPEC 4.5, 5.1, 5.2, fault 23: each is either cancelled or fired. */
 static void fault_23_cancel_or_fire_and_never_both(void **state)
 {
 	const struct tkw_timer_config cfg = { .tick_ns = TKW_USEC };

@@ -15,44 +15,46 @@
 
 enum {
 	HERD = 10000000 / FAULT_SLOWNESS,
-	/* Where the full number would show nothing more. */
+	/* For tests in which the full number would show nothing more. */
 	SMALL_HERD = HERD / 16,
 	MARKS = 50,
 	POOL_THREADS = 2,
-	POOL_QUEUE = 8192, /* less than any herd */
+	POOL_QUEUE = 8192, /* smaller than any herd */
 	SMALL = 4 * 1024 * 1024,
-	/* How many the worker may take out of the wheel under a lock. */
+	/* How many timeouts the worker may take out of the wheel under one
+	 * lock. */
 	AT_ONCE = 1024
 };
 
-/* The herd is due in an hour, which comes when all of it is there. */
+/* The herd is due in an hour. The clock jumps there when the herd is
+ * complete. */
 #define FAR_NS (3600 * TKW_SEC)
 
 struct herd {
-	struct fault_memory memory; /* first: the hooks' ctx */
+	struct fault_memory memory; /* must be first: the ctx of the hooks */
 	struct fault_pump pump;
-	struct tkw_exec inner; /* the pool's */
+	struct tkw_exec inner; /* the executor of the pool */
 	_Atomic int64_t jump_ns;
 	unsigned long count;
 	unsigned long mark;
-	atomic_uchar *fired_times; /* of each */
+	atomic_uchar *fired_times; /* how often each has fired */
 	atomic_ulong fired;
 	atomic_ulong submitted;
-	atomic_ulong not_in_wheel; /* when the first ones came */
-	struct fault_gate refused; /* the pool has, for the first time */
-	struct fault_gate told;    /* the worker, that the hour has come */
-	pthread_mutex_t lock;      /* of what follows */
+	atomic_ulong not_in_wheel; /* in the first calls of submit */
+	struct fault_gate refused; /* opened at the first refusal of the pool */
+	struct fault_gate told;    /* opened when the worker sees the time */
+	pthread_mutex_t lock;      /* protects all below */
 	pthread_cond_t changed;
 	bool over;
-	unsigned long pairs;     /* of the other thread */
-	unsigned long seen;      /* of these, at the last mark */
-	unsigned long marks;     /* that were passed */
-	unsigned long in_stride; /* without having to wait */
+	unsigned long pairs;     /* pairs of calls of the other thread */
+	unsigned long seen;      /* pairs at the last mark */
+	unsigned long marks;     /* marks that were passed */
+	unsigned long in_stride; /* marks passed without waiting */
 };
 
 /* --- the world ---------------------------------------------------------- */
 
-/* The system's, but for the hour that is left out. */
+/* The clock of the system, plus the time that was skipped. */
 static int64_t jumping_now(void *ctx)
 {
 	struct herd *h = ctx;
@@ -60,7 +62,8 @@ static int64_t jumping_now(void *ctx)
 	return fault_monotonic_ns() + atomic_load(&h->jump_ns);
 }
 
-/* The number that follows these words, which are here; go on behind it. */
+/* Checks for these words, returns the number after them, and moves behind
+ * it. */
 static unsigned long long number_after(const char **at, const char *words)
 {
 	unsigned long long number;
@@ -74,8 +77,8 @@ static unsigned long long number_after(const char **at, const char *words)
 	return number;
 }
 
-/* What is pending, and is not in the wheel, by the dump of a timer that has one
- * shard. */
+/* How many timeouts are pending but not in the wheel, according to the dump of
+ * a timer with one shard. */
 static unsigned long not_in_wheel(struct tkw_timer *t)
 {
 	unsigned long long pending;
@@ -92,7 +95,7 @@ static unsigned long not_in_wheel(struct tkw_timer *t)
 	return (unsigned long)(pending - inside);
 }
 
-/* The other thread has done something since the last mark, or does so now. */
+/* Waits until the other thread has made a pair since the last mark. */
 static void pass_mark(struct herd *h)
 {
 	pthread_mutex_lock(&h->lock);
@@ -105,7 +108,8 @@ static void pass_mark(struct herd *h)
 	pthread_mutex_unlock(&h->lock);
 }
 
-/* The argument is the place in fired_times, which says nothing of the herd. */
+/* The ctx of a task points into fired_times, so this is how a task finds its
+ * herd. */
 static struct herd *only;
 
 static void stampede(const struct tkw_firing *f, void *ctx)
@@ -127,8 +131,9 @@ static void ignore(const struct tkw_firing *f, void *ctx)
 	(void)f;
 }
 
-/* Count a pair. Enough of them between two marks is enough: this is about who
- * gets through, not about speed. Return false when the herd is over. */
+/* Counts a pair. The other thread pauses when it has made enough pairs since
+ * the last mark, because this test is not about speed. Returns false when the
+ * herd has ended. */
 static bool count_pair(struct herd *h)
 {
 	bool over;
@@ -143,7 +148,7 @@ static bool count_pair(struct herd *h)
 	return !over;
 }
 
-/* Schedule and cancel, as others do who know nothing of the herd. */
+/* Schedules and cancels, as a thread does that knows nothing of the herd. */
 static void *go_about_business(void *arg)
 {
 	struct herd *h = arg;
@@ -157,8 +162,8 @@ static void *go_about_business(void *arg)
 	return NULL;
 }
 
-/* To the pool, with a look at the timer when the first ones come: one is that
- * of let_loose(). */
+/* Passes the job to the pool. Looks at the timer at the first two calls,
+ * because one of them is for the timeout of let_loose(). */
 static int submit_through(const struct tkw_job *job, void *ctx)
 {
 	struct herd *h = ctx;
@@ -203,7 +208,8 @@ static void open_gate(const struct tkw_firing *f, void *ctx)
 	fault_gate_open(ctx);
 }
 
-/* The hour comes; a thread has to be told, by one that is due before all. */
+/* Moves the clock by an hour. A timeout that is due before the herd wakes the
+ * worker, so that it notices. */
 static void let_loose(struct herd *h, int64_t deadline_ns)
 {
 	const struct tkw_task task = { .fn = open_gate, .ctx = &h->told };
@@ -214,7 +220,7 @@ static void let_loose(struct herd *h, int64_t deadline_ns)
 	must(tkw_timer_schedule_at(h->pump.t, &task, 0, NULL) == 0);
 }
 
-/* The last mark is passed by the last one. */
+/* The last timeout of the herd passes the last mark. */
 static void await_the_end(struct herd *h)
 {
 	fault_gate_wait(&h->told);
@@ -233,8 +239,8 @@ static void wait_for_refusal(const struct tkw_job *job)
 	fault_gate_wait(&h->refused);
 }
 
-/* Keep the threads of the pool from running anything until it has refused
- * something, which it does when its queue is full. */
+/* Keeps the threads of the pool busy until the pool has refused a job because
+ * its queue is full. */
 static void hold_pool(struct herd *h)
 {
 	const struct tkw_job job = { .run = wait_for_refusal,
@@ -283,7 +289,8 @@ static void close_herd(struct herd *h)
 	pthread_cond_destroy(&h->changed);
 }
 
-/* All fired once: the law holds, and the memory is back. */
+/* Checks that each has fired once, that the law holds, and that the memory was
+ * given back. */
 static void expect_all(struct herd *h, unsigned long at_first)
 {
 	struct tkw_ledger l = fault_ledger(h->pump.t);
@@ -292,7 +299,7 @@ static void expect_all(struct herd *h, unsigned long at_first)
 	for (i = 0; i < h->count; i++)
 		must(h->fired_times[i] == 1);
 	assert_int_equal(h->fired, h->count);
-	/* And the one that told the thread. */
+	/* One more is the timeout that woke the worker. */
 	assert_int_equal(l.fired, h->count + 1);
 	assert_int_equal(l.cancelled, h->pairs);
 	assert_int_equal(l.pending, 0);
@@ -322,7 +329,7 @@ static void run_herd(void **state, unsigned long count,
 	let_loose(&h, deadline_ns);
 	await_the_end(&h);
 	fault_join(other);
-	/* Of the last task the end may be missing: a stop waits for it. */
+	/* The last task may still be ending. A stop waits for it. */
 	assert_int_equal(tkw_timer_stop(h.pump.t, NULL, NULL), 0);
 	fault_pump_halt(&h.pump);
 	must(tkw_timer_get_stats(h.pump.t, &st) == 0);
@@ -336,12 +343,12 @@ static void run_herd(void **state, unsigned long count,
 	expect_all(&h, at_first);
 	assert_int_equal(st.lateness.count, count + 1);
 	assert_int_equal(st.refused_by_exec > 0, h.inner.submit != NULL);
-	/* By a batch bound: no lock was held for the whole herd. */
+	/* Batches are bounded, so no lock was held for the whole herd. */
 	assert_true(h.not_in_wheel <= AT_ONCE);
 	close_herd(&h);
 }
 
-/* All of it with a thread of the timer's own, as it is meant to be used. */
+/* The full herd is for the usual drive, a thread of the timer. */
 static unsigned long herd_of(void **state)
 {
 	return fault_drive(state) == TKW_DRIVE_THREAD ? HERD : SMALL_HERD;
@@ -355,7 +362,8 @@ static void fault_35_a_herd_on_the_worker_shuts_nobody_out(void **state)
 	run_herd(state, herd_of(state), &cfg);
 }
 
-/* The same on the other engine, where they wait in one slot for their round. */
+/* The same with the hashed engine, where the herd waits in one slot for its
+ * round. */
 static void fault_35_a_herd_in_a_hashed_ring_shuts_nobody_out(void **state)
 {
 	const struct tkw_timer_config cfg = { .tick_ns = TKW_MSEC,
@@ -379,13 +387,13 @@ static void run_with_pool(void **state, unsigned long count, int refusal)
 	must(tkw_pool_destroy(p) == 0);
 }
 
-/* SPEC 4.8, fault 35: what the queue does not hold, the worker runs. */
+/* SPEC 4.8, fault 35: the worker runs what does not fit into the queue. */
 static void fault_35_a_herd_on_a_pool_that_refuses(void **state)
 {
 	run_with_pool(state, herd_of(state), TKW_REFUSED_INLINE);
 }
 
-/* SPEC 4.8, fault 35: what the queue does not hold comes again. */
+/* SPEC 4.8, fault 35: what does not fit into the queue is offered again. */
 static void fault_35_a_herd_on_a_pool_that_is_asked_again(void **state)
 {
 	run_with_pool(state, SMALL_HERD, TKW_REFUSED_RETRY);

@@ -42,11 +42,11 @@ enum {
 	STOP_ROUNDS = 400 / FAULT_SLOWNESS
 };
 
-/* How one timeout ended; each must once, if it was accepted. */
+/* How one timeout ended. If it was accepted, it must end once. */
 struct fate {
 	atomic_uint fired;
 	atomic_uint visited;
-	atomic_uint ended; /* on_cancel */
+	atomic_uint ended; /* calls of on_cancel */
 	bool accepted;
 };
 
@@ -113,7 +113,7 @@ static void *submit_until_refused(void *arg)
 	return NULL;
 }
 
-/* Each that was accepted ended in one way, and no other ended at all. */
+/* Checks that each accepted timeout ended in one way, and no other ended. */
 static void settle_fates(struct closing *c)
 {
 	struct fate *f = &c->fates[0][0];
@@ -146,7 +146,8 @@ static void stop_while_submitting(struct closing *c, int drive, uint64_t *seed)
 		s[i] = (struct submitter){ c, c->fates[i] };
 		fault_spawn(&threads[i], submit_until_refused, &s[i]);
 	}
-	/* They have begun: stop comes between, unless they are very quick. */
+	/* They have begun. The stop comes in the middle, unless they are very
+	 * fast. */
 	fault_await(&c->accepted, fault_below(seed, 500));
 	must(tkw_timer_stop(p.t, fate_visited, c) == 0);
 	for (i = 0; i < SUBMITTERS; i++)
@@ -171,7 +172,7 @@ static void fault_25_schedule_against_stop_loses_nothing(void **state)
 	unsigned long fired = 0;
 	int i;
 
-	/* Until each was seen to happen. */
+	/* Goes on until each outcome has happened. */
 	for (i = 0; i < STOP_ROUNDS || !handed_over || !refused || !fired;
 	     i++) {
 		stop_while_submitting(&c, fault_drive(state), &seed);
@@ -189,7 +190,7 @@ enum {
 	PENDING = 64
 };
 
-/* Threads that begin together. */
+/* Threads that start at the same time. */
 struct melee {
 	struct tkw_timer *t;
 	pthread_barrier_t begin;
@@ -330,7 +331,7 @@ static void fault_27_destroy_ends_what_is_pending(void **state)
 	assert_int_equal(ended, MANY);
 	assert_int_equal(m.live, 0);
 	assert_int_equal(m.live_bytes, 0);
-	/* And one that was never used. */
+	/* A timer that was never used can be destroyed, too. */
 	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
 	assert_int_equal(tkw_timer_destroy(t), 0);
 	assert_int_equal(m.live, 0);
@@ -359,7 +360,8 @@ static void *let_it_end(void *arg)
 {
 	struct slow *s = arg;
 
-	/* When the one who destroys waits; or if it is done too early. */
+	/* Waits until the thread that destroys sleeps, or has returned too
+	 * early. */
 	fault_await_sleep(getpid(), &s->destroyed);
 	fault_gate_open(&s->end);
 	return NULL;
@@ -429,9 +431,9 @@ static void fault_28_a_stop_before_the_start_is_for_good(void **state)
 
 enum {
 	STORMED = 3,
-	STORM_ROUNDS = 10000 / FAULT_SLOWNESS, /* of each, at least */
+	STORM_ROUNDS = 10000 / FAULT_SLOWNESS, /* per thread, at least */
 	STORM_SIGNALS = 5000 / FAULT_SLOWNESS,
-	AHEAD = 10000 /* of the worker, at most */
+	AHEAD = 10000 /* how far threads get ahead of the worker */
 };
 
 struct storm {
@@ -442,7 +444,7 @@ struct storm {
 	atomic_ulong accepted;
 	atomic_ulong fired;
 	atomic_ulong cancelled;
-	atomic_ulong ended; /* the two together */
+	atomic_ulong ended; /* fired + cancelled */
 	atomic_bool over;
 };
 
@@ -503,7 +505,7 @@ static void *work_in_storm(void *arg)
 	return NULL;
 }
 
-/* Signals to each of them, to the worker, and to the process. */
+/* Sends signals to each of the threads, to the worker, and to the process. */
 static void *make_storm(void *arg)
 {
 	struct storm *s = arg;
@@ -529,15 +531,15 @@ static void weather(struct storm *s)
 	pthread_t storm;
 	int i;
 
-	/* With the manual drive this is the pump's thread, which is no worker
-	 * of the timer's: it takes signals as others do. */
+	/* With the manual drive, the task runs on the thread of the pump. It is
+	 * not a worker of the timer, and takes signals like other threads. */
 	must(tkw_timer_schedule(s->t, &first, 0, NULL) == 0);
 	for (i = 0; i < STORMED; i++)
 		fault_spawn(&s->threads[i], work_in_storm, s);
 	fault_spawn(&storm, make_storm, s);
 	fault_await(&s->done, STORMED);
 	fault_await(&s->fired, s->accepted - s->cancelled);
-	/* Stop waits for the worker while signals go on. */
+	/* Stop waits for the worker while signals still come. */
 	must(tkw_timer_stop(s->t, NULL, NULL) == 0);
 	atomic_store(&s->over, true);
 	fault_join(storm);
@@ -581,8 +583,8 @@ static void fault_30_signals_disturb_nothing(void **state)
 
 /* --- 31: submitting threads are cancelled ------------------------------ */
 
-/* What a thread leaves behind that is unwound from outside: the sanitizer takes
- * its stack for one that is still in use. */
+/* Cancellation unwinds a stack without telling AddressSanitizer, which then
+ * believes that the stack is still in use. This tells it. */
 static void forget_stack(void *arg)
 {
 	(void)arg;
@@ -610,8 +612,9 @@ static void doomed_cancelled(void *ctx)
 	atomic_fetch_add(&((struct doomed *)ctx)->ended, 1);
 }
 
-/* It may be cancelled at its testcancel; or in the library, if that has places
- * to be cancelled in, and then something would be missing afterwards. */
+/* The thread may be cancelled at its testcancel. If the library had a
+ * cancellation point, it could be cancelled there, and the counts would be
+ * wrong. */
 static void *submit_until_cancelled(void *arg)
 {
 	struct doomed *d = arg;
@@ -678,18 +681,18 @@ static void fault_31_cancelled_submitters_leave_no_trace(void **state)
 /* A thread whose cancellation is pending while it makes each call. */
 struct doomed_calls {
 	struct tkw_timer *t;
-	bool create; /* one of its own, with the hooks */
+	bool create; /* create a timer, with the hooks */
 	struct tkw_timer_hooks hooks;
 	struct fault_memory m;
 	struct fault_gate pending;
 	struct fault_gate running;
 	atomic_int tid;
-	atomic_bool came_back; /* from cancel_wait */
+	atomic_bool came_back; /* cancel_wait has returned */
 	int drive;
-	unsigned calls; /* that came back */
+	unsigned calls; /* calls that have returned */
 };
 
-/* A task that lasts until the thread waits for it. */
+/* A task that runs until the thread waits for it. */
 static void run_until_awaited(const struct tkw_firing *f, void *ctx)
 {
 	struct doomed_calls *d = ctx;
@@ -737,7 +740,7 @@ static void testcancel_in_visitor(const struct tkw_timeout_info *info,
 	testcancel_in_on_cancel(ctx);
 }
 
-/* The functions that the calls call back are no places either. */
+/* Callbacks are no cancellation points either. */
 static void call_back(struct doomed_calls *d, struct tkw_timer *t)
 {
 	const struct tkw_task task = { .fn = testcancel_in_task,
@@ -809,7 +812,7 @@ static void *call_with_cancel_pending(void *arg)
 	return NULL;
 }
 
-/* Run it on a thread of which the cancellation is pending. */
+/* Runs the calls on a thread whose cancellation is pending. */
 static void call_doomed(struct doomed_calls *d)
 {
 	pthread_t thread;
@@ -824,8 +827,7 @@ static void call_doomed(struct doomed_calls *d)
 	assert_true(result == PTHREAD_CANCELED);
 }
 
-/* Fault 31: to schedule, to start, to wait and to stop are no places to be
- * cancelled in. */
+/* Fault 31: schedule, start, wait and stop are no cancellation points. */
 static void fault_31_calls_are_no_cancellation_points(void **state)
 {
 	struct doomed_calls d = { .drive = fault_drive(state) };
@@ -838,7 +840,7 @@ static void fault_31_calls_are_no_cancellation_points(void **state)
 	assert_int_equal(tkw_timer_destroy(d.t), 0);
 }
 
-/* Fault 31: or memory would be lost for good. */
+/* Fault 31: otherwise memory would be lost for good. */
 static void fault_31_create_and_destroy_are_none_either(void **state)
 {
 	static struct doomed_calls d;
@@ -881,7 +883,7 @@ static void *submit_for_ever(void *arg)
 	return NULL;
 }
 
-/* Everything is in full swing when main() returns. */
+/* Timers and threads are all busy when main() returns. */
 static int child_exits_alive(void)
 {
 	static atomic_ulong fired;
@@ -915,8 +917,8 @@ static void fault_32_exit_with_a_live_worker(void **state)
 }
 
 #ifdef FAULT_ASAN
-/* The leak finder of gcc 12 does not survive a thread that has thread-local
- * data of a library which was opened by dlopen(). */
+/* The leak detector of gcc 12 crashes if a thread has thread-local data of a
+ * library that was opened by dlopen(). */
 static bool leaks_ignored;
 int ignore_leaks(void) __asm__("__lsan_is_turned_off");
 
@@ -926,7 +928,7 @@ int ignore_leaks(void)
 }
 #endif
 
-/* The library as a plug-in has it: by names only. */
+/* The library as a plug-in uses it: by the names of its functions only. */
 struct plugin {
 	void *handle;
 	__typeof__(tkw_timer_create) *create;
@@ -963,7 +965,7 @@ static void plugin_open(const char *path)
 	*(void **)&plugin.destroy = symbol("tkw_timer_destroy");
 }
 
-/* The worker goes on in code that was closed; then the process ends. */
+/* The worker runs on in the library after dlclose(). Then the process ends. */
 static int child_closes_library(const char *path)
 {
 	const struct tkw_task task = { .fn = plugin_again };
@@ -982,7 +984,7 @@ static int child_closes_library(const char *path)
 	must(dlclose(plugin.handle) == 0);
 	runs = atomic_load(&plugin_runs);
 	fault_await(&plugin_runs, runs + 1000);
-	/* A fork calls what the library has asked to be called, if anything. */
+	/* A fork calls the handlers that the library may have registered. */
 	switch (fork()) {
 	case 0:
 		_exit(0);

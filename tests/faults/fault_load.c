@@ -30,7 +30,8 @@ enum {
 	LIMIT = 100
 };
 
-/* Exactly so many are taken, the next are refused without a trace. */
+/* Exactly `room` timeouts are accepted. The next ones are refused, and leave no
+ * trace. */
 static void fill(struct timer_bed *b, size_t room, struct tkw_timeout_id *ids)
 {
 	const struct tkw_task task = bed_task(b, 7);
@@ -62,7 +63,7 @@ static void fault_34_the_limit_is_exact_and_recovers(struct timer_bed *b)
 	fill(b, LIMIT, ids);
 	accepted = fault_ledger(b->t).accepted;
 	assert_int_equal(accepted, LIMIT);
-	/* By as many as are cancelled, */
+	/* There is room again for as many as are cancelled, */
 	for (i = 0; i < 10; i++)
 		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), 0);
 	fill(b, 10, ids);
@@ -83,7 +84,7 @@ static void take_own_place(const struct tkw_firing *f, void *ctx)
 	const struct tkw_task again = { .fn = take_own_place, .ctx = ctx };
 	atomic_ulong *rounds = ctx;
 
-	/* Its place is free before it runs. */
+	/* Its own place is free before the task runs. */
 	must(tkw_timer_schedule(
 		     f->timer, &again,
 		     atomic_fetch_add(rounds, 1) < 200 ? 0 : 3600 * TKW_SEC,
@@ -112,7 +113,7 @@ enum {
 	RUSH_ROUNDS = 200 / FAULT_SLOWNESS
 };
 
-/* Threads that schedule until they are refused, and meet again. */
+/* Threads that schedule until they are refused, and then meet at a barrier. */
 struct rush {
 	struct tkw_timer *t;
 	pthread_barrier_t begin;
@@ -222,7 +223,7 @@ static void storm(struct tkw_timer *t, struct fault_memory *m,
 		must(tkw_timer_cancel(t, ids[i]) == 0);
 	print_message("%d cancelled: %lu MiB at most, %lu KiB left\n", STORM,
 		      m->peak_bytes >> 20, m->live_bytes >> 10);
-	/* At once, not when their time would have come. */
+	/* Memory is given back at once, not at the time of the timeouts. */
 	assert_true(m->live_bytes <= at_first + SMALL);
 	for (i = 0; i < STORM; i += 1000)
 		must(tkw_timer_cancel(t, ids[i]) == -ENOENT);
@@ -253,7 +254,8 @@ static void fault_36_ten_million_cancels_give_memory_back(void **state)
 	free(ids);
 }
 
-/* SPEC 5.4, fault 36: of those that come and go, few at a time. */
+/* SPEC 5.4, fault 36: many timeouts come and go, but few are pending at a
+ * time. */
 static void fault_36_pairs_hold_what_is_outstanding(void **state)
 {
 	enum {
@@ -287,10 +289,10 @@ static void fault_36_pairs_hold_what_is_outstanding(void **state)
 enum {
 	PRODUCERS = 3,
 	PAUSES = 1000 / FAULT_SLOWNESS,
-	AHEAD = 10000 /* of the worker, at most */
+	AHEAD = 10000 /* how far threads get ahead of the worker */
 };
 
-/* A producer can be paused at any instruction, and goes on when told. */
+/* A producer can be paused at any instruction, until it is told to go on. */
 struct producer {
 	struct workshop *shop;
 	pthread_t thread;
@@ -344,8 +346,8 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-/* Pause one, let the others be for a while, and resume it. It may hold a lock
- * that they want: so they are not waited for. */
+/* Pauses one, lets the others run for a while, and resumes it. It does not wait
+ * for the others, because the paused one may hold a lock that they want. */
 static void pause_one(struct workshop *shop, struct producer *p, unsigned turns)
 {
 	const unsigned long paused = atomic_load(&shop->paused);
@@ -428,8 +430,8 @@ struct urgency {
 	bool real_time;
 };
 
-/* Below what the system keeps for itself; or, where that is not allowed, as
- * urgent as may be. */
+/* Takes a real-time priority below those of the system. If that is not allowed,
+ * takes the best nice value that is. */
 static bool become_urgent(void)
 {
 	const struct sched_param param = { .sched_priority = 10 };
@@ -453,15 +455,15 @@ static void *produce_urgently(void *arg)
 		     0);
 		if (i % 3 == 0 && tkw_timer_cancel(u->t, id) == 0)
 			u->cancelled++;
-		/* At times it sleeps for as long as the worker needs to get to
-		 * its lock, and comes back when it holds it. */
+		/* From time to time it sleeps just long enough for the worker
+		 * to take its lock, and wakes up while the worker holds it. */
 		if (i % 64 == 0)
 			usleep(20);
 	}
 	return NULL;
 }
 
-/* Bind the calling thread, and those it makes, to one CPU. */
+/* Binds the calling thread, and those it makes, to one CPU. */
 static void keep_to_one_cpu(cpu_set_t *before)
 {
 	cpu_set_t one;
@@ -475,7 +477,8 @@ static void keep_to_one_cpu(cpu_set_t *before)
 	must(sched_setaffinity(0, sizeof(one), &one) == 0);
 }
 
-/* Fault 38: who waits for a lock lets its holder run, whatever its priority. */
+/* Fault 38: a thread that waits for a lock lets the holder run, whatever the
+ * priorities. */
 static void fault_38_a_real_time_producer_and_one_cpu(void **state)
 {
 	const struct tkw_timer_config cfg = { .tick_ns = TKW_USEC,
@@ -488,7 +491,8 @@ static void fault_38_a_real_time_producer_and_one_cpu(void **state)
 
 	keep_to_one_cpu(&before);
 	fault_pump_open(&p, fault_drive(state), &cfg);
-	/* The worker inherits this thread's priority, not the producer's. */
+	/* The worker inherits the priority of this thread, not the
+	 * producer's. */
 	must(tkw_timer_start(p.t) == 0);
 	u.t = p.t;
 	fault_spawn(&thread, produce_urgently, &u);

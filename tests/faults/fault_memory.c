@@ -16,7 +16,7 @@
 
 #ifdef TKW__RING_BITS
 enum {
-	MANY = 3000 /* small blocks */
+	MANY = 3000 /* the blocks are small */
 };
 #elif FAULT_SLOWNESS > 1
 enum {
@@ -34,7 +34,8 @@ static atomic_bool armed;
 static struct fault_memory heap;
 static atomic_ulong mapped_bytes;
 
-/* By an assembler's name, for a C one with two underscores is not ours. */
+/* The assembler names are needed because C reserves names with two
+ * underscores. */
 #define NAMED(name) __asm__(name)
 
 void *real_malloc(size_t size) NAMED("__real_malloc");
@@ -62,7 +63,7 @@ static bool refuses(void)
 	return atomic_load(&armed) && fault_memory_refuses(&heap);
 }
 
-/* Sizes are not known when they are freed: each piece counts as one byte. */
+/* The size is not known at free(), so each piece counts as one byte. */
 static void *noted(void *mem)
 {
 	if (mem && atomic_load(&armed))
@@ -135,10 +136,10 @@ static unsigned open_fds(void)
 	return n;
 }
 
-/* It allocates nothing itself. */
+/* The test itself allocates nothing. */
 struct site {
 	int drive;
-	struct fault_memory *m; /* what is refused: the hooks', or `heap` */
+	struct fault_memory *m; /* of the hooks, or `heap` */
 	struct fault_memory hooked;
 	struct tkw_timer_hooks hooks;
 	struct tkw_timer *t;
@@ -147,7 +148,7 @@ struct site {
 	atomic_ulong cancelled; /* on_cancel was called */
 	unsigned create_refused;
 	unsigned schedule_refused;
-	unsigned fds; /* open before there was a timer */
+	unsigned fds; /* open before the timer was created */
 };
 
 static struct site site;
@@ -155,7 +156,7 @@ static struct tkw_timeout_id ids[MANY];
 
 static int64_t site_now(void *ctx)
 {
-	(void)ctx; /* it is the memory's */
+	(void)ctx; /* it belongs to the memory hooks */
 	return atomic_load(&site.now_ns);
 }
 
@@ -203,7 +204,8 @@ static int try_create(void)
 	struct tkw_timer_config cfg = { .size = sizeof(cfg),
 					.drive = site.drive,
 					.shards = 2,
-					/* What is refused holds no place. */
+					/* Refused calls take no place under
+					 * this limit. */
 					.max_pending = MANY,
 					.hooks = &site.hooks };
 	struct tkw_timer *const untouched = (void *)&site;
@@ -241,7 +243,7 @@ static int try_schedule(size_t i)
 	return ret;
 }
 
-/* Let the n that are due by then fire; waking the worker takes no memory. */
+/* Lets n timeouts become due and fire. Waking the worker needs no memory. */
 static void fire(size_t n, struct tkw_timeout_id one_of_them)
 {
 	atomic_fetch_add(&site.now_ns, 1000 * TKW_SEC);
@@ -251,7 +253,7 @@ static void fire(size_t n, struct tkw_timeout_id one_of_them)
 	fault_await(&site.fired, n);
 }
 
-/* Cancel the even ones of n, push the rest about, fire these. */
+/* Cancels the even ones of n, moves the others, and lets them fire. */
 static void end_all(size_t n)
 {
 	struct tkw_timeout_info info;
@@ -282,7 +284,7 @@ static void destroy(void)
 	expect_nothing_live();
 }
 
-/* The whole life of a timer; what is refused once is asked for once more. */
+/* The whole life of a timer. A call that is refused is made once more. */
 static void live_through(void)
 {
 	size_t i;
@@ -321,7 +323,7 @@ static void refuse_each_in_turn(int drive, bool hooked)
 	assert_true(schedules >= 3);
 }
 
-/* Fault 1: the n-th call of the alloc hook fails, for all n. */
+/* Fault 1: call number n of the alloc hook fails, for each n. */
 static void fault_01_each_hooked_allocation_fails_in_turn(void **state)
 {
 	refuse_each_in_turn(fault_drive(state), true);
@@ -333,7 +335,7 @@ static void fault_01_each_system_allocation_fails_in_turn(void **state)
 	refuse_each_in_turn(fault_drive(state), false);
 }
 
-/* Live until memory runs out for good, and end what was accepted. */
+/* Schedules until memory runs out for good, and ends what was accepted. */
 static void live_until_refused(void)
 {
 	size_t n = 0;
@@ -343,7 +345,8 @@ static void live_until_refused(void)
 	while (n < MANY && try_schedule(n) == 0)
 		n++;
 	end_all(n);
-	/* Of what was given back, there is enough for one more or none. */
+	/* The memory that was given back is enough for one more timeout, or for
+	 * none. */
 	if (n < MANY)
 		must(site.schedule_refused == 1);
 	destroy();
@@ -365,7 +368,7 @@ static void refuse_all_from_each(int drive, bool hooked)
 	assert_true(n >= 6);
 }
 
-/* Fault 1: all calls from the n-th on fail; what was accepted still ends. */
+/* Fault 1: all calls from number n on fail. What was accepted still ends. */
 static void fault_01_hooked_memory_runs_out_for_good(void **state)
 {
 	refuse_all_from_each(fault_drive(state), true);
@@ -393,7 +396,7 @@ static void end_without_memory(int drive, bool hooked)
 	must(try_create() == 0);
 	for (i = 0; i < MANY; i++)
 		must(try_schedule(i) == 0);
-	/* Those that stop will find. */
+	/* These are left for stop. */
 	for (i = 0; i < 10; i++)
 		must(tkw_timer_reschedule(site.t, ids[MANY - 1 - i],
 					  TKW_NEVER_NS) == 0);
@@ -410,7 +413,7 @@ static void end_without_memory(int drive, bool hooked)
 	atomic_store(&armed, false);
 }
 
-/* SPEC 1.1, fault 2: fire, cancel, reschedule and stop ask for no memory. */
+/* SPEC 1.1, fault 2: fire, cancel, reschedule and stop allocate nothing. */
 static void fault_02_hooked_fire_and_cancel_allocate_nothing(void **state)
 {
 	end_without_memory(fault_drive(state), true);
@@ -477,7 +480,7 @@ static void expect_no_trace(struct tkw_timer *t)
 	assert_int_equal(tkw_timer_is_stopped(t), 0);
 }
 
-/* Each way to start is refused once, then all is as if nothing had been. */
+/* Each way to start is refused once. After that the timer works as usual. */
 static void start_at_last(struct tkw_timer *t)
 {
 	const struct tkw_task task = { .fn = site_fired };
@@ -491,7 +494,7 @@ static void start_at_last(struct tkw_timer *t)
 	assert_int_equal(id.bits, 0);
 	expect_no_trace(t);
 	assert_int_equal(tkw_timer_start(t), 0);
-	/* max_pending is 1: the refused ones hold no place under it. */
+	/* max_pending is 1. Refused timeouts take no place under it. */
 	assert_int_equal(tkw_timer_schedule(t, &task, 0, &id), 0);
 	assert_int_not_equal(id.bits, 0);
 	fault_await(&site.fired, 1);
@@ -512,7 +515,7 @@ static void refuse_threads(const struct tkw_timer_hooks *hooks)
 	assert_int_equal(threads_asked, 4);
 	assert_int_equal(tkw_timer_destroy(t), 0);
 
-	/* And one that never gets a thread can be stopped and destroyed. */
+	/* A timer that never gets a thread can be stopped and destroyed. */
 	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
 	threads_to_refuse = 1;
 	assert_int_equal(tkw_timer_start(t), -ENOMEM);
@@ -549,7 +552,8 @@ static void set_limit(int which, rlim_t soft)
 	must(setrlimit((__rlimit_resource_t)which, &limit) == 0);
 }
 
-/* The limit is not for root, and there are no leaks to find as nobody. */
+/* The limit does not hold for root, so the child becomes the user nobody. No
+ * leaks can be found as nobody. */
 static int child_without_threads(void)
 {
 	const uid_t nobody = 65534;
@@ -574,7 +578,7 @@ static int child_without_threads(void)
 	_exit(0);
 }
 
-/* SPEC 2.4, fault 3: the system itself has no thread to give. */
+/* SPEC 2.4, fault 3: the system itself refuses to make a thread. */
 static void fault_03_the_limit_of_processes_is_met(void **state)
 {
 	char out[64];
@@ -622,7 +626,7 @@ int wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void),
 	return atfork_error;
 }
 
-/* The first file descriptor from `from` on that is not open. */
+/* The first file descriptor >= `from` that is not open. */
 static int free_fd(int from)
 {
 	while (fcntl(from, F_GETFD) != -1)
@@ -653,7 +657,7 @@ static void expect_working(struct tkw_timer *t)
 	assert_int_equal(tkw_timer_destroy(t), 0);
 }
 
-/* Fault 4: as many descriptors are left as it takes, less one. */
+/* Fault 4: one descriptor too few is left. */
 static void fault_04_no_file_descriptor_is_left(void **state)
 {
 	struct fault_memory m;
@@ -686,7 +690,7 @@ static void fault_04_no_file_descriptor_is_left(void **state)
 	assert_int_equal(m.live, 0);
 }
 
-/* Fault 4: whatever the alarm's creation says is handed on. */
+/* Fault 4: create returns the error of the alarm, whatever it is. */
 static void fault_04_the_alarm_is_refused(void **state)
 {
 	struct fault_memory m;
@@ -700,7 +704,7 @@ static void fault_04_the_alarm_is_refused(void **state)
 	expect_refused_create(&cfg, -ENFILE, &m);
 	alarm_error = ENOMEM;
 	expect_refused_create(&cfg, -ENOMEM, &m);
-	/* Who is driven by hand needs none. */
+	/* The manual drive needs no alarm. */
 	cfg.drive = TKW_DRIVE_MANUAL;
 	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
 	assert_int_equal(tkw_timer_destroy(t), 0);
@@ -711,8 +715,8 @@ static void fault_04_the_alarm_is_refused(void **state)
 	assert_int_equal(m.live, 0);
 }
 
-/* In a child the timer is inert, and one of its own is not; in a child of that
- * both are. */
+/* In a child, the timer is inert, and a new timer works. In a child of that
+ * child, both are inert. */
 static void expect_inert_in_children(struct tkw_timer *t)
 {
 	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
@@ -739,8 +743,9 @@ static void expect_inert_in_children(struct tkw_timer *t)
 	fault_reap(child);
 }
 
-/* In a process of its own, since forks are watched from the first timer on. The
- * kernel is an old one, which wipes no pages: a handler has to do it. */
+/* This is a separate process, because forks are watched from the first timer
+ * on. It pretends that the kernel is old and cannot wipe pages, so a handler is
+ * needed. */
 static int child_without_atfork(void)
 {
 	struct fault_memory m;
@@ -749,7 +754,8 @@ static int child_without_atfork(void)
 	struct tkw_timer *t;
 
 	fault_memory_hooks(&m, &hooks);
-	/* No page at all; none that is wiped, nor a handler. */
+	/* First there is no page at all. Then the page is not wiped, and the
+	 * handler is refused. */
 	fault_memory_plan(&heap, 1, true);
 	atomic_store(&armed, true);
 	must(tkw_timer_create(&t, &cfg) == -ENOMEM);
@@ -764,7 +770,7 @@ static int child_without_atfork(void)
 	atomic_store(&armed, false);
 	atfork_error = 0;
 	must(tkw_timer_create(&t, &cfg) == 0);
-	/* And now they are watched, by one handler for all. */
+	/* Now forks are watched, by one handler for all timers. */
 	atfork_error = ENOMEM;
 	expect_inert_in_children(t);
 	must(tkw_timer_start(t) == 0);
@@ -772,7 +778,7 @@ static int child_without_atfork(void)
 	return 0;
 }
 
-/* Fault 4: forks cannot be watched; later they can. */
+/* Fault 4: forks cannot be watched at first, but later they can. */
 static void fault_04_the_fork_handler_is_refused(void **state)
 {
 	char out[64];

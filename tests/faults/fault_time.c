@@ -31,7 +31,8 @@ static uint64_t tick_of(int64_t deadline_ns, int64_t tick_ns)
 	return (uint64_t)(deadline_ns / tick_ns + (deadline_ns % tick_ns != 0));
 }
 
-/* By tick; inside a tick by tag, which is the order of scheduling. */
+/* Orders by tick, and inside a tick by tag, which is the order of
+ * scheduling. */
 static int by_tick(const void *a, const void *b)
 {
 	const struct expected *x = a;
@@ -42,7 +43,7 @@ static int by_tick(const void *a, const void *b)
 	return (x->tag > y->tag) - (x->tag < y->tag);
 }
 
-/* How many of the n, which are in order, are due at a time. */
+/* How many of the n sorted ones are due at a time. */
 static size_t due_at(const struct expected *e, size_t n, int64_t now_ns,
 		     int64_t tick_ns)
 {
@@ -53,7 +54,7 @@ static size_t due_at(const struct expected *e, size_t n, int64_t now_ns,
 	return due;
 }
 
-/* The first `due` have fired, in order, none early, and no other. */
+/* Checks that exactly the first `due` have fired, in order and not early. */
 static void expect_fired(struct timer_bed *b, const struct expected *e,
 			 size_t due)
 {
@@ -68,7 +69,8 @@ static void expect_fired(struct timer_bed *b, const struct expected *e,
 	}
 }
 
-/* What the bed's clock says; its worker may be reading it, too. */
+/* Reads the clock of the bed under its lock, because the worker may read it,
+ * too. */
 static int64_t clock_of(struct timer_bed *b)
 {
 	int64_t now_ns;
@@ -95,7 +97,7 @@ enum {
 	PHASES = 150
 };
 
-/* Schedule and let time pass in uneven steps, a few ticks in all directions. */
+/* Schedules, and lets time pass, in random steps of a few ticks. */
 static void walk(struct timer_bed *b, int64_t tick_ns, uint64_t *seed)
 {
 	const struct tkw_timer_config cfg = { .tick_ns = tick_ns };
@@ -106,7 +108,7 @@ static void walk(struct timer_bed *b, int64_t tick_ns, uint64_t *seed)
 	bed_reopen(b, &cfg);
 	b->fired_count = 0;
 	for (i = 0; i < PHASES; i++) {
-		/* A delay of 0 need not wait for its tick. */
+		/* No delay is 0, because that need not wait for its tick. */
 		e[i] = schedule(
 			b, i,
 			1 + (int64_t)fault_below(seed, 20 * (uint64_t)tick_ns));
@@ -120,7 +122,7 @@ static void walk(struct timer_bed *b, int64_t tick_ns, uint64_t *seed)
 	expect_fired(b, e, PHASES);
 }
 
-/* SPEC 2.3, 4.1, fault 13: nor late by more than the tick. */
+/* SPEC 2.3, 4.1, fault 13: a timeout is also not late by more than a tick. */
 static void fault_13_never_early_whatever_the_phase(struct timer_bed *b)
 {
 	static const int64_t ticks[] = { TKW_MSEC, TKW_USEC, 7, 1,
@@ -213,7 +215,7 @@ static void fault_14_a_clock_that_stands_fires_nothing_more(struct timer_bed *b)
 		bed_pass(b, 0);
 	bed_assert_nothing_fired(b);
 	bed_assert_ledger(b, 1);
-	/* But what is due at once fires, however often. */
+	/* A timeout that is due at once still fires, any number of times. */
 	for (i = 0; i < 50; i++) {
 		bed_schedule(b, 3, 0);
 		bed_pass(b, 0);
@@ -224,7 +226,7 @@ static void fault_14_a_clock_that_stands_fires_nothing_more(struct timer_bed *b)
 }
 BED_TEST(fault_14_a_clock_that_stands_fires_nothing_more)
 
-/* With a turn that has seen `high`, go back by so much. */
+/* After a turn has seen the time high_ns, the clock goes back by back_ns. */
 static void go_back(struct timer_bed *b, int64_t back_ns)
 {
 	const int64_t high_ns = clock_of(b);
@@ -235,14 +237,14 @@ static void go_back(struct timer_bed *b, int64_t back_ns)
 	bed_schedule(b, 1, 2 * TKW_MSEC);
 	bed_set_clock(b, high_ns - back_ns);
 	assert_int_equal(tkw_timer_now_ns(b->t), high_ns);
-	/* Counted from what the clock has said already. */
+	/* The delay counts from the highest time that was seen. */
 	id = bed_schedule(b, 2, 3 * TKW_MSEC);
 	assert_int_equal(tkw_timer_get(b->t, id, &info), 0);
 	assert_int_equal(info.deadline_ns, high_ns + 3 * TKW_MSEC);
 	bed_schedule(b, 3, 0);
 	bed_pass(b, 0);
 	bed_assert_fired(b, 3);
-	/* All the way up again, and not one fires before its time. */
+	/* The clock goes up again, and no timeout fires early. */
 	bed_set_clock(b, high_ns);
 	bed_pass(b, 2 * TKW_MSEC - 1000);
 	bed_assert_nothing_fired(b);
@@ -264,7 +266,7 @@ static void fault_14_a_clock_that_goes_back_is_held(struct timer_bed *b)
 }
 BED_TEST(fault_14_a_clock_that_goes_back_is_held)
 
-/* SPEC 9.2, fault 14: a reading counts, whoever made it, turn or not. */
+/* SPEC 9.2, fault 14: each reading counts, not only those of a turn. */
 static void fault_14_each_reading_is_held(struct timer_bed *b)
 {
 	const int64_t high_ns = BED_START_NS + 5 * TKW_SEC;
@@ -288,7 +290,8 @@ static void fault_14_each_reading_is_held(struct timer_bed *b)
 }
 BED_TEST(fault_14_each_reading_is_held)
 
-/* SPEC 9.2, fault 14: to and fro, it fires all, once, and none early. */
+/* SPEC 9.2, fault 14: the clock goes back and forth. Each timeout fires once,
+ * and none early. */
 static void fault_14_a_clock_that_trembles_loses_nothing(struct timer_bed *b)
 {
 	enum {
@@ -322,8 +325,8 @@ enum {
 };
 
 /*
- * A walk from tick to tick would not come to its end: ten years are 3e11 ticks
- * of a millisecond.
+ * If the timer went from tick to tick, this would not end: ten years are 3e11
+ * ticks of a millisecond.
  */
 static void jump(struct timer_bed *b, int engine, int64_t jump_ns)
 {
@@ -338,7 +341,7 @@ static void jump(struct timer_bed *b, int engine, int64_t jump_ns)
 	bed_reopen(b, &cfg);
 	b->fired_count = 0;
 	for (i = 0; i < JUMPERS; i++) {
-		/* Each fourth goes into the tick of the one before. */
+		/* Each fourth one gets the delay of the one before. */
 		if (i % 4 != 0)
 			delay_ns = 1 + (int64_t)fault_below(
 					       &seed, 2 * (uint64_t)jump_ns);
@@ -354,7 +357,7 @@ static void jump(struct timer_bed *b, int engine, int64_t jump_ns)
 				 clock_of(b) - e[i].deadline_ns);
 	bed_pass(b, 2 * jump_ns);
 	expect_fired(b, e, JUMPERS);
-	/* With nothing left, there is nothing on the way. */
+	/* Nothing is pending, so there is nothing to fire on the way. */
 	bed_pass(b, 10 * jump_ns);
 	bed_assert_ledger(b, 0);
 }
@@ -383,7 +386,7 @@ struct freezer {
 	struct timer_bed *b;
 	struct fault_gate frozen;
 	struct fault_gate thaw;
-	pthread_t driver; /* manual: it is frozen, too */
+	pthread_t driver; /* manual drive: the thread that is frozen */
 };
 
 static void freeze(const struct tkw_firing *f, void *ctx)
@@ -401,7 +404,7 @@ static void *pass_nothing(void *arg)
 	return NULL;
 }
 
-/* The worker is in a task when this returns. */
+/* When this returns, the worker is in a task. */
 static void freeze_worker(struct freezer *z, struct timer_bed *b)
 {
 	const struct tkw_task task = { .fn = freeze, .ctx = z };
@@ -454,7 +457,7 @@ struct elsewhere {
 	struct timer_bed *b;
 	uint64_t tag;
 	int64_t ns;
-	bool delay; /* which reads the clock; or a deadline, which does not */
+	bool delay; /* a delay reads the clock; a deadline does not */
 };
 
 static void *schedule_there(void *arg)
@@ -469,7 +472,7 @@ static void *schedule_there(void *arg)
 	return NULL;
 }
 
-/* From a new thread: the shards are theirs by turns. */
+/* Uses a new thread each time, because new threads use the shards in turn. */
 static void schedule_elsewhere(const struct elsewhere *e)
 {
 	struct elsewhere copy = *e;
@@ -480,8 +483,8 @@ static void schedule_elsewhere(const struct elsewhere *e)
 }
 
 /*
- * SPEC 4.4, fault 16: deadlines that pass while the worker is frozen, given
- * before and meanwhile, over all shards.
+ * SPEC 4.4, fault 16: deadlines that pass while the worker is frozen, scheduled
+ * before and during that, in all shards.
  */
 static void
 fault_16_what_comes_while_frozen_keeps_the_order(struct timer_bed *b)
@@ -497,7 +500,7 @@ fault_16_what_comes_while_frozen_keeps_the_order(struct timer_bed *b)
 	schedule_elsewhere(&e);
 	freeze_worker(&z, b);
 	bed_set_clock(b, base_ns + 10 * TKW_SEC);
-	/* Each shard learns what time it is. */
+	/* This makes each shard read the clock. */
 	e.ns = 20 * TKW_SEC;
 	e.delay = true;
 	for (e.tag = 10; e.tag < 14; e.tag++)
@@ -569,7 +572,7 @@ static void expect_never(struct timer_bed *b, struct tkw_timeout_id id)
 	assert_string_equal(text, "never due");
 }
 
-/* SPEC 3.2, fault 17: it saturates. */
+/* SPEC 3.2, fault 17: the sum saturates. */
 static void fault_17_the_largest_delays_never_fire(struct timer_bed *b)
 {
 	struct tkw_timeout_id ids[4];
@@ -652,7 +655,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Go to the last ns before a tick: nothing of it; then to the tick: all. */
+/* Goes to the last ns before a tick, where nothing of the tick may fire, and
+ * then to the tick, where all must fire. */
 static void step_to(struct timer_bed *b, uint64_t tick, size_t due_before,
 		    size_t due)
 {
@@ -665,7 +669,7 @@ static void step_to(struct timer_bed *b, uint64_t tick, size_t due_before,
 				 (int64_t)tick * TKW_USEC);
 }
 
-/* Timeouts at all these ticks, met one after the other. */
+/* Schedules timeouts at all these ticks, and goes from one to the next. */
 static void meet(struct timer_bed *b, int engine, uint64_t now,
 		 uint64_t ticks[EDGES])
 {
@@ -688,7 +692,7 @@ static void meet(struct timer_bed *b, int engine, uint64_t now,
 	bed_assert_ledger(b, 0);
 }
 
-/* Powers of two ticks, one more and one less, from a tick on. */
+/* Ticks at powers of two after a tick, with one less and one more. */
 static void meet_powers(struct timer_bed *b, int engine, uint64_t now)
 {
 	uint64_t ticks[EDGES];
@@ -699,7 +703,7 @@ static void meet_powers(struct timer_bed *b, int engine, uint64_t now)
 	meet(b, engine, now, ticks);
 }
 
-/* SPEC 1.6, fault 18: absolute ones, as seen from the begin of time. */
+/* SPEC 1.6, fault 18: absolute ticks, scheduled at tick 0. */
 static void fault_18_each_power_of_two_from_zero(struct timer_bed *b)
 {
 	uint64_t ticks[EDGES];
@@ -707,7 +711,7 @@ static void fault_18_each_power_of_two_from_zero(struct timer_bed *b)
 	size_t i;
 
 	for (engine = 0; engine < 2; engine++) {
-		/* Not the past: 1 + 2^k - 1 is a tick to come. */
+		/* None is in the past: the smallest tick is 1. */
 		for (i = 0; i < EDGES; i++)
 			ticks[i] = (UINT64_C(2) << i / 3) + i % 3 - 1;
 		meet(b, engine, 0, ticks);
@@ -715,7 +719,7 @@ static void fault_18_each_power_of_two_from_zero(struct timer_bed *b)
 }
 BED_TEST(fault_18_each_power_of_two_from_zero)
 
-/* SPEC 1.6, fault 18: relative ones, as seen from around a boundary. */
+/* SPEC 1.6, fault 18: relative ticks, scheduled around a boundary. */
 static void fault_18_each_power_of_two_from_a_boundary(struct timer_bed *b)
 {
 	static const unsigned from[] = { 8, 16, 4, 12, 24, 32, 40 };
@@ -725,7 +729,8 @@ static void fault_18_each_power_of_two_from_a_boundary(struct timer_bed *b)
 	for (i = 0; i < sizeof(from) / sizeof(from[0]); i++) {
 		boundary = UINT64_C(1) << from[i];
 		meet_powers(b, TKW_WHEEL_HIERARCHICAL, boundary - 2);
-		/* The ways of a thread have been met by now, and it is slow. */
+		/* One round is enough for the drive with a thread, which is
+		 * slow. */
 		if (b->drive == TKW_DRIVE_THREAD)
 			break;
 		meet_powers(b, TKW_WHEEL_HIERARCHICAL, boundary - 1);
@@ -735,7 +740,7 @@ static void fault_18_each_power_of_two_from_a_boundary(struct timer_bed *b)
 }
 BED_TEST(fault_18_each_power_of_two_from_a_boundary)
 
-/* SPEC 1.6, fault 18: the same, all at once. */
+/* SPEC 1.6, fault 18: the same ticks in one jump. */
 static void fault_18_all_powers_of_two_in_one_jump(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .tick_ns = TKW_USEC };
@@ -761,7 +766,8 @@ static atomic_ulong wall_reads;
 static atomic_ulong other_reads;
 static atomic_ulong wall_alarms;
 
-/* By an assembler's name, for a C one with two underscores is not ours. */
+/* The assembler names are needed because C reserves names with two
+ * underscores. */
 #define NAMED(name) __asm__(name)
 
 int real_clock_gettime(clockid_t clock, struct timespec *ts)
@@ -799,7 +805,7 @@ int wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 		atomic_fetch_add(&other_reads, 1);
 		return ret;
 	}
-	/* It is stepped by years, forth and back. */
+	/* The wall clock jumps by years, back and forth. */
 	ts->tv_sec =
 		1000000000 * (time_t)(atomic_fetch_add(&wall_reads, 1) % 3);
 	return ret;
@@ -823,7 +829,7 @@ int wrap_timerfd_create(int clock, int flags)
 	return real_timerfd_create(clock, flags);
 }
 
-/* It waits for a time of day, unless its attributes say otherwise. */
+/* This waits for a time of day, unless the attributes of c say otherwise. */
 int wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
 				const struct timespec *until)
 {
@@ -886,8 +892,8 @@ static uint64_t rings(void)
 	return shape.rings;
 }
 
-/* Go from turn to turn as each asks, until n have fired. Return  how many turns
- * fired nothing. */
+/* Makes the turns that are asked for, until n have fired. Returns how many
+ * turns fired nothing. */
 static uint64_t useless_turns(struct timer_bed *b, size_t n)
 {
 	uint64_t useless = 0;
@@ -916,12 +922,13 @@ static void fault_20_a_far_timeout_needs_a_turn_per_ring(void **state)
 
 	for (i = 0; i < sizeof(delays) / sizeof(delays[0]); i++) {
 		bed_schedule(b, i, delays[i]);
-		/* The first turn is the one that learns of it. */
+		/* One more: the first turn only learns of the timeout. */
 		assert_true(useless_turns(b, i + 1) <= rings() + 1);
 	}
 }
 
-/* SPEC 4.3, fault 20: one more for each earlier one that was cancelled. */
+/* SPEC 4.3, fault 20: each earlier timeout that was cancelled costs one
+ * turn. */
 static void fault_20_a_cancelled_timeout_costs_one_turn(void **state)
 {
 	enum {
@@ -943,8 +950,7 @@ static void fault_20_a_cancelled_timeout_costs_one_turn(void **state)
 	assert_true(next_ns == TKW_NEVER_NS);
 }
 
-/* A timer of which each reading of the clock is counted: a worker that wakes up
- * looks at the clock. */
+/* Counts the readings of a timer's clock. A worker that wakes up reads it. */
 static atomic_ulong readings;
 
 static int64_t counted_now(void *ctx)
@@ -954,7 +960,7 @@ static int64_t counted_now(void *ctx)
 	return fault_monotonic_ns();
 }
 
-/* A task that is due again a tick later, so often. */
+/* A task that is due again in the next tick, until it has run often enough. */
 struct metronome {
 	atomic_ulong beats;
 	unsigned long last;
@@ -969,8 +975,8 @@ static void beat(const struct tkw_firing *f, void *ctx)
 		must(tkw_timer_schedule(f->timer, &again, TKW_MSEC, NULL) == 0);
 }
 
-/* How often the clock of the other timer is read from a count on, and while
- * this one beats. */
+/* How often the counted clock was read since `before`, while another timer
+ * fires a hundred times. */
 static unsigned long readings_since(unsigned long before)
 {
 	struct metronome m = { .beats = 0, .last = 100 };
@@ -985,8 +991,8 @@ static unsigned long readings_since(unsigned long before)
 }
 
 /*
- * SPEC 4.2, 4.3, fault 20: one that ticks would read its clock some hundred
- * times while another fires a hundred times.
+ * SPEC 4.2, 4.3, fault 20: a worker that wakes up each tick would read its
+ * clock about a hundred times while another timer fires a hundred times.
  */
 static void fault_20_a_worker_with_nothing_due_sleeps(void **state)
 {
@@ -1010,14 +1016,14 @@ static void fault_20_a_worker_with_nothing_due_sleeps(void **state)
 	assert_int_equal(tkw_timer_schedule_at(t, &task, hour_ns, &id), 0);
 	assert_true(readings_since(before) <= few);
 	before = atomic_load(&readings);
-	for (i = 1; i <= 1000; i++) /* later ones, which wake nobody */
+	for (i = 1; i <= 1000; i++) /* later ones wake no thread */
 		assert_int_equal(tkw_timer_schedule_at(t, &task,
 						       hour_ns + i * TKW_MSEC,
 						       NULL),
 				 0);
 	assert_int_equal(tkw_timer_cancel(t, id), 0);
 	assert_true(readings_since(before) <= few);
-	/* Asleep, not dead. */
+	/* The worker still wakes up when it is needed. */
 	assert_int_equal(tkw_timer_schedule(t, &task, 0, NULL), 0);
 	fault_await(&fired, 1);
 	assert_int_equal(tkw_timer_destroy(t), 0);

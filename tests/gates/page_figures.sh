@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # page_figures.sh ROOT | --self-test - checks that every measured figure in
-# README.md and docs/ comes from bench/results.json. scripts/figures --check does
-# the work, and describes how to write figures. The self-test also tests
-# scripts/figures.
+# README.md and docs/ comes from bench/results.json, unless its page says that it
+# was measured once. scripts/figures --check does the work, and describes how to
+# write figures. The self-test also tests scripts/figures.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"

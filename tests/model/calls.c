@@ -55,7 +55,7 @@ static void count_tick(struct driving *d, uint64_t tick)
 	}
 }
 
-/* Both have answered: count it, and look at the entry. */
+/* Both have answered: counts the call, and checks the entry. */
 static int settle(struct driving *d, uint32_t id, int got, int wanted)
 {
 	struct driving_item *item = &d->items[id];
@@ -127,7 +127,7 @@ int driving_extend(struct driving *d, uint32_t id, uint64_t tick)
 		      wanted);
 }
 
-/* A tick seen from a callback: before, at or after the tick it expires. */
+/* Picks a tick before, at or after the tick that the callback expires. */
 static uint64_t inside_tick(struct driving *d)
 {
 	const struct oracle *o = &d->oracle;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct choice {
-	const uint8_t *at; /* NULL: the generator */
+	const uint8_t *at; /* NULL for the generator */
 	const uint8_t *end;
 	uint64_t state;
 };
@@ -21,16 +21,16 @@ struct choice {
 void choice_from_seed(struct choice *c, uint64_t seed);
 void choice_from_bytes(struct choice *c, const uint8_t *data, size_t len);
 
-/* 1 when a string of bytes has been used up; a generator never is. */
+/* 1 if a string of bytes is used up. A generator never is. */
 int choice_spent(const struct choice *c);
 
-/* Any 64 bits; zeros when the bytes are used up. */
+/* Returns any 64 bits, or zeros when the bytes are used up. */
 uint64_t choice_u64(struct choice *c);
 
-/* A number below n, which is 1 to 65536. */
+/* Returns a number below n. n is 1 to 65536. */
 uint32_t choice_below(struct choice *c, uint32_t n);
 
-/* The generator by itself: the next number of a state. */
+/* The generator alone. Returns the next number of a state. */
 uint64_t choice_next(uint64_t *state);
 
 #endif /* MODEL_CHOICE_H */

@@ -29,7 +29,7 @@ enum op {
 	OPS
 };
 
-/* How many lots each operation gets, before a run shifts the weights. */
+/* How many lots each operation gets before a run changes the weights. */
 static const uint8_t lots_of[OPS] = {
 	[OP_ADD] = 20,           [OP_ADD_ANY] = 2, [OP_ADD_SLACK] = 2,
 	[OP_REMOVE] = 4,         [OP_MOVE] = 4,    [OP_EXTEND] = 5,
@@ -37,7 +37,8 @@ static const uint8_t lots_of[OPS] = {
 	[OP_RESUME] = 5,         [OP_WALK] = 1,
 };
 
-/* Swarm: each life leans to other operations, so that rare states build up. */
+/* Swarm testing: each life prefers other operations, so that rare states build
+ * up. */
 static void draw_lots(struct driving *d, uint32_t number)
 {
 	uint64_t state = ~(uint64_t)number;
@@ -70,7 +71,7 @@ static void draw_config(struct driving *d)
 				      ? TKW_WHEEL_HASHED
 				      : TKW_WHEEL_HIERARCHICAL;
 	if (cfg->engine == TKW_WHEEL_HASHED) {
-		/* 1 ... 64, and now and then up to 8192. */
+		/* 1 ... 64, and sometimes up to 8192. */
 		cfg->slots = UINT64_C(1) << choice_below(d->choice, 7);
 		if (choice_below(d->choice, 8) == 0)
 			cfg->slots <<= 7;
@@ -86,7 +87,7 @@ static void begin_life(struct driving *d)
 
 	draw_config(d);
 	d->pool = 1 + choice_below(d->choice, DRIVING_POOL);
-	/* Small pools meet themselves more often, and are cheaper. */
+	/* In a small pool, entries meet more often, and checks are cheaper. */
 	if (choice_below(d->choice, 4))
 		d->pool = 1 + d->pool / 3;
 	ticks_make_mix(&d->mix, choice_below(d->choice, 4096));
@@ -109,7 +110,7 @@ static void begin_life(struct driving *d)
 	driving_verify(d);
 }
 
-/* End a wheel that may have entries in it: they are free afterwards. */
+/* Ends a wheel that may have entries. They are free afterwards. */
 static void end_life(struct driving *d)
 {
 	uint32_t id;
@@ -155,7 +156,8 @@ static void count_stop(struct driving *d)
 		d->tally->n[TALLY_STOP_IN_CASCADE]++;
 }
 
-/* Not all steps can be seen, but no more than the bound must be. */
+/* Not all steps can be seen, but those that are seen must not exceed the
+ * bound. */
 static void verify_bound(struct driving *d, int answer, uint64_t max_steps)
 {
 	uint64_t before = d->tally->n[TALLY_CASCADE];
@@ -203,7 +205,7 @@ static int advance(struct driving *d, uint64_t to, uint64_t max_steps)
 	return answer;
 }
 
-/* An empty wheel has no next tick: do not go to the end of time for it. */
+/* An empty wheel has no next tick. Do not advance to the end of time then. */
 static uint64_t seldom_never(struct driving *d, uint64_t tick)
 {
 	if (tick < TKW_TICK_NEVER - 1 || choice_below(d->choice, 32) == 0)
@@ -211,7 +213,7 @@ static uint64_t seldom_never(struct driving *d, uint64_t tick)
 	return d->oracle.now;
 }
 
-/* Where to advance to: most often near, or to where an entry is. */
+/* Picks a target for an advance, mostly near, or at the tick of an entry. */
 static uint64_t draw_target(struct driving *d)
 {
 	uint64_t now = d->oracle.now;
@@ -250,7 +252,7 @@ static uint64_t draw_bound(struct driving *d)
 	return choice_below(d->choice, choice_below(d->choice, 4) ? 3 : 8);
 }
 
-/* Two steps are one operation: the tick that both want is the point of it. */
+/* These are two steps of one operation, so that both use the same tick. */
 static void extend_and_add(struct driving *d)
 {
 	uint32_t id = driving_any(d);
@@ -327,7 +329,7 @@ static void operate(struct driving *d)
 	driving_verify(d);
 }
 
-/* Run time out: what is left afterwards is what is never due. */
+/* Advances to the end of time. Only entries that are never due are left. */
 static void drain(struct driving *d)
 {
 	uint64_t bound = choice_below(d->choice, 2) ? TKW_STEPS_UNBOUNDED : 7;
@@ -352,7 +354,8 @@ static void run(struct driving *d)
 	for (; d->op < ops && !choice_spent(d->choice); d->op++) {
 		d->tally->n[TALLY_STEP]++;
 		operate(d);
-		/* The end of time deserves a visit, but not a long one. */
+		/* The wheel should reach the end of time, but not stay there
+		 * for long. */
 		if (d->oracle.now == TKW_TICK_NEVER && old++ == 10) {
 			d->tally->n[TALLY_WHEEL_END_OF_TIME]++;
 			end_life(d);

@@ -19,17 +19,18 @@
 struct driver_opts {
 	int engine;          /* enum tkw_wheel_engine, or DRIVER_ANY_ENGINE */
 	uint64_t ops;        /* how many operations at most */
-	FILE *trace;         /* NULL: none */
-	uint64_t trace_from; /* the first operation to be told */
+	FILE *trace;         /* NULL for no trace */
+	uint64_t trace_from; /* the first operation in the trace */
 };
 
 struct driver_failure {
 	const char *what;
 	uint64_t op;      /* the operation at which it was seen */
-	char detail[160]; /* the wheel, and where it was */
+	char detail[160]; /* the wheel, and its state */
 };
 
-/* Return  0: the wheel did as the oracle; 1: it did not, f says what. */
+/* Returns 0 if the wheel did what the oracle did. Otherwise returns 1, and f
+ * says what was wrong. */
 int driver_run(struct choice *c, const struct driver_opts *opts,
 	       struct tally *t, struct driver_failure *f);
 

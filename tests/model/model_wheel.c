@@ -31,8 +31,8 @@ enum {
 	SEEDS_FOR_ALL_KINDS = 100,
 	MAX_JOBS = 256,
 	TRACED_OPS = 40,
-	/* A seed takes a thousandth of a second; one that takes so many
-	   seconds of CPU goes round in circles, and is to be named. */
+	/* A seed takes about a millisecond. If one takes this many seconds of
+	   CPU time, it does not end, and its number is printed. */
 	ENDLESS_SECONDS = 300
 };
 
@@ -48,12 +48,12 @@ struct options {
 	int replay;
 };
 
-/* One process's part, in memory that its parent sees. */
+/* The part of one process, in memory that its parent sees. */
 struct share {
 	struct tally tally;
-	uint64_t seed;     /* at work on this one */
-	int told;          /* has said what it found */
-	volatile int stop; /* of the first: one of them has found something */
+	uint64_t seed;     /* the seed that it works on */
+	int told;          /* it has reported what it found */
+	volatile int stop; /* in the first share: a process failed */
 };
 
 static const char *engine_name(int engine)
@@ -107,7 +107,8 @@ static int run_seed(const struct options *o, int engine, uint64_t seed,
 	return 1;
 }
 
-/* From here on the process has so much CPU time until the timer ends it. */
+/* From here on, the process may use this much CPU time. Then a signal ends
+ * it. */
 static void arm_watchdog(void)
 {
 	struct itimerval t;
@@ -135,7 +136,7 @@ static _Noreturn void work(const struct options *o, int engine,
 	exit(mine->told);
 }
 
-/* A process has ended. Return 0 if it has found nothing. */
+/* Handles the end of a process. Returns 0 if it found nothing. */
 static int take_leave(const struct options *o, int engine, struct share *all,
 		      uint64_t job, int status)
 {
@@ -151,7 +152,7 @@ static int take_leave(const struct options *o, int engine, struct share *all,
 	return 1;
 }
 
-/* Return 0 if each process came to its end and found nothing. */
+/* Returns 0 if each process ended by itself and found nothing. */
 static int await(const struct options *o, int engine, struct share *all,
 		 const pid_t *pids)
 {
@@ -230,7 +231,7 @@ static int run_engine(const struct options *o, int engine)
 	return failed;
 }
 
-/* One seed, in this very process: a debugger's friend. */
+/* Runs one seed in this process, which makes debugging easier. */
 static int replay(const struct options *o, int engine)
 {
 	struct tally t;

@@ -45,7 +45,8 @@ static void insert(struct oracle *o, uint32_t id, uint64_t tick, uint32_t loose)
 {
 	uint32_t i = o->count++;
 
-	/* The newest moment of all: it goes behind the others of its tick. */
+	/* Its moment is the newest, so it goes behind the others of its
+	 * tick. */
 	while (i > 0 && o->items[i - 1].tick > tick) {
 		o->items[i] = o->items[i - 1];
 		i--;

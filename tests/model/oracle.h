@@ -47,7 +47,7 @@ struct oracle_item {
 
 struct oracle {
 	uint64_t now;
-	uint64_t target; /* of the pass that runs */
+	uint64_t target; /* target of the running pass */
 	uint64_t moment;
 	uint32_t count;
 	int passing;
@@ -56,25 +56,26 @@ struct oracle {
 
 void oracle_init(struct oracle *o, uint64_t now);
 
-/* The tick at which an entry given this tick at this moment is due. */
+/* The tick at which an entry is due that is given this tick now. */
 uint64_t oracle_due(const struct oracle *o, uint64_t tick);
 
 /* NULL if the id is not linked. */
 const struct oracle_item *oracle_find(const struct oracle *o, uint32_t id);
 
-/* As the wheel's calls of the same name: 0, -EEXIST, -ENOENT, -EINVAL. */
+/* Like the calls of the wheel with these names: 0, -EEXIST, -ENOENT or
+ * -EINVAL. */
 int oracle_add(struct oracle *o, uint32_t id, uint64_t tick);
 int oracle_remove(struct oracle *o, uint32_t id);
 int oracle_move(struct oracle *o, uint32_t id, uint64_t tick);
 int oracle_extend(struct oracle *o, uint32_t id, uint64_t tick);
 
-/* The earliest tick linked; ORACLE_NEVER if there is none. */
+/* The earliest linked tick, or ORACLE_NEVER if there is none. */
 uint64_t oracle_next(const struct oracle *o);
 
 /*
- * A pass: begin, then expire for each entry that the wheel expires, with the
- * wheel's now, then end with the wheel's answer and its now.
- * Return  NULL: as it must be; else what is wrong.
+ * A pass. First call begin. Then call expire for each entry that the wheel
+ * expires, with the wheel's now. Then call end with the wheel's answer and now.
+ * They return NULL if all is right, otherwise what is wrong.
  */
 void oracle_begin(struct oracle *o, uint64_t to);
 const char *oracle_expire(struct oracle *o, uint32_t id, uint64_t now);

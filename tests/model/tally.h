@@ -87,8 +87,8 @@ void tally_merge(struct tally *into, const struct tally *from);
 void tally_print(const struct tally *t, FILE *out);
 
 /*
- * The name of a kind that did not happen at all; NULL if all did.
- * one_ring  the hashed engine ran alone: it has no cascade.
+ * Returns the name of a kind that did not happen, or NULL if all did.
+ * one_ring  Only the hashed engine ran, which has no cascade.
  */
 const char *tally_missing(const struct tally *t, int one_ring);
 

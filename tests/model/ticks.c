@@ -5,7 +5,7 @@
 #define LAST (UINT64_MAX - 1)
 
 enum kind {
-	SHARED, /* a tick in use, or one beside it */
+	SHARED, /* a tick in use, or one next to it */
 	NEAR,
 	NEARBY,
 	BOUNDARY,
@@ -43,7 +43,7 @@ static uint64_t beside(struct choice *c, uint64_t tick)
 
 uint64_t ticks_boundary(struct choice *c, uint64_t now)
 {
-	/* Low rings more often: there the wheel gets to see the other side. */
+	/* Prefer low rings, because the wheel reaches their far side sooner. */
 	uint32_t ring = choice_below(c, choice_below(c, 15) + 1) + 1;
 	uint64_t width = UINT64_C(1) << 4 * ring;
 	uint64_t up = later(earlier(now, now % width),
@@ -90,7 +90,8 @@ void ticks_make_mix(struct ticks_mix *m, uint32_t number)
 		m->kind[i] = (uint8_t)(choice_next(&state) % spread);
 	m->kind[0] = SHARED;
 	m->kind[1] = NEAR;
-	/* Time that never comes fills the wheel: one place is plenty. */
+	/* Ticks that never come fill the wheel, so one of these kinds is
+	 * enough. */
 	for (i = 2; i < TICKS_MIX; i++) {
 		if (m->kind[i] == NEVER || m->kind[i] == END)
 			m->kind[i] = i % 2 ? NEAR : NEARBY;

@@ -21,10 +21,11 @@ struct ticks_mix {
 	uint8_t kind[TICKS_MIX];
 };
 
-/* The first tick of a wheel: near 0, anywhere, near a boundary or the end. */
+/* Picks the first tick of a wheel: near 0, anywhere, near a boundary or the
+ * end. */
 uint64_t ticks_start(struct choice *c);
 
-/* A mix of kinds by number; kinds that every run needs are always in it. */
+/* Makes mix number `number`. Kinds that every run needs are always in it. */
 void ticks_make_mix(struct ticks_mix *m, uint32_t number);
 
 /*

@@ -14,8 +14,7 @@
 #include "gate.h"
 #include "os/bell.h"
 
-/* Not cmocka's: an assert of its own cannot leave a thread that is not the
- * test's. */
+/* An assert of cmocka does not work on a thread that is not the test's. */
 #define must(condition)                                                        \
 	((condition) ? (void)0 : must_fail(__LINE__, #condition))
 static _Noreturn void must_fail(int line, const char *condition)
@@ -40,14 +39,14 @@ enum {
 	SLEEPERS = 5
 };
 
-/* Some who wait for tokens, each for one. */
+/* A room in which threads wait for tokens, one token each. */
 struct room {
 	struct tkw__lock lock;
 	struct tkw__bell bell;
 	unsigned tokens;
-	unsigned woken; /* how often somebody came back from a wait */
-	unsigned left;  /* how many have got theirs */
-	bool bounded;   /* they wait until a time, which never comes */
+	unsigned woken; /* how often a wait has returned */
+	unsigned left;  /* threads that got a token */
+	bool bounded;   /* they wait with a bound, which is far away */
 };
 
 static void *wait_for_token(void *arg)
@@ -78,7 +77,8 @@ static void fill_room(struct room *r, pthread_t threads[SLEEPERS])
 
 	for (i = 0; i < SLEEPERS; i++)
 		spawn(&threads[i], wait_for_token, r);
-	/* The lock is free while they wait, and each is counted. */
+	/* The lock is free while the threads wait, and each of them is
+	 * counted. */
 	while (waiters < SLEEPERS) {
 		sched_yield();
 		tkw__lock_take(&r->lock);
@@ -98,7 +98,7 @@ static void empty_room(struct room *r, pthread_t threads[SLEEPERS])
 	assert_int_equal(r->bell.waiters, 0);
 }
 
-/* All look again, and those for whom there is something go. */
+/* A ring for all makes all look again. Those that find a token go. */
 static void ring_for_all(bool bounded, bool and_drop)
 {
 	struct room r = { .bounded = bounded };
@@ -111,11 +111,11 @@ static void ring_for_all(bool bounded, bool and_drop)
 		tkw__bell_ring_and_drop(&r.bell, &r.lock);
 	} else {
 		tkw__bell_ring(&r.bell);
-		/* It is still ours. */
+		/* This thread still has the lock. */
 		assert_int_equal(r.woken, 0);
 		tkw__lock_drop(&r.lock);
 	}
-	/* In vain; and they wait again. */
+	/* There are no tokens, so they wait again. */
 	while (woken < SLEEPERS) {
 		sched_yield();
 		tkw__lock_take(&r.lock);
@@ -143,7 +143,7 @@ static void test_bell_ring_wakes_all(void **state)
 	ring_for_all(true, true);
 }
 
-/* A token for each ring. */
+/* One token for each ring. */
 static void ring_for_one(bool bounded)
 {
 	struct room r = { .bounded = bounded };
@@ -168,7 +168,7 @@ static void test_bell_ring_one_wakes_one_each(void **state)
 		ring_for_one(i % 2);
 }
 
-/* Nobody is there to hear it: it is not kept for who comes later. */
+/* If no thread waits, a ring has no effect, and is not kept for later. */
 static void test_bell_rings_for_those_who_wait(void **state)
 {
 	struct tkw__lock lock = { .state = { 0 } };
@@ -181,7 +181,7 @@ static void test_bell_rings_for_those_who_wait(void **state)
 	tkw__lock_take(&lock);
 	tkw__bell_ring_one_and_drop(&bell, &lock);
 	assert_int_equal(TKW__LOAD(&bell.rung, RELAXED), 0);
-	/* It was dropped each time. */
+	/* The lock was dropped each time. */
 	assert_int_equal(TKW__LOAD(&lock.state, RELAXED), TKW__LOCK_FREE);
 }
 
@@ -254,12 +254,12 @@ enum {
 	TURNS = 20000
 };
 
-/* Two who take turns: a ring that is missed would be the end. */
+/* Two threads take turns. If a ring is missed, the test hangs. */
 struct table {
 	struct tkw__lock lock;
 	struct tkw__bell bell;
 	unsigned turn;
-	int how; /* it is rung */
+	int how; /* which function rings it */
 };
 
 static void ring_somehow(struct table *t)
@@ -320,7 +320,8 @@ enum {
 	SHELF = 4
 };
 
-/* Makers wake one user for each thing, and users one maker for each place. */
+/* Makers wake one user for each thing, and users wake one maker for each free
+ * place. */
 struct market {
 	struct tkw__lock lock;
 	struct tkw__bell things;
@@ -344,7 +345,7 @@ static void *make_goods(void *arg)
 		m->on_shelf++;
 		tkw__bell_ring_one_and_drop(&m->things, &m->lock);
 	}
-	/* No more will come: let all look. */
+	/* No more things will come, so wake all. */
 	tkw__bell_ring(&m->places);
 	tkw__bell_ring_and_drop(&m->things, &m->lock);
 	return NULL;

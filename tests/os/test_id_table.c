@@ -14,8 +14,7 @@
 
 #include "os/id_table.h"
 
-/* Not cmocka's: an assert of its own cannot leave a thread that is not the
- * test's. */
+/* An assert of cmocka does not work on a thread that is not the test's. */
 #define must(condition)                                                        \
 	((condition) ? (void)0 : must_fail(__LINE__, #condition))
 static _Noreturn void must_fail(int line, const char *condition)
@@ -26,8 +25,8 @@ static _Noreturn void must_fail(int line, const char *condition)
 
 /* --- memory, which may be refused ---------------------------------------- */
 
-/* The linker (--wrap) sends the calls here. Its names for that are not ours to
- * use in C. */
+/* The linker (--wrap) sends the calls here. The assembler names are needed
+ * because C reserves names with two underscores. */
 #define NAMED(name) __asm__(name)
 void *real_take(size_t bytes, size_t align) NAMED("__real_tkw__memory_take");
 void *wrap_take(size_t bytes, size_t align) NAMED("__wrap_tkw__memory_take");
@@ -35,8 +34,8 @@ void real_free(void *mem, size_t bytes) NAMED("__real_tkw__memory_free");
 void wrap_free(void *mem, size_t bytes) NAMED("__wrap_tkw__memory_free");
 
 static bool refuse;
-static size_t pieces; /* that are not freed */
-static size_t taken;  /* bytes of them */
+static size_t pieces; /* pieces that are not freed */
+static size_t taken;  /* their bytes */
 
 void *wrap_take(size_t bytes, size_t align)
 {
@@ -46,7 +45,7 @@ void *wrap_take(size_t bytes, size_t align)
 		return NULL;
 	pieces++;
 	taken += bytes;
-	/* It is the table that makes a fresh record zero. */
+	/* The table itself must set a fresh record to zero. */
 	memset(mem, 0xa5, bytes);
 	return mem;
 }
@@ -61,7 +60,7 @@ void wrap_free(void *mem, size_t bytes)
 /* --- helpers ------------------------------------------------------------- */
 
 enum {
-	IN_USE = 7, /* a state */
+	IN_USE = 7, /* the state of a record in use */
 	BLOCK = 1 << TKW__RECORD_BLOCK_BITS
 };
 
@@ -83,7 +82,7 @@ static void fini(struct tkw__table *t)
 	assert_int_equal(taken, 0);
 }
 
-/* A record in use. */
+/* Takes a record, and sets its state to IN_USE. */
 static struct thing *take(struct tkw__table *t)
 {
 	struct tkw__record *r = NULL;
@@ -115,7 +114,8 @@ static void assert_unknown(const struct tkw__table *t, uint64_t id)
 
 static void test_table_takes_no_memory_at_first(void **state)
 {
-	/* Not constants: the compiler would look into a table of nothing. */
+	/* Volatile, so that the compiler does not look into a table without
+	 * blocks. */
 	static volatile uint32_t indices[] = {
 		0, 1, TKW__RECORDS_MAX, (1 << TKW__RECORD_INDEX_BITS) - 1
 	};
@@ -156,7 +156,7 @@ static void test_table_finds_what_was_taken(void **state)
 		ids[i] = id_of(things[i]);
 		assert_true(ids[i] != 0);
 	}
-	/* None has moved, and none lies in another. */
+	/* No record has moved, and no two overlap. */
 	for (i = 0; i < MANY; i++) {
 		assert_found(&t, ids[i], things[i]);
 		assert_ptr_equal(tkw__table_at(&t, i), things[i]);
@@ -164,7 +164,7 @@ static void test_table_finds_what_was_taken(void **state)
 			assert_int_equal(things[i]->body[k], (uint8_t)i);
 	}
 	assert_null(tkw__table_at(&t, MANY));
-	/* Blocks of one, two and four times the size. */
+	/* The blocks hold one, two and four times BLOCK records. */
 	assert_int_equal(pieces, 3);
 	assert_int_equal(taken, (size_t)7 * BLOCK * sizeof(struct thing));
 	fini(&t);
@@ -189,13 +189,14 @@ static void test_table_id_has_part_index_and_generation(void **state)
 				 tkw__record_generation(&x->record));
 		assert_true(tkw__record_word(id, IN_USE) ==
 			    TKW__LOAD(&x->record.word, RELAXED));
-		/* Which table it is of, is for the caller to look at. */
+		/* The part of the id is for the caller. The table ignores
+		 * it. */
 		assert_found(&t, id, x);
 	}
 	fini(&t);
 }
 
-/* Each bit of an id counts, but for those of the part. */
+/* Each bit of an id matters, except those of the part. */
 static void test_table_id_with_a_wrong_bit_names_nothing(void **state)
 {
 	struct tkw__table t;
@@ -212,8 +213,8 @@ static void test_table_id_with_a_wrong_bit_names_nothing(void **state)
 		for (bit = 0; bit < 56; bit++) {
 			id = id_of(x) ^ UINT64_C(1) << bit;
 			r = tkw__table_find(&t, id);
-			/* The index of another, which by chance has the same
-			 * generation. */
+			/* It is the index of another record, which happens to
+			 * have the same generation. */
 			if (r && bit >= 32)
 				assert_true(tkw__record_id(r, 0) == id);
 			else
@@ -223,8 +224,8 @@ static void test_table_id_with_a_wrong_bit_names_nothing(void **state)
 	fini(&t);
 }
 
-/* A table's first generations differ from another's, so that its ids are most
- * likely good for nothing there. */
+/* The first generations of two tables differ, so that the ids of one are most
+ * likely not valid for the other. */
 static void test_table_begins_at_random(void **state)
 {
 	uint32_t least = UINT32_MAX;
@@ -267,7 +268,7 @@ static void test_table_put_makes_the_id_stale(void **state)
 		tkw__table_put(&t, &first->record);
 		for (k = 0; k <= i; k++)
 			assert_unknown(&t, ids[k]);
-		/* It is the next to be used, as it was left. */
+		/* This record is used next, and its content was not changed. */
 		x = take(&t);
 		assert_ptr_equal(x, first);
 		assert_int_equal(x->body[0], 9);
@@ -279,7 +280,7 @@ static void test_table_put_makes_the_id_stale(void **state)
 	fini(&t);
 }
 
-/* Of those that are free the last one is the first to be used. */
+/* The record that was freed last is used first. */
 static void test_table_uses_what_is_free_first(void **state)
 {
 	struct thing *things[10];
@@ -298,7 +299,7 @@ static void test_table_uses_what_is_free_first(void **state)
 	fini(&t);
 }
 
-/* Nobody knows its id, so that it is not used up. */
+/* No other code knows its id, so the generation is not used up. */
 static void test_table_untake_is_as_if_never_taken(void **state)
 {
 	struct tkw__table t;
@@ -328,19 +329,19 @@ static void test_table_free_record_has_no_id(void **state)
 	(void)state;
 	init(&t, TKW__RECORDS_MAX);
 	assert_int_equal(tkw__table_take(&t, &r), 0);
-	/* Taken, but in no state yet. */
+	/* The record is taken, but has no state yet. */
 	assert_unknown(&t, tkw__record_id(r, 0));
 	tkw__record_set_state(r, 1);
 	assert_ptr_equal(tkw__table_find(&t, tkw__record_id(r, 0)), r);
 	tkw__record_set_state(r, UINT32_MAX);
 	assert_ptr_equal(tkw__table_find(&t, tkw__record_id(r, 0)), r);
 	tkw__table_put(&t, r);
-	/* Not by the id that it will have, either. */
+	/* The id that it will have next is not valid either. */
 	assert_unknown(&t, tkw__record_id(r, 0));
 	fini(&t);
 }
 
-/* Fault 24: a record of which all generations were used is not used again. */
+/* Fault 24: a record whose generations are all used is not used again. */
 static void test_table_retires_a_record_that_is_used_up(void **state)
 {
 	struct tkw__record *r;
@@ -352,7 +353,7 @@ static void test_table_retires_a_record_that_is_used_up(void **state)
 	(void)state;
 	init(&t, 2);
 	x = take(&t);
-	/* As if it had been used so often. */
+	/* Pretend that it was used this often. */
 	TKW__STORE(&x->record.word,
 		   (uint64_t)(TKW__RECORD_GENERATION_MAX - 1) << 32 | IN_USE,
 		   RELAXED);
@@ -367,13 +368,13 @@ static void test_table_retires_a_record_that_is_used_up(void **state)
 	for (i = 0; i < 1000; i++)
 		assert_unknown(&t, i);
 	assert_int_equal(take(&t)->record.index, 1);
-	/* It counts as one of those that there may be. */
+	/* A retired record counts towards the limit. */
 	assert_int_equal(tkw__table_take(&t, &r), -EAGAIN);
 	fini(&t);
 }
 
 #if TKW__RECORD_GENERATION_BITS < 32
-/* Fault 24: from the first one to the last, and no id is ever good again. */
+/* Fault 24: all generations are used, and no old id becomes valid again. */
 static void test_table_narrow_generations_wrap(void **state)
 {
 	enum {
@@ -397,8 +398,8 @@ static void test_table_narrow_generations_wrap(void **state)
 	}
 	for (i = 0; i < USES; i++)
 		assert_unknown(&t, ids[i]);
-	/* One after the other: each was used by half its generations or more,
-	 * and by all of them at the most. */
+	/* Records were retired one after another. Each was used for between
+	 * half of its generations and all of them. */
 	retired = x->record.index;
 	assert_true(retired >= USES / TKW__RECORD_GENERATION_MAX - 1);
 	assert_true(retired <= USES / (TKW__RECORD_GENERATION_MAX / 2));
@@ -437,11 +438,11 @@ static void test_table_bound_is_exact(void **state)
 	}
 }
 
-/* Each index is in one block, and the blocks are as large as they should be. */
+/* Each index is in one block, and each block has the right size. */
 static void test_table_blocks_hold_all_indices(void **state)
 {
 	uint32_t block = 0;
-	uint32_t begin = 0; /* of that block */
+	uint32_t begin = 0; /* first index of the block */
 	uint32_t i;
 
 	(void)state;
@@ -460,7 +461,8 @@ static void test_table_blocks_hold_all_indices(void **state)
 	assert_true(TKW__RECORDS_MAX <= 1 << TKW__RECORD_INDEX_BITS);
 }
 
-/* Fault 1: for each block, the table is as it was, and the next try works. */
+/* Fault 1: whichever block is refused, the table does not change, and the next
+ * try works. */
 static void test_table_without_memory_is_untouched(void **state)
 {
 	struct tkw__table before;
@@ -489,7 +491,7 @@ static void test_table_without_memory_is_untouched(void **state)
 		for (n = 0; n < (uint32_t)BLOCK << block; n++) {
 			x = take(&t);
 			id = id_of(x);
-			/* What is free needs no memory. */
+			/* Taking a free record needs no memory. */
 			refuse = true;
 			tkw__table_put(&t, &x->record);
 			assert_ptr_equal(take(&t), x);
@@ -508,7 +510,8 @@ enum {
 	PUBLISHED = 64
 };
 
-/* One thread takes and puts, and tells of ids; others look for them. */
+/* One thread takes and puts records, and publishes ids. Others look for
+ * them. */
 struct scene {
 	struct tkw__table t;
 	_Atomic uint64_t ids[PUBLISHED];
@@ -517,7 +520,7 @@ struct scene {
 
 static void *look_for_ids(void *arg)
 {
-	/* One that never was. Volatile, as above. */
+	/* An id that was never given out. Volatile, as above. */
 	static volatile uint64_t last_id = UINT64_MAX >> 8;
 	struct scene *s = arg;
 	struct tkw__record *r;
@@ -526,7 +529,8 @@ static void *look_for_ids(void *arg)
 
 	for (i = 0; !s->over; i++) {
 		id = s->ids[i % PUBLISHED];
-		/* Its record, or none: it may have been put. */
+		/* This finds its record or nothing, because the record may have
+		 * been put. */
 		r = tkw__table_find(&s->t, id);
 		must(r == NULL || r->index == tkw__id_index(id));
 		if (id != 0) {

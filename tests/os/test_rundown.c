@@ -15,8 +15,7 @@
 #include "gate.h"
 #include "os/rundown.h"
 
-/* Not cmocka's: an assert of its own cannot leave a thread that is not the
- * test's. */
+/* An assert of cmocka does not work on a thread that is not the test's. */
 #define must(condition)                                                        \
 	((condition) ? (void)0 : must_fail(__LINE__, #condition))
 static _Noreturn void must_fail(int line, const char *condition)
@@ -49,7 +48,7 @@ static void test_rundown_lets_in_until_it_is_closed(void **state)
 		tkw__rundown_leave(&r);
 		tkw__rundown_leave(&r);
 	}
-	/* Nobody is inside: it does not wait. */
+	/* No thread is inside, so close does not wait. */
 	tkw__rundown_close(&r);
 	for (i = 0; i < 3; i++)
 		assert_false(tkw__rundown_enter(&r));
@@ -64,7 +63,7 @@ static void test_rundown_that_nobody_entered(void **state)
 	assert_false(tkw__rundown_enter(&r));
 }
 
-/* Those inside are not there in a child, and are not waited for. */
+/* The other threads do not exist in a child, so it does not wait for them. */
 static void test_rundown_of_a_child(void **state)
 {
 	struct tkw__rundown r = { .inside = { 0 } };
@@ -87,7 +86,7 @@ struct house {
 	struct gate inside;
 	struct gate ready;
 	pid_t closer;
-	atomic_uint guests; /* that have not left */
+	atomic_uint guests; /* threads that have not left */
 	atomic_bool closed;
 };
 
@@ -126,14 +125,15 @@ static void test_rundown_close_waits_for_all_inside(void **state)
 	for (i = 0; i < GUESTS; i++)
 		spawn(&guests[i], visit, &h);
 	gate_await(&h.inside, GUESTS);
-	/* And one more, who stays until the others have left. */
+	/* This thread enters, too, and stays until the others have left. */
 	assert_true(tkw__rundown_enter(&h.r));
 	spawn(&closer, close_house, &h);
 	gate_pass(&h.ready);
 	while (!bed_is_asleep(h.closer))
 		sched_yield();
-	/* Nobody gets in any more, whether it is done or not; who tries does
-	 * not count as one inside, and does not end the wait. */
+	/* No thread can enter any more, even before the close has returned. A
+	 * thread that tries does not count as inside, and does not end the
+	 * wait. */
 	for (i = 0; i < 100; i++)
 		assert_false(tkw__rundown_enter(&h.r));
 	assert_false(h.closed);
@@ -161,7 +161,7 @@ struct yard {
 	atomic_bool closed;
 };
 
-/* In and out until it is closed. */
+/* Enters and leaves until it is closed. */
 static void *come_and_go(void *arg)
 {
 	struct yard *y = arg;
@@ -174,7 +174,7 @@ static void *come_and_go(void *arg)
 		y->inside--;
 		tkw__rundown_leave(&y->r);
 	}
-	/* Once closed it stays so. */
+	/* Once closed, it stays closed. */
 	must(!tkw__rundown_enter(&y->r));
 	return NULL;
 }
@@ -220,7 +220,8 @@ static void *leave_hut(void *arg)
 	return NULL;
 }
 
-/* It may be freed at once: to leave is the last that is done with it. */
+/* It may be freed at once, because a thread that leaves does not touch it
+ * afterwards. */
 static void test_rundown_is_freed_when_it_is_closed(void **state)
 {
 	pthread_t threads[2];

@@ -61,7 +61,7 @@ static void test_channel_create_refuses_bad_input(struct timer_bed *b)
 }
 BED_TEST(test_channel_create_refuses_bad_input)
 
-/* Configs of older and of newer programs. */
+/* Configs of older and newer programs. */
 static void test_channel_config_sizes(struct timer_bed *b)
 {
 	struct {
@@ -76,7 +76,7 @@ static void test_channel_config_sizes(struct timer_bed *b)
 	c.cfg.size = sizeof(c.cfg) - 1;
 	assert_refused_by(&c.cfg);
 	c.cfg.size = sizeof(c);
-	assert_refused_by(&c.cfg); /* too much to be true */
+	assert_refused_by(&c.cfg); /* the size is too large */
 	c.cfg.size = sizeof(c.cfg) + 8;
 	c.newer[7] = 1;
 	assert_refused_by(&c.cfg);
@@ -129,8 +129,8 @@ static void test_channel_calls_refuse_bad_input(struct timer_bed *b)
 }
 BED_TEST(test_channel_calls_refuse_bad_input)
 
-/* SPEC 8.2, 3.6: all kinds are on the timer, or none, and the channel is not in
- * the set. */
+/* SPEC 8.2, 3.6: either all kinds get a place on the timer, or none does and
+ * the channel is not in the set. */
 static void test_channel_add_at_the_limit(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 3 };
@@ -175,7 +175,7 @@ static void test_channel_add_without_memory(struct timer_bed *b)
 	assert_int_equal(u->calls[CLOSE], 1);
 	close_world(w);
 	free(u);
-	bed_reopen(b, NULL); /* the memory is this test's */
+	bed_reopen(b, NULL); /* the memory belongs to this test */
 }
 BED_TEST(test_channel_add_without_memory)
 
@@ -183,7 +183,7 @@ void *real_aligned_alloc(size_t align,
 			 size_t size) __asm__("__real_aligned_alloc");
 void *wrap_aligned_alloc(size_t align,
 			 size_t size) __asm__("__wrap_aligned_alloc");
-static bool refuse_memory; /* on this thread, while no other needs any */
+static bool refuse_memory; /* no other thread allocates then */
 
 void *wrap_aligned_alloc(size_t align, size_t size)
 {
@@ -210,7 +210,7 @@ BED_TEST(test_channel_create_without_memory)
 
 /* --- which are due ------------------------------------------------------- */
 
-/* SPEC 8.2: never seen = skip. */
+/* SPEC 8.2: a channel that was never seen is skipped. */
 static void test_channel_never_seen_is_skipped(struct timer_bed *b)
 {
 	struct world *w = open_all(b, 1, PERIOD_NS);
@@ -218,7 +218,7 @@ static void test_channel_never_seen_is_skipped(struct timer_bed *b)
 
 	add(w, &u[0]);
 	add(w, &u[1]);
-	/* As it was before it was added. */
+	/* It is as it was before the add. */
 	drop(w, &u[1]);
 	tkw_channel_mark_read(&u[1].ch, 1);
 	tkw_channel_mark_connected(&u[1].ch, 0);
@@ -234,7 +234,7 @@ static void test_channel_never_seen_is_skipped(struct timer_bed *b)
 }
 BED_TEST(test_channel_never_seen_is_skipped)
 
-/* A set of all kinds that marks what is added. */
+/* Opens a set of all kinds that marks each channel that is added. */
 static struct world *open_marking(struct timer_bed *b, int64_t interval_ns)
 {
 	struct tkw_channels_config cfg = { .mark_on_add = 1 };
@@ -245,7 +245,7 @@ static struct world *open_marking(struct timer_bed *b, int64_t interval_ns)
 	return open_with(b, cfg);
 }
 
-/* Time passes; this one says something before. */
+/* Marks this channel, and lets time pass. */
 static void touch_and_pass(struct world *w, struct user *u, int64_t ns)
 {
 	tkw_channel_mark_read(&u->ch, now_of(w));
@@ -253,8 +253,8 @@ static void touch_and_pass(struct world *w, struct user *u, int64_t ns)
 	bed_pass(w->b, ns);
 }
 
-/* SPEC 8.2: with mark_on_add one that never says anything becomes idle, from
- * when it was added, and again if it is added again. */
+/* SPEC 8.2: with mark_on_add, a channel that is never marked becomes idle after
+ * it was added, and again after it was added again. */
 static void test_channel_mark_on_add(struct timer_bed *b)
 {
 	struct world *w = open_marking(b, 2 * PERIOD_NS);
@@ -262,14 +262,14 @@ static void test_channel_mark_on_add(struct timer_bed *b)
 	unsigned round;
 	int kind;
 
-	/* A pass begins with each period of the first one. */
+	/* Passes begin a period apart, counted from the first one. */
 	add(w, &u[0]);
 	for (round = 0; round < 2; round++) {
 		touch_and_pass(w, &u[0], PERIOD_NS / 2);
 		add(w, &u[1]);
 		touch_and_pass(w, &u[0], PERIOD_NS);
 		touch_and_pass(w, &u[0], PERIOD_NS);
-		/* As old as the interval, and no older. */
+		/* It is exactly as old as the interval, not older. */
 		for (kind = 0; kind < KINDS; kind++)
 			assert_int_equal(u[1].calls[kind], round);
 		touch_and_pass(w, &u[0], PERIOD_NS);
@@ -293,7 +293,8 @@ static int64_t tell_young_now(void *ctx)
 	return young_now;
 }
 
-/* SPEC 8.2: on a clock that stands at 0, too, which is no time of a mark. */
+/* SPEC 8.2: this also works on a clock that is at 0, although a mark of 0 means
+ * never. */
 static void test_channel_mark_on_add_at_zero(void **state)
 {
 	const struct tkw_timer_hooks hooks = { .now = tell_young_now };
@@ -322,8 +323,8 @@ enum {
 	CUT = 4
 };
 
-/* What each kind does for a channel of which these are old, and the rest new.
- */
+/* Which kinds are called for a channel with these old marks and new other
+ * ones. */
 static unsigned kinds_called(struct timer_bed *b, unsigned old)
 {
 	struct world *w = open_all(b, 3 * PERIOD_NS, PERIOD_NS);
@@ -344,8 +345,8 @@ static unsigned kinds_called(struct timer_bed *b, unsigned old)
 	return kinds;
 }
 
-/* SPEC 8.2: heartbeat and close if either is old, reconnect if not connected or
- * read-idle. */
+/* SPEC 8.2: heartbeat and close are due if either mark is old, reconnect if the
+ * channel is not connected or read-idle. */
 static void test_channel_kinds_look_at_different_things(struct timer_bed *b)
 {
 	const unsigned idle = 1 << HEARTBEAT | 1 << CLOSE;
@@ -360,7 +361,7 @@ static void test_channel_kinds_look_at_different_things(struct timer_bed *b)
 }
 BED_TEST(test_channel_kinds_look_at_different_things)
 
-/* SPEC 8.2: older than the interval, and not as old as that. */
+/* SPEC 8.2: a mark must be older than the interval, not just as old. */
 static void test_channel_age_is_exact(struct timer_bed *b)
 {
 	struct world *w = open_world(b, HEARTBEAT, 5 * TKW_MSEC, PERIOD_NS);
@@ -380,7 +381,8 @@ static void test_channel_age_is_exact(struct timer_bed *b)
 }
 BED_TEST(test_channel_age_is_exact)
 
-/* SPEC 8.2: what is not positive is never, what is to come is not old. */
+/* SPEC 8.2: a mark that is not positive means never. A mark in the future is
+ * not old. */
 static void test_channel_odd_stamps(struct timer_bed *b)
 {
 	const int64_t odd[] = { 0,
@@ -402,7 +404,7 @@ static void test_channel_odd_stamps(struct timer_bed *b)
 	pass_a_period(w);
 	assert_int_equal(w->calls, 0);
 	assert_int_equal(stats_of(w).looks[CLOSE], count);
-	/* The time of the last one has come. */
+	/* Now the last mark is in the past. */
 	bed_pass(b, HOUR_NS);
 	assert_int_equal(u[count - 1].calls[CLOSE], 1);
 	assert_int_equal(w->calls, 3);
@@ -411,7 +413,7 @@ static void test_channel_odd_stamps(struct timer_bed *b)
 }
 BED_TEST(test_channel_odd_stamps)
 
-/* SPEC 8.2: the largest of all is never due, and nothing overflows. */
+/* SPEC 8.2: the largest interval is never due, and nothing overflows. */
 static void test_channel_largest_interval_and_period(struct timer_bed *b)
 {
 	struct world *w = open_world(b, CLOSE, INT64_MAX, INT64_MAX);
@@ -435,7 +437,7 @@ BED_TEST(test_channel_largest_interval_and_period)
 
 /* --- when ---------------------------------------------------------------- */
 
-/* The first step of a kind. */
+/* How long it takes until the first step of a kind. */
 static int64_t first_look(struct timer_bed *b, int kind, int64_t interval_ns,
 			  int64_t period_ns)
 {
@@ -453,8 +455,9 @@ static int64_t first_look(struct timer_bed *b, int kind, int64_t interval_ns,
 	return took_ns;
 }
 
-/* SPEC 8.2: a third of the interval, at least 1 s, a reconnect 60 s; or as it
- * is set. (A deadline between two ticks is met half a second later here.) */
+/* SPEC 8.2: the period is as set, or a third of the interval, at least 1 s, and
+ * 60 s for a reconnect. (A deadline between two ticks is half a second late
+ * here.) */
 static void test_channel_periods(struct timer_bed *b)
 {
 	const int64_t sec = TKW_SEC;
@@ -475,7 +478,7 @@ static void test_channel_periods(struct timer_bed *b)
 }
 BED_TEST(test_channel_periods)
 
-/* SPEC 8.2: a mark is a store; nothing is armed or moved for it. */
+/* SPEC 8.2: a mark is only a store. It arms or moves no timeout. */
 static void test_channel_marks_do_not_touch_the_timer(struct timer_bed *b)
 {
 	struct world *w = open_all(b, 3 * PERIOD_NS, PERIOD_NS);
@@ -497,7 +500,7 @@ static void test_channel_marks_do_not_touch_the_timer(struct timer_bed *b)
 }
 BED_TEST(test_channel_marks_do_not_touch_the_timer)
 
-/* SPEC 8.2: again each period, until it is marked. */
+/* SPEC 8.2: it is called in each period until it is marked. */
 static void test_channel_is_called_until_marked(struct timer_bed *b)
 {
 	struct world *w = open_world(b, HEARTBEAT, 2 * PERIOD_NS, PERIOD_NS);
@@ -520,7 +523,7 @@ static void test_channel_is_called_until_marked(struct timer_bed *b)
 }
 BED_TEST(test_channel_is_called_until_marked)
 
-/* SPEC 8.2: an hour in which nobody could look is one pass, not 3,600. */
+/* SPEC 8.2: an hour without a look is made up by one pass, not by 3,600. */
 static void test_channel_missed_passes_are_skipped(struct timer_bed *b)
 {
 	struct world *w = open_world(b, CLOSE, 1, PERIOD_NS);
@@ -530,7 +533,7 @@ static void test_channel_missed_passes_are_skipped(struct timer_bed *b)
 	for (i = 0; i < 600; i++)
 		add_old(w, &u[i]);
 	bed_pass(b, HOUR_NS);
-	/* Its first step, and the clock stands. */
+	/* This is its first step, and the clock stands still. */
 	assert_int_equal(stats_of(w).looks[CLOSE], 256);
 	pass_slowly(b, PERIOD_NS - TKW_MSEC);
 	assert_int_equal(stats_of(w).looks[CLOSE], 600);
@@ -543,7 +546,7 @@ static void test_channel_missed_passes_are_skipped(struct timer_bed *b)
 }
 BED_TEST(test_channel_missed_passes_are_skipped)
 
-/* The timer is empty while the set is. */
+/* While the set is empty, the timer is empty. */
 static void test_channel_empty_set_costs_nothing(struct timer_bed *b)
 {
 	struct world *w = open_all(b, 1, PERIOD_NS);
@@ -566,7 +569,7 @@ static void test_channel_empty_set_costs_nothing(struct timer_bed *b)
 	assert_int_equal(u[0].calls[CLOSE], 0);
 	assert_int_equal(u[1].calls[CLOSE], 1);
 	assert_int_equal(stats_of(w).steps[CLOSE], 1);
-	/* A new first one is looked at a period later. */
+	/* After that, the first channel is looked at after a period. */
 	add_old(w, &u[2]);
 	bed_pass(b, PERIOD_NS - TKW_MSEC);
 	assert_int_equal(u[2].calls[CLOSE], 0);
@@ -586,7 +589,7 @@ static int fail_some(struct world *w, struct user *u, int kind)
 	return u->said;
 }
 
-/* SPEC 8.2: one channel's failure stops no other. */
+/* SPEC 8.2: the failure of one channel does not affect the others. */
 static void test_channel_failure_stops_no_other(struct timer_bed *b)
 {
 	struct world *w = open_world(b, HEARTBEAT, 1, PERIOD_NS);
@@ -609,7 +612,7 @@ static void test_channel_failure_stops_no_other(struct timer_bed *b)
 }
 BED_TEST(test_channel_failure_stops_no_other)
 
-/* Closed for good: the memory goes with it. */
+/* Closes a channel for good, and frees its memory. */
 static int remove_and_free(struct world *w, struct user *u, int kind)
 {
 	(void)kind;
@@ -636,7 +639,7 @@ static void test_channel_action_removes_itself(struct timer_bed *b)
 }
 BED_TEST(test_channel_action_removes_itself)
 
-/* Remove the users at places relative to this one. */
+/* Removes the users at some places relative to this one. */
 struct around {
 	struct user *users;
 	int count;
@@ -687,7 +690,7 @@ static void remove_in_action(struct timer_bed *b, int from, int to)
 	free(a.users);
 }
 
-/* SPEC 8.2: or its neighbours, or all. */
+/* SPEC 8.2: an action may remove its neighbours, or all channels. */
 static void test_channel_action_removes_others(struct timer_bed *b)
 {
 	remove_in_action(b, 1, 1);
@@ -717,7 +720,7 @@ static int add_another(struct world *w, struct user *u, int kind)
 	return 0;
 }
 
-/* SPEC 8.2: what joins is seen in this pass or the next. */
+/* SPEC 8.2: a new channel is looked at in this pass or in the next one. */
 static void test_channel_action_adds(struct timer_bed *b)
 {
 	struct world *w = open_world(b, CLOSE, 1, PERIOD_NS);
@@ -731,7 +734,8 @@ static void test_channel_action_adds(struct timer_bed *b)
 	assert_int_equal(u[0].calls[CLOSE], 2);
 	assert_in_range(u[1].calls[CLOSE], 1, 2);
 	drop(w, &u[0]);
-	/* The last one goes, another comes, inside of the action. */
+	/* Inside the action, the last channel is removed and another one
+	 * added. */
 	u[1].said = 1;
 	w->more = &u[2];
 	bed_pass(b, PERIOD_NS);
@@ -754,7 +758,7 @@ static int shut_down(struct world *w, struct user *u, int kind)
 	return 0;
 }
 
-/* SPEC 8.2: a shutdown inside an action is the end of the step. */
+/* SPEC 8.2: a shutdown inside an action ends the step. */
 static void test_channel_action_shuts_the_set_down(struct timer_bed *b)
 {
 	struct world *w = open_all(b, 1, PERIOD_NS);
@@ -776,7 +780,8 @@ BED_TEST(test_channel_action_shuts_the_set_down)
 
 /* --- shut down and destroy ----------------------------------------------- */
 
-/* SPEC 8.2: shut down for good; the channels stay, and can be removed. */
+/* SPEC 8.2: a shutdown is final. The channels stay in the set, and can be
+ * removed. */
 static void test_channel_shutdown(struct timer_bed *b)
 {
 	struct world *w = open_all(b, 1, PERIOD_NS);
@@ -799,7 +804,7 @@ static void test_channel_shutdown(struct timer_bed *b)
 }
 BED_TEST(test_channel_shutdown)
 
-/* SPEC 8.2: destroy takes out what is in. */
+/* SPEC 8.2: destroy removes all channels. */
 static void test_channel_destroy_frees_the_channels(struct timer_bed *b)
 {
 	struct world *w = open_all(b, 1, PERIOD_NS);
@@ -819,7 +824,7 @@ static void test_channel_destroy_frees_the_channels(struct timer_bed *b)
 }
 BED_TEST(test_channel_destroy_frees_the_channels)
 
-/* SPEC 6.2: with its timer the set is stopped. */
+/* SPEC 6.2: the stop of the timer stops the set. */
 static void test_channel_timer_is_stopped(struct timer_bed *b)
 {
 	struct world *w = open_all(b, 1, PERIOD_NS);
@@ -838,7 +843,7 @@ static void test_channel_timer_is_stopped(struct timer_bed *b)
 	assert_int_equal(stats_of(w).refused[CLOSE], 0);
 	close_world(w);
 	close_world(empty);
-	/* A set of a timer that is stopped already. */
+	/* The timer of this set is stopped already. */
 	w = open_all(b, 1, PERIOD_NS);
 	assert_int_equal(tkw_channels_add(w->set, &u[2].ch), -ESHUTDOWN);
 	close_world(w);
@@ -848,7 +853,7 @@ BED_TEST(test_channel_timer_is_stopped)
 
 /* --- several, and sessions ----------------------------------------------- */
 
-/* SPEC 8.2: sets on one timer know nothing of each other. */
+/* SPEC 8.2: sets on one timer do not affect each other. */
 static void test_channel_two_sets(struct timer_bed *b)
 {
 	struct world *v = open_world(b, HEARTBEAT, 1, PERIOD_NS);
@@ -880,7 +885,8 @@ static int expire(struct world *w, struct user *u, int kind)
 	return 0;
 }
 
-/* SPEC 8.2: ZooKeeper's sessions: touch, and expire what was not touched. */
+/* SPEC 8.2: sessions as in ZooKeeper. They are touched, and expire if they were
+ * not. */
 static void test_channel_sessions_expire(struct timer_bed *b)
 {
 	struct world *w = open_world(b, CLOSE, 6 * TKW_SEC, 2 * TKW_SEC);
@@ -893,7 +899,7 @@ static void test_channel_sessions_expire(struct timer_bed *b)
 		add(w, &u[i]);
 		tkw_channel_mark_read(&u[i].ch, from_ns);
 	}
-	/* Session i is touched each second, up to second i / 10. */
+	/* Session i is touched each second, until second i / 10. */
 	for (second = 1; second <= 40; second++) {
 		bed_pass(b, TKW_SEC);
 		for (i = 0; i < 300; i++) {
@@ -906,7 +912,8 @@ static void test_channel_sessions_expire(struct timer_bed *b)
 			u[i].called_ns[CLOSE] - from_ns - i / 10 * TKW_SEC;
 
 		assert_int_equal(u[i].calls[CLOSE], 1);
-		/* Steps come with the clock of this test, once in a second. */
+		/* This test moves the clock by a second, so steps come once per
+		 * second. */
 		assert_true(life_ns > 6 * TKW_SEC);
 		assert_true(life_ns <= 9 * TKW_SEC);
 	}

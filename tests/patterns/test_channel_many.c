@@ -15,7 +15,7 @@ enum {
 	MANY_STEPS = (MANY + STEP - 1) / STEP
 };
 
-/* Each look is a call, a period after the one before. */
+/* Each look is a call, one period after the last one. */
 static int note_gap(struct world *w, struct user *u, int kind)
 {
 	int64_t *last_ns = w->more;
@@ -27,8 +27,8 @@ static int note_gap(struct world *w, struct user *u, int kind)
 	return 0;
 }
 
-/* SPEC 8.2: 100,000 channels on one timer; each is looked at once in a period
- * and kind, and no step takes long. */
+/* SPEC 8.2: 100,000 channels on one timer. Each kind looks at each of them once
+ * per period, and no step takes long. */
 static void test_channel_hundred_thousand(struct timer_bed *b)
 {
 	struct world *w = open_all(b, 1, PERIOD_NS);
@@ -83,7 +83,8 @@ static void test_channel_steps_are_spread(struct timer_bed *b)
 }
 BED_TEST(test_channel_steps_are_spread)
 
-/* SPEC 8.2: of a set that shrinks, too, each is looked at once in a period. */
+/* SPEC 8.2: in a set that shrinks, too, each channel is looked at once per
+ * period. */
 static void test_channel_shrinking_set_keeps_the_period(struct timer_bed *b)
 {
 	struct world *w = open_world(b, CLOSE, 1, PERIOD_NS);
@@ -96,7 +97,7 @@ static void test_channel_shrinking_set_keeps_the_period(struct timer_bed *b)
 	pass_slowly(b, 2 * PERIOD_NS);
 	last_ns = u[300].called_ns[CLOSE];
 	assert_int_equal(u[300].calls[CLOSE], 1);
-	/* Of 40 steps two are left, and 300 is in the second. */
+	/* Two of 40 steps are left. Channel 300 is in the second one. */
 	for (i = 400; i < 40 * STEP; i++)
 		drop(w, &u[i]);
 	pass_slowly(b, PERIOD_NS);
@@ -117,15 +118,15 @@ enum {
 	TICKS = 2500
 };
 
-/* What the test knows by itself of a channel. */
+/* What the test itself knows about a channel. */
 struct truth {
 	bool in;
 	int64_t joined_ns;
 	int64_t read_ns;
 	int64_t write_ns;
 	bool connected;
-	int64_t due_ns[KINDS];  /* since when, without a break; 0: it is not */
-	int64_t look_ns[KINDS]; /* the last call */
+	int64_t due_ns[KINDS];  /* since when it is due; 0 if it is not */
+	int64_t look_ns[KINDS]; /* time of the last call */
 };
 
 static const int64_t interval_of[KINDS] = { 300 * TKW_MSEC, 500 * TKW_MSEC,
@@ -143,7 +144,7 @@ static bool is_due(const struct truth *t, int kind, int64_t now_ns)
 	return read || write;
 }
 
-/* How many actions of a kind have said that they failed. */
+/* How many actions of a kind have returned a failure. */
 static uint64_t failures[KINDS];
 
 static int check_call(struct world *w, struct user *u, int kind)
@@ -159,8 +160,8 @@ static int check_call(struct world *w, struct user *u, int kind)
 	return fails ? -EIO : 0;
 }
 
-/* What has been due for a period has been called in it. A new one may have
- * missed the pass that was under way. */
+/* Checks that what was due for a whole period was called in it. A new channel
+ * may have missed the running pass. */
 static void check_none_missed(struct world *w, struct truth *t)
 {
 	int64_t now_ns = now_of(w);
@@ -217,8 +218,8 @@ static void change(struct world *w, struct user *u, struct truth *t,
 	}
 }
 
-/* SPEC 8.2: channels that come, go, and are marked at random: what is called is
- * due, and what is due is called. */
+/* SPEC 8.2: channels are added, removed and marked at random. A channel is
+ * called if and only if it is due. */
 static void test_channel_against_an_oracle(struct timer_bed *b)
 {
 	struct truth *truths = calloc(CROWD, sizeof(*truths));
@@ -266,7 +267,8 @@ static void test_channel_against_an_oracle(struct timer_bed *b)
 }
 BED_TEST(test_channel_against_an_oracle)
 
-/* Each look is a call: never two in a pass, never a period without. */
+/* Each look is a call. There are not two in a pass, and there is one in each
+ * period. */
 static int note_look(struct world *w, struct user *u, int kind)
 {
 	int64_t *last_ns = (int64_t *)w->more + u->said;
@@ -278,7 +280,8 @@ static int note_look(struct world *w, struct user *u, int kind)
 	return 0;
 }
 
-/* SPEC 8.2: none that stays is skipped in a pass, whoever comes and goes. */
+/* SPEC 8.2: a channel that stays is looked at in each pass, even if others come
+ * and go. */
 static void test_channel_churn_skips_none(struct timer_bed *b)
 {
 	struct world *w = open_world(b, CLOSE, 1, PERIOD_NS);
@@ -295,7 +298,8 @@ static void test_channel_churn_skips_none(struct timer_bed *b)
 		u[i].said = i;
 		add_old(w, &u[i]);
 	}
-	/* Every fourth one stays; 5 periods are 5 looks at each. */
+	/* Every fourth channel stays. In 5 periods, each of them is looked at 5
+	 * times. */
 	bed_pass(b, PERIOD_NS - TKW_MSEC);
 	for (tick = 0; tick < 5000; tick++) {
 		for (i = 0; i < 6; i++) {

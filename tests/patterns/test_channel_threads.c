@@ -28,14 +28,14 @@ static void join(pthread_t thread)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-/* An action that stays at a gate. */
+/* An action that waits at a gate. */
 struct hold {
 	struct gate gate;
-	int kind; /* which waits; others do what is next */
+	int kind; /* the kind that waits; see `others` */
 	int (*others)(struct world *w, struct user *u, int kind);
 	atomic_int running[KINDS];
 	atomic_int over;
-	struct user *peer; /* another one, which an action removes */
+	struct user *peer; /* a channel that an action removes */
 };
 
 static int pass_gate(struct world *w, struct user *u, int kind)
@@ -45,7 +45,7 @@ static int pass_gate(struct world *w, struct user *u, int kind)
 	must(atomic_fetch_add(&h->running[kind], 1) == 0);
 	if (h->kind == kind || h->kind == KINDS) {
 		gate_pass(&h->gate);
-		/* It uses its channel to the end. */
+		/* It uses its channel until it ends. */
 		tkw_channel_mark_write(&u->ch, 1);
 		atomic_store(&h->over, 1);
 	} else if (h->others) {
@@ -64,22 +64,22 @@ static void hold_init(struct hold *h, struct world *w, int kind)
 	w->more = h;
 }
 
-/* A period passes; do not wait for what is called then. */
+/* Lets a period pass, but does not wait for the actions. */
 static void begin_period(struct world *w)
 {
 	bed_set_clock(w->b, now_of(w) + PERIOD_NS + TKW_MSEC);
 	bed_wake(w->b);
 }
 
-/* The timer may still have the wake-up. */
+/* The wake-up may still be on the timer. */
 static void end_world(struct world *w)
 {
 	assert_int_equal(tkw_channels_destroy(w->set), 0);
 	free(w);
 }
 
-/* Opens a gate when a call that should wait for it has gone to sleep, or has
- * returned without: then `over` is 0. */
+/* Opens a gate when a call that should wait for it sleeps. It also opens the
+ * gate if the call returns without waiting. Then `over` is 0. */
 struct opener {
 	struct gate *gate;
 	pid_t tid;
@@ -113,7 +113,7 @@ static void opener_end(struct opener *o)
 
 /* --- remove and destroy wait --------------------------------------------- */
 
-/* SPEC 8.2: when remove has returned the channel can be freed. */
+/* SPEC 8.2: when remove has returned, the channel may be freed. */
 static void test_channel_remove_waits_for_the_action(struct timer_bed *b)
 {
 	struct world *w = open_world(b, CLOSE, 1, PERIOD_NS);
@@ -134,7 +134,7 @@ static void test_channel_remove_waits_for_the_action(struct timer_bed *b)
 }
 BED_TEST(test_channel_remove_waits_for_the_action)
 
-/* SPEC 8.2: others are not kept by an action of one. */
+/* SPEC 8.2: the action of one channel does not delay the remove of another. */
 static void test_channel_remove_of_another_does_not_wait(struct timer_bed *b)
 {
 	struct world *w = open_world(b, CLOSE, 1, PERIOD_NS);
@@ -147,7 +147,7 @@ static void test_channel_remove_of_another_does_not_wait(struct timer_bed *b)
 	begin_period(w);
 	gate_await(&h.gate, 1);
 	add_old(w, &u[2]);
-	/* The next one in the list, which is never looked at. */
+	/* This is the next one in the list. It is never looked at. */
 	drop(w, &u[1]);
 	assert_int_equal(atomic_load(&h.over), 0);
 	gate_open(&h.gate);
@@ -201,7 +201,8 @@ static void *remove_beside(void *arg)
 	return NULL;
 }
 
-/* SPEC 8.2: of many who remove it one gets it, and waits for the action. */
+/* SPEC 8.2: if several threads remove it, one succeeds, and waits for the
+ * action. */
 static void test_channel_has_one_remover(struct timer_bed *b)
 {
 	struct world *w = open_world(b, CLOSE, 1, PERIOD_NS);
@@ -254,7 +255,7 @@ static void close_pool(struct timer_bed *b, struct tkw_pool *pool)
 	assert_int_equal(tkw_pool_destroy(pool), 0);
 }
 
-/* Fire what is due, into the pool, and wait for nothing. */
+/* Lets what is due go into the pool, and waits for nothing. */
 static void begin_on_pool(struct world *w)
 {
 	bed_set_clock(w->b, now_of(w) + PERIOD_NS + TKW_MSEC);
@@ -264,15 +265,15 @@ static void begin_on_pool(struct world *w)
 		bed_wake(w->b);
 }
 
-/* Three channels, of which each has something to do for one kind more than the
- * one before. */
+/* Adds three channels. Each has actions for one kind more than the one
+ * before. */
 static void add_three(struct world *w, struct user *u)
 {
 	int i;
 
 	for (i = 0; i < 3; i++)
 		add(w, &u[i]);
-	/* Older than 1 ns, younger than CLOSE_AFTER_NS. */
+	/* This mark is older than 1 ns and younger than CLOSE_AFTER_NS. */
 	tkw_channel_mark_write(&u[0].ch, now_of(w));
 	tkw_channel_mark_connected(&u[1].ch, 0);
 	tkw_channel_mark_write(&u[2].ch, 1);
@@ -291,7 +292,8 @@ static struct world *open_three(struct timer_bed *b)
 	return open_with(b, cfg);
 }
 
-/* SPEC 8.2, 4.8: the three kinds side by side, each one at a time. */
+/* SPEC 8.2, 4.8: the three kinds run side by side, but only one action of
+ * each. */
 static void test_channel_kinds_run_side_by_side(struct timer_bed *b)
 {
 	struct tkw_pool *pool = pool_for(b, 6);
@@ -306,12 +308,12 @@ static void test_channel_kinds_run_side_by_side(struct timer_bed *b)
 	gate_await(&h.gate, 3);
 	for (i = 0; i < 3; i++)
 		assert_int_equal(u[i].calls[i], 1);
-	/* The next steps come while these are there, and look at nothing. */
+	/* The next steps come while these actions run, and look at nothing. */
 	for (i = 0; i < 5; i++)
 		begin_on_pool(w);
 	assert_int_equal(h.gate.came, 3);
 	gate_open(&h.gate);
-	/* They go on afterwards. */
+	/* Afterwards, steps go on. */
 	for (i = 0; i < 3; i++) {
 		while (u[i].calls[i] < 3)
 			begin_on_pool(w);
@@ -323,7 +325,7 @@ static void test_channel_kinds_run_side_by_side(struct timer_bed *b)
 }
 BED_TEST(test_channel_kinds_run_side_by_side)
 
-/* SPEC 8.2: a shutdown waits for no action. */
+/* SPEC 8.2: a shutdown does not wait for actions. */
 static void test_channel_shutdown_does_not_wait(struct timer_bed *b)
 {
 	struct tkw_pool *pool = pool_for(b, 6);
@@ -346,7 +348,7 @@ static void test_channel_shutdown_does_not_wait(struct timer_bed *b)
 }
 BED_TEST(test_channel_shutdown_does_not_wait)
 
-/* Remove the peer, for which an action runs, and its own channel. */
+/* Removes the peer, which has a running action, and then its own channel. */
 static int remove_both(struct world *w, struct user *u, int kind)
 {
 	struct hold *h = w->more;
@@ -360,8 +362,8 @@ static int remove_both(struct world *w, struct user *u, int kind)
 	return 0;
 }
 
-/* SPEC 8.2: two actions that wait for each other are refused, and nothing has
- * changed. */
+/* SPEC 8.2: two actions must not wait for each other. The remove is refused,
+ * and changes nothing. */
 static void test_channel_remove_of_a_busy_one_in_an_action(struct timer_bed *b)
 {
 	struct tkw_pool *pool = pool_for(b, 3);
@@ -406,7 +408,7 @@ static void remove_in_task(const struct tkw_firing *firing, void *ctx)
 	atomic_store(&r->over, 1);
 }
 
-/* SPEC 8.2: nor does any other task of the timer wait for an action. */
+/* SPEC 8.2: other tasks of the timer do not wait for an action either. */
 static void test_channel_remove_of_a_busy_one_in_a_task(struct timer_bed *b)
 {
 	struct tkw_pool *pool = pool_for(b, 2);
@@ -442,7 +444,7 @@ static int try_remove_peer(struct world *w, struct user *u, int kind)
 	return 0;
 }
 
-/* SPEC 8.2: nor may actions of two sets on one timer wait for each other. */
+/* SPEC 8.2: actions of two sets on one timer must not wait for each other. */
 static void test_channel_remove_from_another_set(struct timer_bed *b)
 {
 	struct tkw_pool *pool = pool_for(b, 3);
@@ -479,7 +481,7 @@ enum {
 };
 
 static struct {
-	int refuse; /* so many are refused */
+	int refuse; /* how many jobs it refuses */
 	int count;
 	struct tkw_job job[JOBS];
 } hand;
@@ -520,14 +522,14 @@ static void *run_job_beside(void *unused)
 	return unused;
 }
 
-/* Let time pass; what is due is in the hand. */
+/* Lets time pass. The jobs that become due are then in the hand. */
 static void pass_turn(struct timer_bed *b, int64_t ns)
 {
 	bed_set_clock(b, tkw_timer_now_ns(b->t) + ns);
 	assert_true(tkw_timer_turn(b->t, 0, NULL) >= 0);
 }
 
-/* A set whose kind pauses: its place on the timer is taken by `id`. */
+/* Makes the only kind of a set pause. `id` has its place on the timer. */
 static struct tkw_timeout_id make_it_pause(struct world *w, struct user *u,
 					   struct hold *h)
 {
@@ -540,8 +542,8 @@ static struct tkw_timeout_id make_it_pause(struct world *w, struct user *u,
 	assert_int_equal(hand.count, 1);
 	spawn(&thread, run_job_beside, NULL);
 	gate_await(&h->gate, 1);
-	/* The next step finds the one before at its gate, and gives up its
-	 * place, which another takes. */
+	/* The next step finds that the action of the last one still runs, and
+	 * gives up its place. Another timeout takes the place. */
 	pass_turn(w->b, PERIOD_NS);
 	assert_int_equal(hand.count, 1);
 	run_job();
@@ -555,8 +557,8 @@ static struct tkw_timeout_id make_it_pause(struct world *w, struct user *u,
 	return id;
 }
 
-/* SPEC 8.2, 3.6: a step that the timer's limit does not let in is not lost: an
- * add, or a remove, brings it back. */
+/* SPEC 8.2, 3.6: a step that is refused by the limit of the timer is not lost.
+ * An add or a remove brings it back. */
 static void test_channel_pauses_at_the_limit(struct timer_bed *b)
 {
 	struct world *w;
@@ -567,7 +569,7 @@ static void test_channel_pauses_at_the_limit(struct timer_bed *b)
 	open_hand(b, TKW_REFUSED_INLINE, 1);
 	w = open_world(b, CLOSE, 1, PERIOD_NS);
 	id = make_it_pause(w, &u[0], &h);
-	/* An add that cannot bring it back is refused. */
+	/* An add is refused if it cannot bring the step back. */
 	assert_int_equal(tkw_channels_add(w->set, &u[1].ch), -EAGAIN);
 	assert_int_equal(stats_of(w).channels, 1);
 	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
@@ -596,7 +598,7 @@ static void test_channel_remove_ends_a_pause(struct timer_bed *b)
 
 	open_hand(b, TKW_REFUSED_INLINE, 1);
 	w = open_world(b, CLOSE, 1, PERIOD_NS);
-	add(w, &u[1]); /* never seen */
+	add(w, &u[1]); /* it was never marked */
 	id = make_it_pause(w, &u[0], &h);
 	assert_int_equal(tkw_timer_cancel(b->t, id), 0);
 	drop(w, &u[1]);
@@ -608,7 +610,8 @@ static void test_channel_remove_ends_a_pause(struct timer_bed *b)
 }
 BED_TEST(test_channel_remove_ends_a_pause)
 
-/* SPEC 4.8: what an executor refuses, and the timer drops, comes again. */
+/* SPEC 4.8: if the executor refuses a step and the timer drops it, it comes
+ * again. */
 static void test_channel_dropped_step_comes_again(struct timer_bed *b)
 {
 	struct world *w;
@@ -623,7 +626,7 @@ static void test_channel_dropped_step_comes_again(struct timer_bed *b)
 	for (i = 0; i < 3; i++) {
 		pass_turn(b, PERIOD_NS + TKW_MSEC);
 		assert_int_equal(hand.count, 0);
-		/* Not before the time of another step. */
+		/* It does not come before the time of the next step. */
 		pass_turn(b, TKW_MSEC);
 		assert_int_equal(hand.refuse, 2 - i);
 		assert_int_equal(tkw_timer_count(b->t), 1);
@@ -634,7 +637,8 @@ static void test_channel_dropped_step_comes_again(struct timer_bed *b)
 	assert_int_equal(u->calls[CLOSE], 1);
 	assert_int_equal(tkw_timer_get_ledger(b->t, &l), 0);
 	assert_int_equal(l.dropped, 3);
-	/* Dropped after the last channel has gone: it stays away. */
+	/* It was dropped after the last channel was removed. It does not come
+	 * again. */
 	pass_turn(b, PERIOD_NS);
 	drop(w, u);
 	assert_int_equal(tkw_timer_count(b->t), 0);
@@ -646,7 +650,7 @@ static void test_channel_dropped_step_comes_again(struct timer_bed *b)
 }
 BED_TEST(test_channel_dropped_step_comes_again)
 
-/* SPEC 4.8: refused, and run by the worker, or offered again. */
+/* SPEC 4.8: a refused step is run by the worker, or offered again. */
 static void test_channel_refused_step_runs(struct timer_bed *b)
 {
 	struct world *w;
@@ -676,7 +680,7 @@ BED_TEST(test_channel_refused_step_runs)
 
 /* --- two kinds for one channel, by hand ---------------------------------- */
 
-/* A thread that runs a job of the hand. */
+/* A thread that runs a job from the hand. */
 struct runner {
 	struct tkw_job job;
 	pthread_t thread;
@@ -696,8 +700,8 @@ static void runner_start(struct runner *r, int job)
 	spawn(&r->thread, run_beside, r);
 }
 
-/* Heartbeats stay at their gate, for the first channel, and closes do what is
- * next. */
+/* Heartbeats of the first channel wait at the gate. Closes do what `others`
+ * says. */
 struct two {
 	struct world *w;
 	struct user *u;
@@ -705,7 +709,7 @@ struct two {
 	struct runner heartbeat;
 };
 
-/* Both kinds are due for both channels. The heartbeat of the first one is at
+/* Both kinds are due for both channels. The heartbeat of the first one waits at
  * the gate, and the step of the closes is in the hand. */
 static void two_open(struct two *t, struct timer_bed *b,
 		     int (*others)(struct world *w, struct user *u, int kind))
@@ -724,7 +728,7 @@ static void two_open(struct two *t, struct timer_bed *b,
 	add_old(t->w, &t->u[0]);
 	add_old(t->w, &t->u[1]);
 	pass_turn(b, PERIOD_NS + TKW_MSEC);
-	/* In the order of the kinds. */
+	/* The jobs are in the order of the kinds. */
 	assert_int_equal(hand.count, 2);
 	runner_start(&t->heartbeat, 0);
 	gate_await(&t->h.gate, 1);
@@ -738,7 +742,7 @@ static void two_close(struct two *t)
 	free(t->u);
 }
 
-/* No heartbeat runs for it. */
+/* Checks that no heartbeat runs for this channel. */
 static int close_after(struct world *w, struct user *u, int kind)
 {
 	struct hold *h = w->more;
@@ -749,13 +753,13 @@ static int close_after(struct world *w, struct user *u, int kind)
 	must(atomic_load(&h->over) == 1);
 	u->said = tkw_channels_remove(w->set, &u->ch);
 	must(tkw_channels_remove(w->set, &u->ch) == -ENOENT);
-	/* Freed at once. */
+	/* The channel is freed at once. */
 	memset(&u->ch, 0xff, sizeof(u->ch));
 	return 0;
 }
 
-/* SPEC 8.2: a step does not wait for an action of another kind: it leaves that
- * channel out, and no other, until its next pass. */
+/* SPEC 8.2: a step does not wait for an action of another kind. It leaves out
+ * that channel only, until its next pass. */
 static void test_channel_actions_for_one_do_not_overlap(struct timer_bed *b)
 {
 	struct two t;
@@ -786,8 +790,8 @@ static void test_channel_actions_for_one_do_not_overlap(struct timer_bed *b)
 }
 BED_TEST(test_channel_actions_for_one_do_not_overlap)
 
-/* SPEC 8.2: the same while somebody removes the channel, and waits for the
- * action: the step does not see it. */
+/* SPEC 8.2: the same while a thread removes the channel and waits for the
+ * action. The step does not see the channel. */
 static void test_channel_removed_while_an_action_runs(struct timer_bed *b)
 {
 	struct remover r = { 0 };
@@ -811,8 +815,8 @@ static void test_channel_removed_while_an_action_runs(struct timer_bed *b)
 }
 BED_TEST(test_channel_removed_while_an_action_runs)
 
-/* The heartbeat of the first one removes it, frees it, and goes on until the
- * second one is closed. */
+/* The heartbeat of the first channel removes and frees it, and runs on until
+ * the second one is closed. */
 static int remove_and_stay(struct world *w, struct user *u, int kind)
 {
 	struct hold *h = w->more;
@@ -831,8 +835,8 @@ static int remove_and_stay(struct world *w, struct user *u, int kind)
 	return 0;
 }
 
-/* SPEC 8.2: the same if it is the action itself that removes it, frees it at
- * once, and goes on. */
+/* SPEC 8.2: the same if the action itself removes the channel, frees it at
+ * once, and runs on. */
 static void test_channel_freed_while_its_action_runs(struct timer_bed *b)
 {
 	const struct tkw_channels_config cfg = {
@@ -869,7 +873,8 @@ static void test_channel_freed_while_its_action_runs(struct timer_bed *b)
 }
 BED_TEST(test_channel_freed_while_its_action_runs)
 
-/* Help out, as a thread of an executor may that waits for something. */
+/* Runs a job, as a thread of an executor may do while it waits for
+ * something. */
 static int help(struct world *w, struct user *u, int kind)
 {
 	(void)w;
@@ -879,8 +884,8 @@ static int help(struct world *w, struct user *u, int kind)
 	return 0;
 }
 
-/* SPEC 8.2: a step that comes inside an action does not wait for that: it
- * leaves the channel out, until the next period. */
+/* SPEC 8.2: a step that runs inside an action does not wait for the action. It
+ * leaves the channel out until the next period. */
 static void test_channel_step_inside_an_action(struct timer_bed *b)
 {
 	const struct tkw_channels_config cfg = {
@@ -929,8 +934,8 @@ static void do_nothing(const struct tkw_firing *firing, void *ctx)
 	(void)ctx;
 }
 
-/* A heartbeat that helps, then goes on with its channel; and a close inside it
- * which removes that, and then its own. */
+/* A heartbeat runs a job, and then goes on with its channel. The job is a
+ * close, which removes that channel, and then its own. */
 static int help_and_remove(struct world *w, struct user *u, int kind)
 {
 	struct hold *h = w->more;
@@ -948,7 +953,7 @@ static int help_and_remove(struct world *w, struct user *u, int kind)
 	}
 	run_job();
 	must(tkw_channels_count(w->set) == 1);
-	/* Nor in another callback that is called in here. */
+	/* It is refused in another callback that is called here, too. */
 	must(tkw_timer_schedule(w->b->t, &task, HOUR_NS, &id) == 0);
 	must(tkw_timer_cancel(w->b->t, id) == 0);
 	must(u->said == -EDEADLK);
@@ -957,8 +962,9 @@ static int help_and_remove(struct world *w, struct user *u, int kind)
 	return 0;
 }
 
-/* SPEC 8.2: its own action is the innermost callback: what runs in there must
- * not take the channel from under an action that goes on. */
+/* SPEC 8.2: only the innermost callback counts as the channel's own action.
+ * Code that runs inside it must not remove a channel that an outer action still
+ * uses. */
 static void test_channel_remove_inside_anothers_action(struct timer_bed *b)
 {
 	const struct tkw_channels_config cfg = {
@@ -1005,8 +1011,8 @@ static void remove_on_end(const struct tkw_retry_end *end, void *ctx)
 	remove_on_cancel(ctx);
 }
 
-/* SPEC 8.2: nor does a callback of a set on another timer wait for an action,
- * which may wait for that one. */
+/* SPEC 8.2: a callback of a set on another timer does not wait for an action
+ * either, because the action may wait for that callback. */
 static void
 test_channel_remove_in_a_callback_of_another_set(struct timer_bed *b)
 {
@@ -1029,7 +1035,7 @@ test_channel_remove_in_a_callback_of_another_set(struct timer_bed *b)
 	assert_int_equal(tkw_retries_cancel(retries, id), 0);
 	assert_int_equal(t.u[0].said, -EDEADLK);
 	assert_int_equal(tkw_channels_count(t.w->set), 2);
-	/* Where there is nothing to wait for it is not refused. */
+	/* If there is nothing to wait for, the call is not refused. */
 	r.u = &t.u[1];
 	assert_int_equal(tkw_retries_add(retries, &task, HOUR_NS, &id), 0);
 	assert_int_equal(tkw_retries_cancel(retries, id), 0);
@@ -1044,7 +1050,7 @@ test_channel_remove_in_a_callback_of_another_set(struct timer_bed *b)
 }
 BED_TEST(test_channel_remove_in_a_callback_of_another_set)
 
-/* SPEC 8.2: a kind that rests is asked for by each step of another. */
+/* SPEC 8.2: each step of another kind tries to end the pause of a kind. */
 static void test_channel_other_kind_ends_a_pause(struct timer_bed *b)
 {
 	const struct tkw_channels_config cfg = {
@@ -1069,7 +1075,7 @@ static void test_channel_other_kind_ends_a_pause(struct timer_bed *b)
 	gate_await(&h.gate, 1);
 	hand.count = 1;
 	run_job();
-	/* The next close finds the one before at its gate. */
+	/* The next close finds the action of the last one at its gate. */
 	pass_turn(b, PERIOD_NS);
 	assert_int_equal(hand.count, 2);
 	run_job();
@@ -1107,7 +1113,7 @@ struct racer {
 	atomic_int *done;
 	unsigned added;
 	unsigned removed;
-	unsigned shut; /* adds that came after the shutdown */
+	unsigned shut; /* adds refused after the shutdown */
 };
 
 static void race(struct world *w, void *(*run)(void *), struct racer *r,
@@ -1137,7 +1143,7 @@ static void *mark_all(void *arg)
 	return NULL;
 }
 
-/* SPEC 8.2: marks on any thread, while the steps look. */
+/* SPEC 8.2: any thread may set marks while steps read them. */
 static void test_channel_marks_beside_steps(struct timer_bed *b)
 {
 	struct world *w = open_all(b, 1, PERIOD_NS);
@@ -1156,14 +1162,14 @@ static void test_channel_marks_beside_steps(struct timer_bed *b)
 		join(r[i].thread);
 	w->calls = 0;
 	pass_a_period(w);
-	/* The last marks are there, and old. */
+	/* The last marks are visible, and old. */
 	assert_int_equal(w->calls, STAYERS * KINDS);
 	close_world(w);
 	free(u);
 }
 BED_TEST(test_channel_marks_beside_steps)
 
-/* Use the channel until the end: it must still be there. */
+/* Uses the channel until the end. It must still exist. */
 static int use(struct world *w, struct user *u, int kind)
 {
 	(void)w;
@@ -1218,7 +1224,7 @@ static void churn(struct timer_bed *b, bool stayers)
 			 w->calls);
 	for (i = 0; i < STAYERS && stayers; i++)
 		assert_true(u[i].calls[CLOSE] > 0);
-	/* One chain for each kind, or none. */
+	/* There is one chain for each kind, or none. */
 	assert_int_equal(tkw_timer_count(b->t), stayers ? KINDS : 0);
 	close_world(w);
 	free(u);
@@ -1232,7 +1238,7 @@ static void test_channel_churn_beside_steps(struct timer_bed *b)
 }
 BED_TEST(test_channel_churn_beside_steps)
 
-/* SPEC 8.2, 4.8: the same with the kinds side by side. */
+/* SPEC 8.2, 4.8: the same with kinds that run side by side. */
 static void test_channel_churn_on_a_pool(struct timer_bed *b)
 {
 	struct tkw_pool *pool = pool_for(b, 3);
@@ -1260,7 +1266,7 @@ static void test_channel_churn_on_a_pool(struct timer_bed *b)
 }
 BED_TEST(test_channel_churn_on_a_pool)
 
-/* Each close removes its channel and frees it, while heartbeats use theirs. */
+/* Each close removes and frees its channel, while heartbeats use theirs. */
 static int close_and_free(struct world *w, struct user *u, int kind)
 {
 	if (kind != CLOSE)
@@ -1270,9 +1276,9 @@ static int close_and_free(struct world *w, struct user *u, int kind)
 	return 0;
 }
 
-/* SPEC 8.2: on a pool a close can always remove and free its channel, whatever
- * runs beside it. The add marks the channel: a mark by the adder after the add
- * would touch one that may be freed already. */
+/* SPEC 8.2: on a pool, a close can always remove and free its channel, whatever
+ * else runs. The add itself marks the channel, because after the add the
+ * channel may be freed already. */
 static void test_channel_close_frees_on_a_pool(struct timer_bed *b)
 {
 	enum {
@@ -1326,7 +1332,8 @@ static void *add_until_shut(void *arg)
 	return NULL;
 }
 
-/* SPEC 8.2: a shutdown beside adds: in, or refused; then nothing is pending. */
+/* SPEC 8.2: a shutdown while threads add. Each add succeeds or is refused, and
+ * then nothing is pending. */
 static void test_channel_shutdown_beside_adds(struct timer_bed *b)
 {
 	struct racer r[RACERS];
@@ -1351,7 +1358,7 @@ static void test_channel_shutdown_beside_adds(struct timer_bed *b)
 }
 BED_TEST(test_channel_shutdown_beside_adds)
 
-/* SPEC 6.2: the same with the timer's stop, which the adds may be inside of. */
+/* SPEC 6.2: the same with a stop of the timer, which may come inside an add. */
 static void test_channel_timer_stop_beside_adds(struct timer_bed *b)
 {
 	struct racer r[RACERS];
@@ -1375,7 +1382,7 @@ BED_TEST(test_channel_timer_stop_beside_adds)
 
 /* --- forks --------------------------------------------------------------- */
 
-/* Return  0 in the child, which dies with its parent. */
+/* Returns 0 in the child, which dies with its parent. */
 static pid_t fork_child(void)
 {
 	pid_t pid = fork();
@@ -1438,7 +1445,8 @@ BED_TEST(test_channel_in_a_child_is_inert)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		/* With the manual drive the action is on the test's thread. */
+		/* With the manual drive, the action runs on the test's own
+		 * thread. */
 		BED_TEST_UNDER(test_channel_remove_waits_for_the_action,
 			       thread),
 		BED_TEST_UNDER(test_channel_remove_of_another_does_not_wait,
@@ -1451,7 +1459,7 @@ int main(void)
 		BED_TESTS(test_channel_remove_of_a_busy_one_in_an_action),
 		BED_TESTS(test_channel_remove_of_a_busy_one_in_a_task),
 		BED_TESTS(test_channel_remove_from_another_set),
-		/* Jobs are taken by hand between two turns. */
+		/* These take jobs by hand between two turns. */
 		BED_TEST_UNDER(test_channel_pauses_at_the_limit, manual),
 		BED_TEST_UNDER(test_channel_remove_ends_a_pause, manual),
 		BED_TEST_UNDER(test_channel_dropped_step_comes_again, manual),

@@ -14,7 +14,7 @@ static int64_t now_of(struct lease_bed *l)
 
 /* --- renewal ------------------------------------------------------------- */
 
-/* SPEC 8.4: renewed at a third of its time, again and again. */
+/* SPEC 8.4: a lease is renewed after a third of its time, again and again. */
 static void test_lease_is_renewed_after_a_third(struct timer_bed *b)
 {
 	struct kept a = { .answer = 0 };
@@ -44,7 +44,7 @@ static void test_lease_is_renewed_after_a_third(struct timer_bed *b)
 }
 BED_TEST(test_lease_is_renewed_after_a_third)
 
-/* SPEC 8.4: in batches, with one timer for all. */
+/* SPEC 8.4: leases are renewed in batches, with one timeout for all. */
 static void test_leases_go_in_batches(struct timer_bed *b)
 {
 	static struct kept many[1000];
@@ -69,7 +69,7 @@ static void test_leases_go_in_batches(struct timer_bed *b)
 }
 BED_TEST(test_leases_go_in_batches)
 
-/* SPEC 8.4: a batch is no larger than that. */
+/* SPEC 8.4: a batch is not larger than max_batch. */
 static void test_lease_max_batch(struct timer_bed *b)
 {
 	struct tkw_leases_config cfg;
@@ -91,7 +91,8 @@ static void test_lease_max_batch(struct timer_bed *b)
 }
 BED_TEST(test_lease_max_batch)
 
-/* SPEC 8.4: what is to be renewed within a tenth goes along; no more. */
+/* SPEC 8.4: leases that must be renewed within the next tenth go along, others
+ * do not. */
 static void test_leases_of_a_tenth_go_together(struct timer_bed *b)
 {
 	struct kept k[4] = { 0 };
@@ -115,7 +116,7 @@ static void test_leases_of_a_tenth_go_together(struct timer_bed *b)
 	bed_pass(b, TKW_MSEC);
 	assert_kept(&l, &k[3], 1, 0);
 	assert_int_equal(l.counts[1], 1);
-	/* From now on the three are in step. */
+	/* From now on the three are renewed together. */
 	bed_pass(b, 9 * SEC - 2 * TKW_MSEC);
 	assert_int_equal(l.calls, 2);
 	bed_pass(b, TKW_MSEC);
@@ -124,7 +125,7 @@ static void test_leases_of_a_tenth_go_together(struct timer_bed *b)
 }
 BED_TEST(test_leases_of_a_tenth_go_together)
 
-/* SPEC 8.4: it counts from when it was asked for. */
+/* SPEC 8.4: the time counts from when the lease was asked for. */
 static void test_lease_counts_from_before_it_was_asked(struct timer_bed *b)
 {
 	struct kept k[3] = { 0 };
@@ -133,7 +134,7 @@ static void test_lease_counts_from_before_it_was_asked(struct timer_bed *b)
 
 	lease_bed_open(&l, b);
 	keep(&l, &k[0]);
-	/* The alarm is moved for an earlier one, and again. */
+	/* The alarm moves to an earlier time, twice. */
 	keep_since(&l, &k[1], 8 * SEC);
 	keep_since(&l, &k[2], 27 * SEC - TKW_MSEC);
 	bed_pass(b, 0);
@@ -158,8 +159,8 @@ static void test_lease_counts_from_before_it_was_asked(struct timer_bed *b)
 }
 BED_TEST(test_lease_counts_from_before_it_was_asked)
 
-/* SPEC 8.4: with jitter, earlier by a random part, and not all at once; the
- * same seed gives the same. */
+/* SPEC 8.4: with jitter, renewals are earlier by a random part, and not all at
+ * once. The same seed gives the same times. */
 static void test_lease_jitter_spreads(struct timer_bed *b)
 {
 	static struct kept many[2][200];
@@ -189,7 +190,7 @@ static void test_lease_jitter_spreads(struct timer_bed *b)
 			if (run == 1)
 				assert_true(k->renewed_ns ==
 					    many[0][i].renewed_ns);
-			/* A tenth early in the company of others. */
+			/* With others in a batch, it may be a tenth earlier. */
 			if (k->renewed == 1) {
 				assert_true(k->renewed_ns >= 5 * SEC);
 				assert_true(k->renewed_ns <= 10 * SEC);
@@ -204,7 +205,7 @@ static void test_lease_jitter_spreads(struct timer_bed *b)
 }
 BED_TEST(test_lease_jitter_spreads)
 
-/* SPEC 8.4: a lease of more than all time is renewed, and never lost. */
+/* SPEC 8.4: a lease that is longer than all time is renewed, and never lost. */
 static void test_lease_of_all_time(struct timer_bed *b)
 {
 	struct kept a = { .answer = -EIO };
@@ -228,7 +229,7 @@ BED_TEST(test_lease_of_all_time)
 
 /* --- the end ------------------------------------------------------------- */
 
-/* SPEC 8.4: "not yours" ends a lease, and no other. */
+/* SPEC 8.4: -ESTALE ends a lease, and no other lease. */
 static void test_lease_that_is_not_yours_ends(struct timer_bed *b)
 {
 	struct kept k[3] = { { .answer = 0 },
@@ -257,8 +258,8 @@ static void test_lease_that_is_not_yours_ends(struct timer_bed *b)
 }
 BED_TEST(test_lease_that_is_not_yours_ends)
 
-/* SPEC 8.4: errors are retried; that it is lost is told before it runs out, and
- * not too early. */
+/* SPEC 8.4: errors are retried. The loss is reported before the lease expires,
+ * but not too early. */
 static void test_lease_is_retried_until_it_is_lost(struct timer_bed *b)
 {
 	struct kept k[2] = { { .answer = -ECONNREFUSED }, { .answer = 1 } };
@@ -296,7 +297,7 @@ static void test_lease_is_retried_until_it_is_lost(struct timer_bed *b)
 }
 BED_TEST(test_lease_is_retried_until_it_is_lost)
 
-/* SPEC 8.4: one that fails and then succeeds has all its time again. */
+/* SPEC 8.4: a lease that is renewed after an error has its full time again. */
 static void test_lease_recovers_from_an_error(struct timer_bed *b)
 {
 	struct kept a = { .answer = -EIO };
@@ -319,7 +320,7 @@ static void test_lease_recovers_from_an_error(struct timer_bed *b)
 }
 BED_TEST(test_lease_recovers_from_an_error)
 
-/* SPEC 8.4: the times of the config, and nobody who is told. */
+/* SPEC 8.4: the times come from the config. There is no on_lost. */
 static void test_lease_times_are_settable(struct timer_bed *b)
 {
 	struct kept a = { .answer = -EIO };
@@ -350,7 +351,8 @@ static void test_lease_times_are_settable(struct timer_bed *b)
 }
 BED_TEST(test_lease_times_are_settable)
 
-/* SPEC 8.4: told before it runs out, also where ticks are long. */
+/* SPEC 8.4: the loss is reported before the lease expires, even if ticks are
+ * long. */
 static void test_lease_is_told_in_time_by_coarse_ticks(struct timer_bed *b)
 {
 	struct kept a = { .answer = -EIO };
@@ -371,7 +373,7 @@ static void test_lease_is_told_in_time_by_coarse_ticks(struct timer_bed *b)
 		while (a.lost == 0)
 			bed_pass(b, TKW_MSEC);
 		assert_true(a.lost_ns < asked_ns + cfg.lease_ns);
-		bed_pass(b, 17 * TKW_MSEC); /* at another time of a tick */
+		bed_pass(b, 17 * TKW_MSEC); /* another phase of the tick */
 	}
 	lease_bed_close(&l);
 	cfg.margin_ns = 100 * TKW_MSEC - 1;
@@ -379,7 +381,8 @@ static void test_lease_is_told_in_time_by_coarse_ticks(struct timer_bed *b)
 }
 BED_TEST(test_lease_is_told_in_time_by_coarse_ticks)
 
-/* SPEC 8.4: of a timer that is late nobody claims that the lease was good. */
+/* SPEC 8.4: if the timer is late, release does not claim that the lease was
+ * valid. */
 static void test_lease_released_after_its_time(struct timer_bed *b)
 {
 	struct kept k[2] = { 0 };
@@ -388,7 +391,7 @@ static void test_lease_released_after_its_time(struct timer_bed *b)
 	lease_bed_open(&l, b);
 	keep(&l, &k[0]);
 	keep(&l, &k[1]);
-	/* No turn yet. */
+	/* There was no turn yet. */
 	bed_set_clock(b, now_of(&l) + 30 * SEC - 1);
 	assert_int_equal(tkw_leases_release(l.set, k[0].id), 0);
 	bed_set_clock(b, now_of(&l) + 1);
@@ -406,7 +409,7 @@ static int release_bits(struct lease_bed *l, uint64_t bits)
 	return tkw_leases_release(l->set, (struct tkw_lease_id){ bits });
 }
 
-/* SPEC 8.4: ids of what has ended, or never was, touch nothing. */
+/* SPEC 8.4: ids of leases that have ended, or never existed, change nothing. */
 static void test_lease_ids_go_stale(struct timer_bed *b)
 {
 	struct kept k[100] = { 0 };
@@ -416,7 +419,7 @@ static void test_lease_ids_go_stale(struct timer_bed *b)
 	lease_bed_open(&l, b);
 	assert_int_equal(release_bits(&l, 0), -ENOENT);
 	assert_int_equal(release_bits(&l, UINT64_MAX), -ENOENT);
-	/* Of another part, index or generation. */
+	/* Ids with another part, index or generation. */
 	keep(&l, &k[0]);
 	for (unsigned bit = 0; bit < 64; bit++)
 		assert_int_equal(
@@ -433,7 +436,7 @@ static void test_lease_ids_go_stale(struct timer_bed *b)
 		assert_int_equal(tkw_leases_release(l.set, old[i]), 0);
 		assert_int_equal(tkw_leases_release(l.set, old[i]), -ENOENT);
 	}
-	/* The free record behind an id one generation on is nobody's. */
+	/* The next generation of a free record is not valid yet. */
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(release_bits(&l, old[i].bits + 1), -ENOENT);
 	for (int i = 0; i < 100; i++)
@@ -449,7 +452,7 @@ BED_TEST(test_lease_ids_go_stale)
 
 /* --- shutdown ------------------------------------------------------------ */
 
-/* SPEC 8.4: a shutdown tells of each lease, once, inside the call. */
+/* SPEC 8.4: a shutdown reports each lease once, inside the call. */
 static void test_leases_shutdown_tells_each(struct timer_bed *b)
 {
 	struct kept k[300] = { 0 };
@@ -486,7 +489,7 @@ static void test_leases_shutdown_tells_each(struct timer_bed *b)
 }
 BED_TEST(test_leases_shutdown_tells_each)
 
-/* SPEC 8.4: and so does a destroy, if nobody has shut the set down. */
+/* SPEC 8.4: destroy does the same, if the set was not shut down before. */
 static void test_leases_destroy_tells_each(struct timer_bed *b)
 {
 	struct kept k[3] = { 0 };
@@ -506,7 +509,7 @@ static void test_leases_destroy_tells_each(struct timer_bed *b)
 }
 BED_TEST(test_leases_destroy_tells_each)
 
-/* SPEC 8.4: or nobody is told. */
+/* SPEC 8.4: without on_lost nothing is reported. */
 static void test_leases_shutdown_without_on_lost(struct timer_bed *b)
 {
 	struct tkw_leases_config cfg;
@@ -525,7 +528,8 @@ static void test_leases_shutdown_without_on_lost(struct timer_bed *b)
 }
 BED_TEST(test_leases_shutdown_without_on_lost)
 
-/* SPEC 8.4: if the timer is stopped all are lost, and told so. */
+/* SPEC 8.4: if the timer is stopped, all leases are lost, and each is
+ * reported. */
 static void test_leases_are_lost_with_their_timer(struct timer_bed *b)
 {
 	struct kept k[40] = { 0 };
@@ -555,7 +559,7 @@ BED_TEST(test_leases_are_lost_with_their_timer)
 /* --- from inside --------------------------------------------------------- */
 
 static struct {
-	struct kept other; /* idle */
+	struct kept other; /* not in a batch */
 	struct kept fresh[2];
 	int own;
 	int release;
@@ -575,8 +579,8 @@ static void call_all(struct lease_bed *l, const struct kept *k)
 	inside.add = tkw_leases_add(l->set, fresh, now_of(l), &fresh->id);
 }
 
-/* SPEC 8.4: every call is legal in renew and on_lost; what would wait for
- * itself says so. */
+/* SPEC 8.4: every call is legal in renew and on_lost. A call that would wait
+ * for itself returns -EDEADLK. */
 static void test_lease_calls_from_inside(struct timer_bed *b)
 {
 	const int answers[] = { 0, -ESTALE };
@@ -593,7 +597,8 @@ static void test_lease_calls_from_inside(struct timer_bed *b)
 		set_inside(&l, call_all);
 		bed_pass(b, 5 * SEC);
 		set_inside(&l, NULL);
-		/* In renew, and in on_lost. */
+		/* It was called in renew, and the second time in on_lost,
+		 * too. */
 		assert_int_equal(inside.times, 1 + i);
 		assert_int_equal(inside.own, -EDEADLK);
 		assert_int_equal(inside.release, i == 0 ? 0 : -ENOENT);
@@ -610,7 +615,7 @@ static void test_lease_calls_from_inside(struct timer_bed *b)
 }
 BED_TEST(test_lease_calls_from_inside)
 
-/* In the first call of all, or in that for a lease which is not ours. */
+/* shut_down() acts in the first call for a lease with this `why`. */
 static int shut_down_for;
 
 static void shut_down(struct lease_bed *l, const struct kept *k)
@@ -626,8 +631,8 @@ static void shut_down(struct lease_bed *l, const struct kept *k)
 	must(k->lost == 1);
 }
 
-/* SPEC 8.4: a shutdown in renew, and in on_lost, tells of all at once: of those
- * that are being renewed, too. */
+/* SPEC 8.4: a shutdown in renew or on_lost reports all leases at once, even
+ * those that are being renewed. */
 static void test_leases_shutdown_from_inside(struct timer_bed *b)
 {
 	for (int i = 0; i < 2; i++) {
@@ -665,7 +670,7 @@ BED_TEST(test_leases_shutdown_from_inside)
 
 /* --- bad input ----------------------------------------------------------- */
 
-/* A config, changed, is refused. */
+/* Checks that a config with this change is refused. */
 #define assert_refused(l, change)                                              \
 	do {                                                                   \
 		struct tkw_leases_config c = bed_leases_config(l);             \
@@ -675,7 +680,7 @@ BED_TEST(test_leases_shutdown_from_inside)
 		assert_null(k_);                                               \
 	} while (0)
 
-/* SPEC 8.4: what is wrong is refused, and leaves no trace. */
+/* SPEC 8.4: what is not valid is refused, and leaves no trace. */
 static void test_leases_refuse_bad_input(struct timer_bed *b)
 {
 	const struct tkw_exec nobody = { 0 };
@@ -717,7 +722,7 @@ static void test_leases_refuse_bad_input(struct timer_bed *b)
 }
 BED_TEST(test_leases_refuse_bad_input)
 
-/* Configs of older and of newer programs. */
+/* Configs of older and newer programs. */
 static void test_leases_config_sizes(struct timer_bed *b)
 {
 	struct {

@@ -22,7 +22,7 @@
 /* --- memory that is refused ---------------------------------------------- */
 
 static atomic_int refuse_memory;
-static atomic_size_t asked_for; /* bytes */
+static atomic_size_t asked_for; /* bytes that were asked for */
 
 #define NAMED(name) __asm__(name)
 void *real_aligned_alloc(size_t align, size_t size)
@@ -38,7 +38,7 @@ void *wrap_aligned_alloc(size_t align, size_t size)
 }
 
 enum {
-	BLOCK = 1 << TKW__RECORD_BLOCK_BITS /* leases of the first block */
+	BLOCK = 1 << TKW__RECORD_BLOCK_BITS /* leases in the first block */
 };
 
 /* A lease takes 88 bytes at most. */
@@ -48,7 +48,7 @@ static void test_lease_takes_little_memory(struct timer_bed *b)
 	struct lease_bed l;
 
 	lease_bed_open(&l, b);
-	bed_schedule(b, 1, SEC); /* the timer has a block of its own */
+	bed_schedule(b, 1, SEC); /* so that the timer has a block */
 	atomic_store(&asked_for, 0);
 	for (int i = 0; i < BLOCK; i++)
 		keep(&l, &k[i]);
@@ -57,7 +57,7 @@ static void test_lease_takes_little_memory(struct timer_bed *b)
 }
 BED_TEST(test_lease_takes_little_memory)
 
-/* SPEC 8.4: without memory nothing is kept, and what is kept is not lost. */
+/* SPEC 8.4: without memory an add is refused, and no other lease is lost. */
 static void test_lease_without_memory(struct timer_bed *b)
 {
 	struct tkw_leases_config cfg;
@@ -81,7 +81,7 @@ static void test_lease_without_memory(struct timer_bed *b)
 	assert_int_equal(tkw_leases_add(l.set, k, tkw_timer_now_ns(b->t), &id),
 			 -ENOMEM);
 	assert_true(id.bits == 7);
-	/* No batch can be made: as if it had failed. */
+	/* No batch can be made. This counts as a failed renew. */
 	bed_pass(b, 10 * SEC);
 	assert_int_equal(l.calls, 0);
 	assert_int_equal(tkw_leases_release(l.set, k[BLOCK - 1].id), 0);
@@ -104,7 +104,7 @@ BED_TEST(test_lease_without_memory)
 
 /* --- the timer's limit --------------------------------------------------- */
 
-/* SPEC 8.4: a lease that the timer has no room for is refused. */
+/* SPEC 8.4: a lease is refused if the timer has no room for the alarm. */
 static void test_lease_without_room_on_the_timer(struct timer_bed *b)
 {
 	const struct tkw_timer_config limited = { .max_pending = 1 };
@@ -120,7 +120,7 @@ static void test_lease_without_room_on_the_timer(struct timer_bed *b)
 			 -EAGAIN);
 	assert_true(id.bits == 7 && tkw_leases_count(l.set) == 0);
 	assert_int_equal(tkw_timer_cancel(b->t, other), 0);
-	/* One place will do for all of them. */
+	/* All leases share one place. */
 	keep(&l, &k[0]);
 	keep(&l, &k[1]);
 	assert_int_equal(tkw_leases_release(l.set, k[0].id), 0);
@@ -129,8 +129,8 @@ static void test_lease_without_room_on_the_timer(struct timer_bed *b)
 }
 BED_TEST(test_lease_without_room_on_the_timer)
 
-/* A clock that, when it is read inside of a task, lets another thread take the
- * last place on the timer. */
+/* A clock that lets another thread take the last place on the timer, if it is
+ * read inside a task. */
 static struct {
 	struct tkw_timer *t;
 	int64_t now_ns;
@@ -165,7 +165,8 @@ static int64_t thief_now(void *ctx)
 	return thief.now_ns;
 }
 
-/* SPEC 8.4: if the next alarm cannot be had all are told, none is forgotten. */
+/* SPEC 8.4: if the next alarm cannot be set, all leases are reported as
+ * lost. */
 static void test_leases_are_lost_without_an_alarm(void **state)
 {
 	const struct tkw_timer_hooks hooks = { .now = thief_now };
@@ -196,7 +197,7 @@ static void test_leases_are_lost_without_an_alarm(void **state)
 		assert_int_equal(k[i].why, -EAGAIN);
 	}
 	assert_true(tkw_leases_count(l.set) == 0);
-	/* It is not stopped by that. */
+	/* The set still works afterwards. */
 	assert_int_equal(tkw_timer_cancel(thief.t, thief.id), 0);
 	keep(&l, &k[0]);
 	thief.now_ns = 20 * SEC;
@@ -252,11 +253,12 @@ static void open_on(struct lease_bed *l, struct timer_bed *b,
 	assert_int_equal(tkw_leases_create(&l->set, &cfg), 0);
 }
 
-/* SPEC 8.4: nothing is renewed after release: a lease that is released while
- * its batch waits in the queue is not in it when it begins (redisson#7272). */
+/* SPEC 8.4: a lease that was released is not renewed. If it is released while
+ * its batch is queued, it is not in the batch when that begins
+ * (redisson#7272). */
 static void test_lease_released_while_queued(struct timer_bed *b)
 {
-	/* They outlive a failure. */
+	/* Static, because they must exist after a failed test. */
 	static struct kept k[4];
 	static struct lease_bed l;
 
@@ -266,7 +268,7 @@ static void test_lease_released_while_queued(struct timer_bed *b)
 		keep(&l, &k[i]);
 	bed_pass(b, 10 * SEC);
 	assert_int_equal(hand.count, 2);
-	/* One of the first batch, and all of the second. */
+	/* Releases one lease of the first batch, and all of the second. */
 	for (int i = 0; i < 4; i++) {
 		if (i == 1)
 			continue;
@@ -278,7 +280,7 @@ static void test_lease_released_while_queued(struct timer_bed *b)
 	assert_int_equal(l.calls, 1);
 	assert_int_equal(l.counts[0], 1);
 	assert_kept(&l, &k[1], 1, 0);
-	/* It counts from the begin of the call. */
+	/* The time counts from the begin of the call. */
 	assert_true(k[1].renewed_ns == tkw_timer_now_ns(b->t));
 	bed_pass(b, 10 * SEC - 1);
 	assert_int_equal(hand.count, 0);
@@ -291,7 +293,7 @@ static void test_lease_released_while_queued(struct timer_bed *b)
 }
 BED_TEST(test_lease_released_while_queued)
 
-/* SPEC 8.4: lost while it is queued: renew does not see it. */
+/* SPEC 8.4: a lease that is lost while it is queued is not passed to renew. */
 static void test_lease_lost_while_queued(struct timer_bed *b)
 {
 	struct kept k[2] = { 0 };
@@ -314,7 +316,8 @@ static void test_lease_lost_while_queued(struct timer_bed *b)
 }
 BED_TEST(test_lease_lost_while_queued)
 
-/* SPEC 8.4: refused or abandoned by the executor: an error, tried again. */
+/* SPEC 8.4: if the executor refuses or abandons a batch, that is an error, and
+ * the renewal is tried again. */
 static void test_lease_executor_refuses(struct timer_bed *b)
 {
 	struct kept k[3] = { 0 };
@@ -348,7 +351,7 @@ static void test_lease_executor_refuses(struct timer_bed *b)
 }
 BED_TEST(test_lease_executor_refuses)
 
-/* SPEC 8.4: jobs may outlive the set, and its timer. */
+/* SPEC 8.4: jobs may exist longer than the set and its timer. */
 static void test_lease_jobs_outlive_the_set(struct timer_bed *b)
 {
 	struct kept k[4] = { 0 };
@@ -395,8 +398,8 @@ static int refuse_job(const struct tkw_job *job, void *ctx)
 	return -EAGAIN;
 }
 
-/* SPEC 8.4: if the timer's executor drops the alarm, leases are kept all the
- * same. (Not under a thread: the markers of the bed would be dropped, too.) */
+/* SPEC 8.4: if the timer's executor drops the alarm, leases are still renewed.
+ * (Not with a thread, because the markers of the bed would be dropped, too.) */
 static void test_lease_alarm_is_dropped(struct timer_bed *b)
 {
 	static const struct tkw_exec nobody = { .submit = refuse_job };
@@ -433,7 +436,7 @@ static struct tkw_pool *make_pool(int threads)
 	return pool;
 }
 
-/* A call on a thread of its own. */
+/* A call on its own thread. */
 struct caller {
 	struct tkw_leases *set;
 	struct tkw_lease_id id;
@@ -477,7 +480,7 @@ static void caller_await_asleep(struct caller *c)
 	assert_int_equal(atomic_load(&c->over), 0);
 }
 
-/* Begin, and return when it waits. */
+/* Begins the call, and returns when it waits. */
 static void caller_start(struct caller *c, struct tkw_leases *set,
 			 int (*call)(struct caller *c), struct tkw_lease_id id)
 {
@@ -492,7 +495,8 @@ static int caller_end(struct caller *c)
 	return c->ret;
 }
 
-/* Called on the timer: to wait there for a renew might be to wait for ever. */
+/* A call in a task of the timer. It must not wait for a renew, because that
+ * could take for ever. */
 struct from_task {
 	struct lease_bed *l;
 	struct tkw_lease_id id;
@@ -517,7 +521,7 @@ static int release_from_task(struct lease_bed *l, struct tkw_lease_id id)
 	return f.ret;
 }
 
-/* SPEC 8.4: released while its renew runs: the release waits for that. */
+/* SPEC 8.4: a release waits for a running renew of its lease. */
 static void test_lease_release_waits_for_renew(struct timer_bed *b)
 {
 	struct tkw_pool *pool = make_pool(1);
@@ -536,7 +540,7 @@ static void test_lease_release_waits_for_renew(struct timer_bed *b)
 	assert_true(tkw_leases_count(l.set) == 3);
 	caller_start(&c[0], l.set, call_release, k[0].id);
 	caller_start(&c[1], l.set, call_release, k[0].id);
-	/* The other batch waits for the thread: no need to wait. */
+	/* The other batch has not begun, so there is no need to wait. */
 	assert_int_equal(release_from_task(&l, k[2].id), 0);
 	assert_true(tkw_leases_count(l.set) == 1);
 	gate_open(&gate);
@@ -551,8 +555,8 @@ static void test_lease_release_waits_for_renew(struct timer_bed *b)
 }
 BED_TEST(test_lease_release_waits_for_renew)
 
-/* SPEC 8.4: a renew that hangs does not hold up the news that the lease is
- * lost, and that it succeeds after all changes nothing. */
+/* SPEC 8.4: a renew that hangs does not delay the report that the lease is
+ * lost. A success after that changes nothing. */
 static void test_lease_lost_while_renew_hangs(struct timer_bed *b)
 {
 	struct tkw_pool *pool = make_pool(1);
@@ -585,8 +589,8 @@ static void test_lease_lost_while_renew_hangs(struct timer_bed *b)
 }
 BED_TEST(test_lease_lost_while_renew_hangs)
 
-/* SPEC 8.4: a shutdown does not wait for the renew that is running, a destroy
- * does, and no other begins. */
+/* SPEC 8.4: a shutdown does not wait for the running renew, but a destroy does.
+ * No other renew begins. */
 static void test_leases_shutdown_while_renew_runs(struct timer_bed *b)
 {
 	struct tkw_pool *pool = make_pool(1);
@@ -610,7 +614,8 @@ static void test_leases_shutdown_while_renew_runs(struct timer_bed *b)
 		assert_int_equal(k[i].renewing != 0, i < 2);
 	}
 	assert_int_equal(tkw_leases_shutdown(l.set), 0);
-	/* What is being renewed is waited for, the rest is over. */
+	/* A release waits for the batch that is being renewed. The other leases
+	 * have ended. */
 	assert_int_equal(tkw_leases_release(l.set, k[5].id), -ENOENT);
 	caller_start(&c, l.set, call_release, k[0].id);
 	gate_open(&gate);
@@ -643,7 +648,7 @@ static void test_leases_destroy_waits_for_renew(struct timer_bed *b)
 	assert_int_equal(k[0].why, -ESHUTDOWN);
 	gate_open(&gate);
 	assert_int_equal(caller_end(&c), 0);
-	l.set = NULL; /* destroyed */
+	l.set = NULL; /* it is destroyed */
 	lease_bed_close(&l);
 	assert_int_equal(tkw_pool_destroy(pool), 0);
 	assert_int_equal(k[0].lost + k[1].lost, 2);
@@ -659,8 +664,8 @@ static void lost_at_gate(struct lease_bed *l, const struct kept *k)
 		gate_pass(&lost_gate);
 }
 
-/* SPEC 8.4: a release waits for an on_lost of the lease, a shutdown and those
- * of other leases do not. */
+/* SPEC 8.4: a release waits for the on_lost of its lease. A shutdown, and a
+ * release of another lease, do not wait for it. */
 static void test_lease_release_waits_for_on_lost(struct timer_bed *b)
 {
 	struct kept k[3] = { 0 };
@@ -680,7 +685,7 @@ static void test_lease_release_waits_for_on_lost(struct timer_bed *b)
 	assert_int_equal(tkw_leases_shutdown(l.set), 0);
 	assert_int_equal(tkw_leases_release(l.set, k[2].id), -ENOENT);
 	assert_int_equal(release_from_task(&l, k[0].id), -EDEADLK);
-	/* It is lost, and nobody has been told yet. */
+	/* It is lost, but not reported yet. */
 	assert_int_equal(release_from_task(&l, k[1].id), -EDEADLK);
 	caller_start(&c[1], l.set, call_release, k[1].id);
 	gate_open(&lost_gate);
@@ -757,8 +762,8 @@ static int release_from_repeat(struct tkw_timer *t, struct caller *c)
 	return c->ret;
 }
 
-/* SPEC 8.4: a job of yours may wait for a renew; a callback of another set may
- * not, for a renew might wait for that. */
+/* SPEC 8.4: a job of the user may wait for a renew. A callback of another set
+ * may not, because a renew might wait for that callback. */
 static void test_lease_release_from_other_callbacks(struct timer_bed *b)
 {
 	const struct tkw_requests_config cfg = { .timer = b->t };
@@ -800,7 +805,7 @@ static void test_lease_release_from_other_callbacks(struct timer_bed *b)
 }
 BED_TEST(test_lease_release_from_other_callbacks)
 
-static struct kept beside[2]; /* in another batch, which is running */
+static struct kept beside[2]; /* in another batch that is running */
 static int beside_ret[2];
 
 static void release_other(struct lease_bed *l, const struct kept *own)
@@ -849,7 +854,7 @@ enum {
 	ROUNDS = 500
 };
 
-/* The data of a lease; freed when its release has returned. */
+/* The data of a lease. It is freed when its release has returned. */
 struct raced {
 	atomic_int gone;
 	atomic_int lost;
@@ -904,7 +909,8 @@ static void race_lost(const struct tkw_lease_end *end, void *ctx)
 	atomic_fetch_add(&race.lost, 1);
 }
 
-/* Keep a lease for a while, and give it back. Return false if it is refused. */
+/* Keeps a lease for a while, and releases it. Returns false if it is
+ * refused. */
 static bool race_one(uint64_t *state)
 {
 	struct raced *r = calloc(1, sizeof(*r));
@@ -990,7 +996,7 @@ static void race_end(pthread_t *racer, struct tkw_pool *pool)
 	assert_int_equal(tkw_pool_destroy(pool), 0);
 }
 
-/* SPEC 8.4: nothing is renewed after release, whatever the race, and each lease
+/* SPEC 8.4: in no race is a lease renewed after its release, and each lease
  * ends once. */
 static void test_lease_release_races_renew(struct timer_bed *b)
 {
@@ -1006,7 +1012,8 @@ static void test_lease_release_races_renew(struct timer_bed *b)
 }
 BED_TEST(test_lease_release_races_renew)
 
-/* SPEC 8.4: the same with a shutdown: told once, or released. */
+/* SPEC 8.4: the same with a shutdown. Each lease is reported once, or
+ * released. */
 static void test_lease_shutdown_races_all(struct timer_bed *b)
 {
 	for (int i = 0; i < 5; i++) {
@@ -1052,8 +1059,8 @@ static void assert_child_is_well(pid_t child)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* SPEC 8.4: in the child of a fork the set is inert, jobs included, and the
- * parent notices nothing. */
+/* SPEC 8.4: in the child of a fork, the set and its jobs are inert. The parent
+ * is not affected. */
 static void test_leases_in_a_forked_child(struct timer_bed *b)
 {
 	struct kept k[4] = { 0 };

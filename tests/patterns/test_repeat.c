@@ -38,7 +38,7 @@ static void wait_in_task(const struct tkw_firing *firing, void *ctx)
 
 /* --- rounds ------------------------------------------------------------- */
 
-/* SPEC 7.1: JRaft's own test: 50 ms, and there are 20 rounds in a second. */
+/* SPEC 7.1: a test of JRaft: with 50 ms there are 20 rounds in a second. */
 static void test_repeat_makes_twenty_rounds_in_a_second(struct timer_bed *b)
 {
 	static struct book k;
@@ -69,7 +69,8 @@ static void test_repeat_is_paused_at_first(struct timer_bed *b)
 }
 BED_TEST(test_repeat_is_paused_at_first)
 
-/* SPEC 7.3, 7.4: start when started does nothing, not even to the time. */
+/* SPEC 7.3, 7.4: a second start does nothing. It does not move the next
+ * round. */
 static void test_repeat_starts_once(struct timer_bed *b)
 {
 	static struct book k;
@@ -86,8 +87,8 @@ static void test_repeat_starts_once(struct timer_bed *b)
 }
 BED_TEST(test_repeat_starts_once)
 
-/* SPEC 7.3: JRaft's own test: paused there are no rounds; started again they
- * come after a full interval. */
+/* SPEC 7.3: a test of JRaft: while it is paused there are no rounds. After a
+ * start they come after a full interval. */
 static void test_repeat_pauses_and_starts_again(struct timer_bed *b)
 {
 	static struct book k;
@@ -103,7 +104,7 @@ static void test_repeat_pauses_and_starts_again(struct timer_bed *b)
 	assert_chains(&k, 1);
 	pass_to(b, 610);
 	assert_rounds(&k, 550, 600);
-	/* At once, too. */
+	/* The start may come directly after the pause. */
 	assert_int_equal(tkw_repeat_pause(k.r), 0);
 	assert_int_equal(tkw_repeat_start(k.r), 0);
 	assert_chains(&k, 1);
@@ -114,8 +115,8 @@ static void test_repeat_pauses_and_starts_again(struct timer_bed *b)
 }
 BED_TEST(test_repeat_pauses_and_starts_again)
 
-/* SPEC 7.3: JRaft's own test: the pending round is made now, on the caller, and
- * the next one comes a full interval later. */
+/* SPEC 7.3: a test of JRaft: the pending round is made now, on the calling
+ * thread, and the next one comes a full interval later. */
 static void test_repeat_runs_now(struct timer_bed *b)
 {
 	static struct book k;
@@ -137,8 +138,8 @@ static void test_repeat_runs_now(struct timer_bed *b)
 }
 BED_TEST(test_repeat_runs_now)
 
-/* SPEC 7.2: the first round at once, on the timer's thread, and the next ones
- * from there; a pending round is moved. */
+/* SPEC 7.2: the first round comes at once, on the timer's thread, and the next
+ * ones count from there. A pending round is moved. */
 static void test_repeat_starts_now(struct timer_bed *b)
 {
 	static struct book k;
@@ -155,7 +156,7 @@ static void test_repeat_starts_now(struct timer_bed *b)
 	pass_to(b, 100);
 	assert_rounds(&k, 70);
 	assert_chains(&k, 1);
-	/* It is started: the round of 120 comes now. */
+	/* It is started. The pending round, which is due at 120, comes now. */
 	assert_int_equal(tkw_repeat_start_now(k.r), 0);
 	if (bed_by_hand(b))
 		assert_chains(&k, 1);
@@ -173,8 +174,8 @@ static void test_repeat_starts_now(struct timer_bed *b)
 }
 BED_TEST(test_repeat_starts_now)
 
-/* SPEC 7.2: on the next turn, also in the middle of a tick, and once however
- * often it is called. */
+/* SPEC 7.2: the round comes on the next turn, even in the middle of a tick, and
+ * once however often start_now is called. */
 static void test_repeat_starts_on_the_next_turn(struct timer_bed *b)
 {
 	static struct book k;
@@ -188,7 +189,7 @@ static void test_repeat_starts_on_the_next_turn(struct timer_bed *b)
 	assert_int_equal(k.rounds, 1);
 	assert_int_equal(k.at_ns[0], TKW_MSEC / 3);
 	assert_int_equal(tkw_timer_turn(b->t, 0, NULL), 0);
-	/* Moved from 50 ms later, too. */
+	/* A pending round, due in 50 ms, is moved, too. */
 	assert_int_equal(tkw_repeat_start_now(k.r), 0);
 	assert_int_equal(tkw_timer_turn(b->t, 0, NULL), 1);
 	assert_int_equal(k.rounds, 2);
@@ -196,14 +197,14 @@ static void test_repeat_starts_on_the_next_turn(struct timer_bed *b)
 }
 BED_TEST(test_repeat_starts_on_the_next_turn)
 
-/* SPEC 7.2, 7.3: what is called before that round came holds. */
+/* SPEC 7.2, 7.3: calls that come before that round take effect. */
 static void test_repeat_starts_now_and_is_called_again(struct timer_bed *b)
 {
 	const struct tkw_task wait = { .fn = wait_in_task };
 	static struct book k;
 	struct passer p = { .b = b };
 
-	/* Nothing comes meanwhile, under a thread too. */
+	/* A task waits at a gate, so that no round comes meanwhile. */
 	open_repeat(&k, b);
 	gate_init(&gate);
 	assert_int_equal(tkw_timer_schedule(b->t, &wait, 0, NULL), 0);
@@ -230,8 +231,8 @@ static void test_repeat_starts_now_and_is_called_again(struct timer_bed *b)
 }
 BED_TEST(test_repeat_starts_now_and_is_called_again)
 
-/* SPEC 7.3: restart is a full new interval, whether paused or running, and
- * whether that is later or earlier. */
+/* SPEC 7.3: restart begins a full new interval, whether it is paused or
+ * running, and whether that is later or earlier. */
 static void test_repeat_restarts(struct timer_bed *b)
 {
 	static struct book k;
@@ -256,8 +257,8 @@ static void test_repeat_restarts(struct timer_bed *b)
 }
 BED_TEST(test_repeat_restarts)
 
-/* SPEC 7.3: JRaft's own test: reset every 80 ms, and there is one round in
- * each; with an interval of 100 there is none. */
+/* SPEC 7.3: a test of JRaft: with a reset every 80 ms there is one round in
+ * each. With an interval of 100 there is none. */
 static void test_repeat_is_reset_every_80_ms(struct timer_bed *b)
 {
 	static struct book k;
@@ -280,7 +281,7 @@ static void test_repeat_is_reset_every_80_ms(struct timer_bed *b)
 	}
 	pass_to(b, 1850);
 	assert_rounds(&k, 1700, 1800);
-	/* Sooner than what was pending. */
+	/* This is sooner than the pending round. */
 	assert_int_equal(tkw_repeat_reset(k.r, MS(10)), 0);
 	assert_chains(&k, 1);
 	pass_to(b, 1880);
@@ -289,7 +290,8 @@ static void test_repeat_is_reset_every_80_ms(struct timer_bed *b)
 }
 BED_TEST(test_repeat_is_reset_every_80_ms)
 
-/* SPEC 7.3: reset stores the interval, and re-arms only if running. */
+/* SPEC 7.3: reset stores the interval. It arms the next round only if
+ * running. */
 static void test_repeat_is_reset_when_paused(struct timer_bed *b)
 {
 	static struct book k;
@@ -307,8 +309,8 @@ static void test_repeat_is_reset_when_paused(struct timer_bed *b)
 }
 BED_TEST(test_repeat_is_reset_when_paused)
 
-/* SPEC 7.5, 7.3: JRaft's own test: shut down there are no rounds, and nothing
- * begins them again; a second shutdown changes nothing, and tells nobody. */
+/* SPEC 7.5, 7.3: a test of JRaft: after a shutdown there are no rounds, and no
+ * call starts them again. A second shutdown does not call on_end again. */
 static void test_repeat_is_shut_down_once(struct timer_bed *b)
 {
 	static struct book k;
@@ -335,8 +337,8 @@ static void test_repeat_is_shut_down_once(struct timer_bed *b)
 }
 BED_TEST(test_repeat_is_shut_down_once)
 
-/* SPEC 7.5: destroy is a shutdown too, also of one that was never started;
- * nobody needs to be told. */
+/* SPEC 7.5: destroy is also a shutdown, even if it was never started. on_end
+ * may be NULL. */
 static void test_repeat_is_destroyed_at_once(struct timer_bed *b)
 {
 	struct tkw_repeat_config cfg;
@@ -356,7 +358,7 @@ static void test_repeat_is_destroyed_at_once(struct timer_bed *b)
 }
 BED_TEST(test_repeat_is_destroyed_at_once)
 
-/* Two on one timer have nothing in common. */
+/* Two repeats on one timer do not affect each other. */
 static void test_repeats_are_apart(struct timer_bed *b)
 {
 	static struct book k, other;
@@ -425,7 +427,7 @@ static void test_repeat_refuses_a_bad_config(struct timer_bed *b)
 }
 BED_TEST(test_repeat_refuses_a_bad_config)
 
-/* Larger than this library knows it: what is beyond must be zero. */
+/* A config that is larger than this library knows. The rest must be zero. */
 static void test_repeat_takes_a_newer_config(struct timer_bed *b)
 {
 	struct {
@@ -446,13 +448,13 @@ static void test_repeat_takes_a_newer_config(struct timer_bed *b)
 	large.newer[7] = 1;
 	assert_refused(&large.cfg);
 	large.newer[7] = 0;
-	/* No config is as large as that. */
+	/* No config can be that large. */
 	large.cfg.size = sizeof(large);
 	assert_refused(&large.cfg);
 }
 BED_TEST(test_repeat_takes_a_newer_config)
 
-/* Errors: NULL, and an interval that is not positive, whatever the state. */
+/* Errors: NULL, and an interval that is not positive, in each state. */
 static void test_repeat_refuses_bad_arguments(struct timer_bed *b)
 {
 	static struct book k;
@@ -481,7 +483,7 @@ static void test_repeat_refuses_bad_arguments(struct timer_bed *b)
 }
 BED_TEST(test_repeat_refuses_bad_arguments)
 
-/* A size of zero: the fields of version 0.2. All others may be zero, but for
+/* A size of zero means the fields of version 0.2. All fields may be zero except
  * timer, interval and function. */
 static void test_repeat_takes_a_size_of_zero(struct timer_bed *b)
 {
@@ -493,13 +495,13 @@ static void test_repeat_takes_a_size_of_zero(struct timer_bed *b)
 	cfg.interval_ns = MS(10);
 	cfg.ctx = &k;
 	make_repeat(&k, &cfg);
-	/* It is not kept. */
+	/* The repeat does not keep the config. */
 	memset(&cfg, 0xff, sizeof(cfg));
 	assert_int_equal(tkw_repeat_start(k.r), 0);
 	assert_described(&k, "repeat, every 10 ms, running");
 	pass_to(b, 20);
 	assert_rounds(&k, 10, 20);
-	/* With nobody to be told. */
+	/* There is no on_broken to call. */
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
 	assert_described(&k, "repeat, every 10 ms, paused");
 	assert_int_equal(tkw_repeat_destroy(k.r), 0);
@@ -527,7 +529,7 @@ static void describe_inside(struct book *k, struct tkw_repeat *r)
 			 "invoking") == 0);
 }
 
-/* SPEC 7.6: name, interval, and the flags, in each state. */
+/* SPEC 7.6: name, interval and flags, in each state. */
 static void test_repeat_describes_itself(struct timer_bed *b)
 {
 	static struct book k;
@@ -544,7 +546,7 @@ static void test_repeat_describes_itself(struct timer_bed *b)
 }
 BED_TEST(test_repeat_describes_itself)
 
-/* SPEC 7.6: the interval in the unit that fits. */
+/* SPEC 7.6: the interval is in the unit that fits. */
 static void test_repeat_describes_its_interval(struct timer_bed *b)
 {
 	static const struct {
@@ -572,7 +574,8 @@ static void test_repeat_describes_its_interval(struct timer_bed *b)
 }
 BED_TEST(test_repeat_describes_its_interval)
 
-/* SPEC 7.6: cut as snprintf() cuts; a long name is cut to 31 bytes. */
+/* SPEC 7.6: the text is cut as by snprintf(). A long name is cut to 31
+ * bytes. */
 static void test_repeat_describes_what_fits(struct timer_bed *b)
 {
 	static const char text[] = "heartbeat, every 50 ms, paused";
@@ -606,7 +609,7 @@ BED_TEST(test_repeat_describes_what_fits)
 
 /* --- no memory ---------------------------------------------------------- */
 
-/* Errors: create without memory says so, and leaves no trace. */
+/* Errors: create without memory returns -ENOMEM, and leaves no trace. */
 static void test_repeat_without_memory(struct timer_bed *b)
 {
 	struct tkw_repeat_config cfg;
@@ -627,8 +630,8 @@ static void test_repeat_without_memory(struct timer_bed *b)
 }
 BED_TEST(test_repeat_without_memory)
 
-/* SPEC 7.3, Errors: the timer has no memory for the first round: it is paused
- * as before, the caller alone knows; later it may succeed. */
+/* SPEC 7.3, Errors: the timer has no memory for the first round. The call
+ * fails, and the repeat is paused as before. A later call may succeed. */
 static void test_repeat_start_without_memory(struct timer_bed *b)
 {
 	struct bed_memory m = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -651,7 +654,7 @@ static void test_repeat_start_without_memory(struct timer_bed *b)
 	assert_int_equal(k.broken, 0);
 	assert_int_equal(tkw_repeat_start(k.r), 0);
 	assert_chains(&k, 1);
-	/* From now on it needs none. */
+	/* From now on it needs no memory. */
 	bed_memory_refuse(&m, true);
 	pass_to(b, 120);
 	assert_rounds(&k, 40, 80, 120);
@@ -675,8 +678,8 @@ static void assert_child_ends_well(pid_t child)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* SPEC 6.7 for a repeat: in a child it is inert, and the parent notices
- * nothing. */
+/* SPEC 6.7 for a repeat: in a child it is inert, and the parent is not
+ * affected. */
 static void test_repeat_in_a_child_is_inert(struct timer_bed *b)
 {
 	struct tkw_repeat *other = NULL;

@@ -7,8 +7,8 @@
 
 /* --- what breaks a chain off -------------------------------------------- */
 
-/* SPEC 6.2 for a repeat: the timer is stopped: that is told once, and nothing
- * begins any more. */
+/* SPEC 6.2 for a repeat: the timer is stopped. on_broken is called once, and no
+ * round begins any more. */
 static void test_repeat_timer_is_stopped(struct timer_bed *b)
 {
 	static struct book k, other;
@@ -20,7 +20,7 @@ static void test_repeat_timer_is_stopped(struct timer_bed *b)
 	assert_int_equal(k.broken, 1);
 	assert_int_equal(k.err, -ESHUTDOWN);
 	assert_described(&k, "heartbeat, every 50 ms, paused");
-	/* It was not started: there is nothing to tell. */
+	/* It was not started, so on_broken is not called. */
 	assert_int_equal(other.broken, 0);
 	assert_int_equal(tkw_repeat_start(k.r), -ESHUTDOWN);
 	assert_int_equal(tkw_repeat_start_now(k.r), -ESHUTDOWN);
@@ -44,8 +44,8 @@ static void *stop_timer(void *arg)
 	return NULL;
 }
 
-/* SPEC 6.2 for a repeat: while a round runs: told when it has ended, and before
- * the stop returns. */
+/* SPEC 6.2 for a repeat: the timer is stopped while a round runs. on_broken is
+ * called after the round, and before the stop returns. */
 static void test_repeat_timer_is_stopped_beside_a_round(struct timer_bed *b)
 {
 	struct passer p;
@@ -57,7 +57,7 @@ static void test_repeat_timer_is_stopped_beside_a_round(struct timer_bed *b)
 	must(pthread_create(&stopper, NULL, stop_timer, b) == 0);
 	while (!tkw_timer_is_stopped(b->t))
 		sched_yield();
-	/* It is left to the round, as if all were well. */
+	/* The running round will arm the next one, so this returns 0. */
 	assert_int_equal(tkw_repeat_restart(k.r), 0);
 	pass_the_gate(&p);
 	must(pthread_join(stopper, NULL) == 0);
@@ -81,8 +81,8 @@ static void call_in_visitor(const struct tkw_timeout_info *info, void *ctx)
 	must(tkw_repeat_start(k->r) == -ESHUTDOWN);
 }
 
-/* It breaks off in a restart, or in a start with a round at once, before the
- * timer has handed the round over: that is told once, too. */
+/* A restart or a start_now breaks the chain before the timer has handed over
+ * the round. on_broken is called once, too. */
 static void test_repeat_restart_breaks_off(struct timer_bed *b)
 {
 	int (*const calls[])(struct tkw_repeat *) = { tkw_repeat_restart,
@@ -112,7 +112,7 @@ static void destroy_in_visitor(const struct tkw_timeout_info *info, void *ctx)
 	must(k->ends == 1);
 }
 
-/* SPEC 7.5: destroyed while the timer hands its round over: nothing is told
+/* SPEC 7.5: destroyed while the timer hands over its round. Nothing is called
  * after on_end. */
 static void test_repeat_is_destroyed_in_a_visitor(struct timer_bed *b)
 {
@@ -138,7 +138,39 @@ static void destroy_in_broken(struct book *k)
 	must(k->ends == 0);
 }
 
-/* SPEC 7.5: shutdown and destroy inside on_broken: told after that. */
+static void restart_in_visitor(const struct tkw_timeout_info *info, void *ctx)
+{
+	struct book *k = ctx;
+
+	(void)info;
+	must(k->in_visitor(k->r) == -ESHUTDOWN);
+	must(k->broken == 1);
+	must(k->ends == 1);
+}
+
+/* SPEC 7.5: a call finds the repeat broken off, and on_broken destroys the
+ * repeat inside that call. */
+static void test_repeat_destroy_inside_a_restart(struct timer_bed *b)
+{
+	int (*const calls[])(struct tkw_repeat *) = { tkw_repeat_restart,
+						      tkw_repeat_start_now };
+	static struct book k;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		bed_reopen(b, NULL);
+		start_repeat(&k, b);
+		k.in_visitor = calls[i];
+		k.in_broken = destroy_in_broken;
+		assert_int_equal(tkw_timer_stop(b->t, restart_in_visitor, &k),
+				 0);
+		assert_int_equal(k.broken, 1);
+		assert_int_equal(k.ends, 1);
+	}
+}
+BED_TEST(test_repeat_destroy_inside_a_restart)
+
+/* SPEC 7.5: shutdown and destroy inside on_broken. on_end comes after it. */
 static void test_repeat_destroy_inside_on_broken(struct timer_bed *b)
 {
 	static struct book k;
@@ -173,8 +205,8 @@ static void wait_in_broken(struct book *k)
 	gate_pass(&gate);
 }
 
-/* SPEC 7.5: destroyed while on_broken runs on another thread: it waits for
- * that, and for on_end. */
+/* SPEC 7.5: destroyed while on_broken runs on another thread. Destroy waits for
+ * it, and for on_end. */
 static void test_repeat_destroy_beside_on_broken(struct timer_bed *b)
 {
 	static struct book k;
@@ -198,7 +230,7 @@ BED_TEST(test_repeat_destroy_beside_on_broken)
 
 /* --- at the limit ------------------------------------------------------- */
 
-/* The place of the round that runs is free. */
+/* The place of the running round is free. */
 static void take_the_place(struct book *k, struct tkw_repeat *r)
 {
 	const struct tkw_task task = bed_task(k->b, 1);
@@ -216,8 +248,8 @@ static void start_at_limit(struct book *k, struct timer_bed *b)
 	start_repeat(k, b);
 }
 
-/* Errors: at the limit of the timer a start is refused; what is pending is
- * moved, though. */
+/* Errors: at the limit of the timer a start is refused. A pending round can
+ * still be moved. */
 static void test_repeat_at_the_limit(struct timer_bed *b)
 {
 	static struct book k, other;
@@ -241,8 +273,9 @@ static void test_repeat_at_the_limit(struct timer_bed *b)
 }
 BED_TEST(test_repeat_at_the_limit)
 
-/* A round finds its place taken: that is told, and it may be started again.
- * (Under a thread there is no place for the bed's markers.) */
+/* A round finds its place taken. on_broken is called, and it may be started
+ * again. (Not with a thread, because there is no place for the bed's
+ * markers.) */
 static void test_repeat_breaks_off_at_the_limit(struct timer_bed *b)
 {
 	static struct book k;
@@ -256,10 +289,10 @@ static void test_repeat_breaks_off_at_the_limit(struct timer_bed *b)
 	assert_described(&k, "heartbeat, every 50 ms, paused");
 	assert_int_equal(tkw_repeat_start(k.r), -EAGAIN);
 	assert_int_equal(k.broken, 1);
-	/* That one goes. */
+	/* The other timeout fires, and its place is free. */
 	bed_pass(b, 3600 * TKW_SEC);
 	assert_int_equal(tkw_repeat_start(k.r), 0);
-	/* In a round on the caller, too, which was made all the same. */
+	/* The same in run_now, which still makes its round. */
 	assert_int_equal(tkw_repeat_run_now(k.r), 0);
 	assert_int_equal(k.rounds, 2);
 	assert_int_equal(k.broken, 2);
@@ -273,7 +306,7 @@ BED_TEST(test_repeat_breaks_off_at_the_limit)
 
 static struct {
 	struct tkw_job job;
-	bool keep; /* the next one, to be abandoned */
+	bool keep; /* keep the next job, to abandon it */
 	int refuse;
 } picky;
 
@@ -303,14 +336,15 @@ static void start_picky(struct book *k, struct timer_bed *b, int refusal)
 	start_repeat(k, b);
 }
 
-/* As bed_pass(), which counts on tasks that the worker runs. */
+/* Like bed_pass(), which relies on tasks that the worker runs. */
 static void pass_picky(struct timer_bed *b, int64_t ms)
 {
 	bed_pass(b, MS(ms));
 	bed_pass(b, 0);
 }
 
-/* SPEC 4.8: the executor drops a round: -ECANCELED, and it is paused. */
+/* SPEC 4.8: the executor drops a round. The error is -ECANCELED, and the repeat
+ * is paused. */
 static void test_repeat_round_is_dropped(struct timer_bed *b)
 {
 	static struct book k;
@@ -328,7 +362,7 @@ static void test_repeat_round_is_dropped(struct timer_bed *b)
 	assert_int_equal(tkw_repeat_start(k.r), 0);
 	pass_picky(b, 50);
 	assert_rounds(&k, 150);
-	/* Taken, and given up later. */
+	/* The executor takes the job, and abandons it later. */
 	picky.keep = true;
 	pass_picky(b, 50);
 	assert_no_round(&k);
@@ -351,7 +385,7 @@ static void start_in_broken(struct book *k)
 				   : tkw_repeat_restart(k->r);
 }
 
-/* SPEC 7.4: started again in on_broken: one chain. */
+/* SPEC 7.4: it is started again in on_broken, and there is one chain. */
 static void test_repeat_starts_again_in_on_broken(struct timer_bed *b)
 {
 	static struct book k;
@@ -370,7 +404,8 @@ static void test_repeat_starts_again_in_on_broken(struct timer_bed *b)
 	pass_picky(b, 50);
 	pass_picky(b, 50);
 	assert_rounds(&k, 150, 200);
-	/* That cannot be: the timer is stopped. It is not told once more. */
+	/* The start fails because the timer is stopped. on_broken is not called
+	 * again. */
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
 	assert_int_equal(k.broken, 3);
 	assert_int_equal(k.said[0], -ESHUTDOWN);
@@ -378,7 +413,8 @@ static void test_repeat_starts_again_in_on_broken(struct timer_bed *b)
 }
 BED_TEST(test_repeat_starts_again_in_on_broken)
 
-/* SPEC 4.8: what is refused and not dropped is no break. */
+/* SPEC 4.8: a round that is refused but not dropped does not break the
+ * chain. */
 static void test_repeat_round_is_refused(struct timer_bed *b)
 {
 	static struct book k;
@@ -401,8 +437,8 @@ static void test_repeat_round_is_refused(struct timer_bed *b)
 }
 BED_TEST(test_repeat_round_is_refused)
 
-/* SPEC 7.3, 7.4: a round that waits in the executor's queue is pending: it can
- * be moved, paused and made now, and its job comes to nothing. */
+/* SPEC 7.3, 7.4: a round in the executor's queue is pending. It can be moved,
+ * paused and made now. Its job then does nothing. */
 static void test_repeat_round_waits_in_a_queue(struct timer_bed *b)
 {
 	static struct book k;
@@ -442,6 +478,7 @@ int main(void)
 		BED_TESTS(test_repeat_restart_breaks_off),
 		BED_TESTS(test_repeat_is_destroyed_in_a_visitor),
 		BED_TESTS(test_repeat_destroy_inside_on_broken),
+		BED_TESTS(test_repeat_destroy_inside_a_restart),
 		BED_TESTS(test_repeat_destroy_beside_on_broken),
 		BED_TESTS(test_repeat_at_the_limit),
 		BED_TEST_UNDER(test_repeat_breaks_off_at_the_limit, manual),

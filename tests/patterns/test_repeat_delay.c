@@ -17,7 +17,7 @@ static int64_t add_10_ms_more(struct tkw_repeat *r, int64_t interval_ns,
 	return interval_ns + MS(10) * k->asked++;
 }
 
-/* SPEC 7.2: JRaft's own test: the hook is asked before each round. */
+/* SPEC 7.2: a test of JRaft: the hook is asked before each round. */
 static void test_repeat_asks_for_each_delay(struct timer_bed *b)
 {
 	struct tkw_repeat_config cfg;
@@ -33,7 +33,7 @@ static void test_repeat_asks_for_each_delay(struct timer_bed *b)
 	pass_to(b, 400);
 	assert_rounds(&k, 50, 110, 180, 260, 350);
 	assert_int_equal(k.asked, 6);
-	/* And by the other calls: with the interval that holds by then. */
+	/* The other calls ask it, too, with the interval of that moment. */
 	assert_int_equal(tkw_repeat_restart(k.r), 0);
 	pass_to(b, 510);
 	assert_rounds(&k, 510);
@@ -47,7 +47,7 @@ static void test_repeat_asks_for_each_delay(struct timer_bed *b)
 	pass_to(b, 710);
 	assert_rounds(&k, 600, 710);
 	assert_int_equal(k.asked, 12);
-	/* For a round at once there is nothing to ask; after it there is. */
+	/* start_now does not ask for its own round, but for the next one. */
 	assert_int_equal(tkw_repeat_start_now(k.r), 0);
 	bed_pass(b, 0);
 	assert_rounds(&k, 710);
@@ -67,7 +67,7 @@ static int64_t odd_delays(struct tkw_repeat *r, int64_t interval_ns, void *ctx)
 	return delays[k->asked++ % 5];
 }
 
-/* SPEC 7.2: a negative delay counts as 0, the longest is never. */
+/* SPEC 7.2: a negative delay counts as 0. The longest delay means never. */
 static void test_repeat_takes_any_delay(struct timer_bed *b)
 {
 	struct tkw_repeat_config cfg;
@@ -103,8 +103,8 @@ static int64_t none_after_one(struct tkw_repeat *r, int64_t interval_ns,
 	return k->asked++ == 1 ? 0 : interval_ns;
 }
 
-/* SPEC 7.1, 7.2: with no delay at all there is no beat to be kept: the next
- * round comes at once, in each mode, also when the last one was late. */
+/* SPEC 7.1, 7.2: without a delay there is no beat to keep. The next round comes
+ * at once in each mode, even if the last one was late. */
 static void test_repeat_late_and_without_a_delay(struct timer_bed *b)
 {
 	struct tkw_repeat_config cfg;
@@ -127,7 +127,7 @@ static void test_repeat_late_and_without_a_delay(struct timer_bed *b)
 }
 BED_TEST(test_repeat_late_and_without_a_delay)
 
-/* The longest interval never comes; with a spread it does not wrap around. */
+/* The longest interval means never. With a spread it does not overflow. */
 static void test_repeat_has_a_longest_interval(struct timer_bed *b)
 {
 	struct tkw_repeat_config cfg;
@@ -149,7 +149,8 @@ static void test_repeat_has_a_longest_interval(struct timer_bed *b)
 }
 BED_TEST(test_repeat_has_a_longest_interval)
 
-/* So many delays of a repeat with a spread of 20 ms on 50 ms. */
+/* Measures delays of a repeat with an interval of 50 ms and a spread of 20
+ * ms. */
 static void spread_delays(struct timer_bed *b, uint64_t seed, unsigned count,
 			  int64_t *delays_ns)
 {
@@ -176,9 +177,9 @@ static void spread_delays(struct timer_bed *b, uint64_t seed, unsigned count,
 	close_repeat(&k);
 }
 
-/* SPEC 7.2: random election timeouts, evenly in [t, t + max): in bounds, the
- * same for the same seed, and not all equal. (A deadline inside a tick comes
- * at its end, so that the last tick of the bounds counts too.) */
+/* SPEC 7.2: random election timeouts, evenly spread in [t, t + max). They are
+ * in bounds, the same for the same seed, and not all equal. (A deadline inside
+ * a tick fires at its end, so the upper bound is possible, too.) */
 static void test_repeat_spreads_its_delays(struct timer_bed *b)
 {
 	enum {
@@ -199,14 +200,15 @@ static void test_repeat_spreads_its_delays(struct timer_bed *b)
 	for (i = 0; i < COUNT; i++)
 		others += delays_ns[i] != again_ns[i];
 	assert_true(others > 0);
-	/* Without a seed: any. */
+	/* Without a seed, any delay in the bounds is right. */
 	spread_delays(b, 0, 4, again_ns);
 	for (i = 0; i < 4; i++)
 		assert_in_range(again_ns[i], MS(50), MS(70));
 }
 BED_TEST(test_repeat_spreads_its_delays)
 
-/* SPEC 7.2: exact to the nanosecond: a spread of one adds nothing. */
+/* SPEC 7.2: delays are exact to the nanosecond. A spread of one adds
+ * nothing. */
 static void test_repeat_spread_of_one_is_none(struct timer_bed *b)
 {
 	struct tkw_repeat_config cfg;
@@ -228,7 +230,7 @@ BED_TEST(test_repeat_spread_of_one_is_none)
 static void take_longer_once(struct book *k, struct tkw_repeat *r)
 {
 	(void)r;
-	/* The second of them took long. */
+	/* The second round takes long. */
 	if (k->rounds == 2)
 		bed_set_clock(k->b, ZERO_NS + MS(275));
 }
@@ -244,7 +246,7 @@ static void start_mode(struct book *k, struct timer_bed *b, int mode)
 	assert_int_equal(tkw_repeat_start(k->r), 0);
 }
 
-/* The eighth round ends with the next beat. */
+/* The eighth round ends when the next beat is due. */
 static void take_50_ms_once(struct book *k, struct tkw_repeat *r)
 {
 	(void)r;
@@ -252,7 +254,8 @@ static void take_50_ms_once(struct book *k, struct tkw_repeat *r)
 		bed_set_clock(k->b, ZERO_NS + MS(450));
 }
 
-/* SPEC 7.1: fixed delay: from the end of a round, however long it took. */
+/* SPEC 7.1: a fixed delay counts from the end of a round, however long it
+ * took. */
 static void test_repeat_delay_counts_from_the_end(struct timer_bed *b)
 {
 	static struct book k;
@@ -265,8 +268,8 @@ static void test_repeat_delay_counts_from_the_end(struct timer_bed *b)
 }
 BED_TEST(test_repeat_delay_counts_from_the_end)
 
-/* SPEC 7.1: fixed rate: from the deadline, in each mode the same as long as no
- * round is missed, also when the worker comes late. */
+/* SPEC 7.1: a fixed rate counts from the deadline. All modes are the same as
+ * long as no round is missed, even if the worker is late. */
 static void test_repeat_rate_counts_from_the_deadline(struct timer_bed *b)
 {
 	static struct book k;
@@ -284,7 +287,8 @@ static void test_repeat_rate_counts_from_the_deadline(struct timer_bed *b)
 		assert_rounds(&k, 260);
 		pass_to(b, 350);
 		assert_rounds(&k, 300, 350);
-		/* A round that ends with the next beat has missed none. */
+		/* A round that ends exactly at the next beat has missed
+		 * none. */
 		k.in_round = take_50_ms_once;
 		pass_to(b, 400);
 		assert_rounds(&k, 400, 450);
@@ -295,7 +299,7 @@ static void test_repeat_rate_counts_from_the_deadline(struct timer_bed *b)
 }
 BED_TEST(test_repeat_rate_counts_from_the_deadline)
 
-/* SPEC 7.1: missed rounds: made up for, one after the other. */
+/* SPEC 7.1: missed rounds are made up for, one after another. */
 static void test_repeat_rate_burst(struct timer_bed *b)
 {
 	static struct book k;
@@ -303,9 +307,9 @@ static void test_repeat_rate_burst(struct timer_bed *b)
 	start_mode(&k, b, TKW_REPEAT_RATE_BURST);
 	k.in_round = take_longer_once;
 	pass_to(b, 350);
-	/* The beats 150, 200, 250 at once when that is over. */
+	/* The beats 150, 200 and 250 come at once after the long round. */
 	assert_rounds(&k, 50, 100, 275, 275, 275, 300, 350);
-	/* The machine slept over 400, 450, 500, 550. */
+	/* The machine sleeps during 400, 450, 500 and 550. */
 	bed_pass(b, MS(220));
 	assert_rounds(&k, 570, 570, 570, 570);
 	assert_chains(&k, 1);
@@ -315,7 +319,7 @@ static void test_repeat_rate_burst(struct timer_bed *b)
 }
 BED_TEST(test_repeat_rate_burst)
 
-/* SPEC 7.1: missed rounds: left out, and the beat is kept. */
+/* SPEC 7.1: missed rounds are left out, and the beat is kept. */
 static void test_repeat_rate_skip(struct timer_bed *b)
 {
 	static struct book k;
@@ -324,13 +328,13 @@ static void test_repeat_rate_skip(struct timer_bed *b)
 	k.in_round = take_longer_once;
 	pass_to(b, 350);
 	assert_rounds(&k, 50, 100, 300, 350);
-	/* The one of 400 is late; 450, 500, 550 are left out. */
+	/* The round of 400 is late. Those of 450, 500 and 550 are left out. */
 	bed_pass(b, MS(220));
 	assert_rounds(&k, 570);
 	assert_chains(&k, 1);
 	pass_to(b, 650);
 	assert_rounds(&k, 600, 650);
-	/* A beat that is due in this moment is not a missed one. */
+	/* A beat that is due right now is not a missed one. */
 	bed_pass(b, MS(200));
 	assert_rounds(&k, 850, 850);
 	pass_to(b, 900);
@@ -339,7 +343,7 @@ static void test_repeat_rate_skip(struct timer_bed *b)
 }
 BED_TEST(test_repeat_rate_skip)
 
-/* SPEC 7.1: missed rounds: left out, and a new beat begins. */
+/* SPEC 7.1: missed rounds are left out, and a new beat begins. */
 static void test_repeat_rate_delay(struct timer_bed *b)
 {
 	static struct book k;
@@ -357,7 +361,7 @@ static void test_repeat_rate_delay(struct timer_bed *b)
 }
 BED_TEST(test_repeat_rate_delay)
 
-/* SPEC 7.3: what makes a full interval begin makes a new beat begin. */
+/* SPEC 7.3: a call that begins a full interval begins a new beat. */
 static void test_repeat_rate_begins_anew(struct timer_bed *b)
 {
 	static struct book k;

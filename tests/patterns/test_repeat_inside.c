@@ -8,7 +8,7 @@
 
 /* --- inside a round -------------------------------------------------- */
 
-/* Make the rounds of a second do something, on a repeat that is started. */
+/* Starts a repeat whose rounds call in_round. */
 static void act_in_rounds(struct book *k, struct timer_bed *b,
 			  void (*in_round)(struct book *k,
 					   struct tkw_repeat *r))
@@ -19,8 +19,8 @@ static void act_in_rounds(struct book *k, struct timer_bed *b,
 	k->in_round = in_round;
 }
 
-/* A chain of rounds, from one at 50 ms on, of so many ms each: there is no
- * second one. */
+/* Checks that there is one chain of rounds, the first at 50 ms, then one every
+ * every_ms. */
 static void assert_one_chain(struct book *k, int64_t every_ms)
 {
 	unsigned i;
@@ -34,7 +34,8 @@ static void assert_one_chain(struct book *k, int64_t every_ms)
 	close_repeat(k);
 }
 
-/* In a few rounds: if chains came of it, they would double in each. */
+/* Only in a few rounds: if this made a second chain, chains would double in
+ * each round. */
 static void reset_inside(struct book *k, struct tkw_repeat *r)
 {
 	if (k->rounds <= 4)
@@ -72,7 +73,7 @@ static void start_now_inside(struct book *k, struct tkw_repeat *r)
 		must(tkw_repeat_start_now(r) == 0);
 }
 
-/* The last call holds. */
+/* The last call counts. */
 static void start_now_and_more_inside(struct book *k, struct tkw_repeat *r)
 {
 	must(tkw_repeat_start_now(r) == 0);
@@ -104,7 +105,7 @@ static void call_all_inside(struct book *k, struct tkw_repeat *r)
 	}
 }
 
-/* SPEC 7.4: reset inside: JRaft makes two chains of it. */
+/* SPEC 7.4: reset inside a round. In JRaft this makes two chains. */
 static void test_repeat_reset_inside_makes_no_second_chain(struct timer_bed *b)
 {
 	static struct book k;
@@ -114,7 +115,7 @@ static void test_repeat_reset_inside_makes_no_second_chain(struct timer_bed *b)
 }
 BED_TEST(test_repeat_reset_inside_makes_no_second_chain)
 
-/* SPEC 7.4: restart inside: JRaft makes two chains of it. */
+/* SPEC 7.4: restart inside a round. In JRaft this makes two chains. */
 static void
 test_repeat_restart_inside_makes_no_second_chain(struct timer_bed *b)
 {
@@ -125,7 +126,7 @@ test_repeat_restart_inside_makes_no_second_chain(struct timer_bed *b)
 }
 BED_TEST(test_repeat_restart_inside_makes_no_second_chain)
 
-/* SPEC 7.4: pause and start inside: JRaft makes two chains of it. */
+/* SPEC 7.4: pause and start inside a round. In JRaft this makes two chains. */
 static void
 test_repeat_pause_start_inside_makes_no_second_chain(struct timer_bed *b)
 {
@@ -136,7 +137,8 @@ test_repeat_pause_start_inside_makes_no_second_chain(struct timer_bed *b)
 }
 BED_TEST(test_repeat_pause_start_inside_makes_no_second_chain)
 
-/* SPEC 7.3, 7.4: nothing to start, nothing to run; and all of it together. */
+/* SPEC 7.3, 7.4: a start and a run_now that have no effect, and all calls
+ * together. */
 static void test_repeat_other_calls_inside(struct timer_bed *b)
 {
 	static struct book k;
@@ -150,7 +152,7 @@ static void test_repeat_other_calls_inside(struct timer_bed *b)
 }
 BED_TEST(test_repeat_other_calls_inside)
 
-/* SPEC 7.2, 7.4: a start with a round at once: that one follows. */
+/* SPEC 7.2, 7.4: start_now inside a round. One round follows at once. */
 static void test_repeat_start_now_inside(struct timer_bed *b)
 {
 	static struct book k;
@@ -169,7 +171,7 @@ static void test_repeat_start_now_inside(struct timer_bed *b)
 }
 BED_TEST(test_repeat_start_now_inside)
 
-/* SPEC 7.1: what is called inside counts from the end of a long round. */
+/* SPEC 7.1: calls inside a long round count from its end. */
 static void test_repeat_calls_inside_count_from_the_end(struct timer_bed *b)
 {
 	static struct book k;
@@ -189,8 +191,8 @@ static void test_repeat_calls_inside_count_from_the_end(struct timer_bed *b)
 }
 BED_TEST(test_repeat_calls_inside_count_from_the_end)
 
-/* SPEC 7.1, 7.3: at a fixed rate pause and start inside keep the beat: the
- * chain goes on; restart begins a new one. */
+/* SPEC 7.1, 7.3: at a fixed rate, pause and start inside a round keep the beat,
+ * because the chain goes on. Restart begins a new beat. */
 static void test_repeat_rate_inside(struct timer_bed *b)
 {
 	struct tkw_repeat_config cfg;
@@ -218,7 +220,7 @@ static void pause_inside(struct book *k, struct tkw_repeat *r)
 		must(tkw_repeat_pause(r) == 0);
 }
 
-/* SPEC 7.3: a round that pauses is the last. */
+/* SPEC 7.3: a round that pauses is the last one. */
 static void test_repeat_pause_inside(struct timer_bed *b)
 {
 	static struct book k;
@@ -246,12 +248,12 @@ static void shut_down_inside(struct book *k, struct tkw_repeat *r)
 	must(tkw_repeat_restart(r) == -ESHUTDOWN);
 	must(tkw_repeat_reset(r, 1) == -ESHUTDOWN);
 	must(tkw_repeat_run_now(r) == -ESHUTDOWN);
-	/* It is told when the round has ended. */
+	/* on_end is called after the round. */
 	must(k->ends == 0);
 }
 
-/* SPEC 7.5: shutdown is legal inside; on_end is called after the round, and by
- * the second shutdown not again. */
+/* SPEC 7.5: shutdown is legal inside a round. on_end is called after the round.
+ * A second shutdown does not call it again. */
 static void test_repeat_shutdown_inside(struct timer_bed *b)
 {
 	static struct book k;
@@ -273,8 +275,8 @@ static void pause_and_shut_down_inside(struct book *k, struct tkw_repeat *r)
 	must(tkw_repeat_shutdown(r) == 0);
 }
 
-/* SPEC 7.5: also when it was paused first, which JRaft tells twice: at once,
- * and at the end of the round. */
+/* SPEC 7.5: the same after a pause. JRaft reports this end twice: at once, and
+ * at the end of the round. */
 static void test_repeat_pause_and_shutdown_inside(struct timer_bed *b)
 {
 	static struct book k;
@@ -294,7 +296,7 @@ static void destroy_inside(struct book *k, struct tkw_repeat *r)
 	must(k->ends == 0);
 }
 
-/* SPEC 7.5: so is destroy: the memory goes when the round has ended. */
+/* SPEC 7.5: destroy is legal, too. The memory is freed after the round. */
 static void test_repeat_destroy_inside(struct timer_bed *b)
 {
 	static struct book k;
@@ -304,14 +306,14 @@ static void test_repeat_destroy_inside(struct timer_bed *b)
 	assert_rounds(&k, 50);
 	assert_int_equal(k.ends, 1);
 	assert_chains(&k, 0);
-	/* After a shutdown in a round, too. */
+	/* This also works after a shutdown in a round. */
 	act_in_rounds(&k, b, shut_down_inside);
 	pass_to(b, 300);
 	close_repeat(&k);
 }
 BED_TEST(test_repeat_destroy_inside)
 
-/* SPEC 7.3, 7.4: the same in a round on the caller of run_now. */
+/* SPEC 7.3, 7.4: the same in a round on the thread that calls run_now. */
 static void test_repeat_calls_inside_run_now(struct timer_bed *b)
 {
 	static struct book k;
@@ -355,7 +357,7 @@ static void only_shut_down(struct book *k, struct tkw_repeat *r)
 	must(tkw_repeat_shutdown(r) == 0);
 }
 
-/* SPEC 7.5: in on_end it may be destroyed, wherever that is called. */
+/* SPEC 7.5: it may be destroyed in on_end, on whichever thread that runs. */
 static void test_repeat_is_destroyed_in_on_end(struct timer_bed *b)
 {
 	static struct book k;
@@ -387,7 +389,7 @@ BED_TEST(test_repeat_is_destroyed_in_on_end)
 
 /* --- while a round runs on another thread ------------------------------- */
 
-/* SPEC 7.3: a pause does not wait, and the round is the last. */
+/* SPEC 7.3: a pause does not wait. The running round is the last one. */
 static void test_repeat_pause_beside_a_round(struct timer_bed *b)
 {
 	struct passer p;
@@ -409,7 +411,8 @@ static void test_repeat_pause_beside_a_round(struct timer_bed *b)
 }
 BED_TEST(test_repeat_pause_beside_a_round)
 
-/* SPEC 7.3, 7.4: started meanwhile, the chain goes on after that round. */
+/* SPEC 7.3, 7.4: if it is started meanwhile, the chain goes on after the
+ * round. */
 static void test_repeat_start_beside_a_round(struct timer_bed *b)
 {
 	struct passer p;
@@ -429,7 +432,8 @@ static void test_repeat_start_beside_a_round(struct timer_bed *b)
 }
 BED_TEST(test_repeat_start_beside_a_round)
 
-/* SPEC 7.4: restart and reset meanwhile: from its end, in one chain. */
+/* SPEC 7.4: restart and reset meanwhile count from the end of the round, in one
+ * chain. */
 static void test_repeat_restart_beside_a_round(struct timer_bed *b)
 {
 	struct passer p;
@@ -451,7 +455,7 @@ static void test_repeat_restart_beside_a_round(struct timer_bed *b)
 }
 BED_TEST(test_repeat_restart_beside_a_round)
 
-/* SPEC 7.2, 7.4: started meanwhile with a round at once: that one follows. */
+/* SPEC 7.2, 7.4: start_now meanwhile. One round follows at once. */
 static void test_repeat_start_now_beside_a_round(struct timer_bed *b)
 {
 	struct passer p;
@@ -472,7 +476,7 @@ static void test_repeat_start_now_beside_a_round(struct timer_bed *b)
 }
 BED_TEST(test_repeat_start_now_beside_a_round)
 
-/* SPEC 7.5: shut down meanwhile its end is told at the end of the round. */
+/* SPEC 7.5: shut down meanwhile. on_end is called at the end of the round. */
 static void test_repeat_shutdown_beside_a_round(struct timer_bed *b)
 {
 	struct passer p;
@@ -494,7 +498,8 @@ static void test_repeat_shutdown_beside_a_round(struct timer_bed *b)
 }
 BED_TEST(test_repeat_shutdown_beside_a_round)
 
-/* SPEC 7.5: destroyed meanwhile: that waits for the round, and for on_end. */
+/* SPEC 7.5: destroyed meanwhile. Destroy waits for the round, and for
+ * on_end. */
 static void test_repeat_destroy_beside_a_round(struct timer_bed *b)
 {
 	struct destroyer d;
@@ -522,7 +527,8 @@ static void wait_in_end(struct book *k)
 	k->inside = false;
 }
 
-/* SPEC 7.5: destroyed while on_end runs on another thread: that waits, too. */
+/* SPEC 7.5: destroyed while on_end runs on another thread. Destroy waits for
+ * it. */
 static void test_repeat_destroy_beside_on_end(struct timer_bed *b)
 {
 	struct destroyer d;
@@ -552,9 +558,9 @@ static void destroy_in_task(const struct tkw_firing *firing, void *ctx)
 	gate_open(&gate);
 }
 
-/* SPEC 7.5: destroyed in a task of the timer while a round runs on another
- * thread of its executor: it does not wait, for the round might wait for the
- * task, as it does here. */
+/* SPEC 7.5: destroyed in a task of the timer, while a round runs on another
+ * thread of its executor. Destroy does not wait, because the round might wait
+ * for the task, as it does here. */
 static void test_repeat_destroy_in_a_task_beside_a_round(struct timer_bed *b)
 {
 	struct tkw_pool_config cfg = { .threads = 2 };
@@ -573,7 +579,7 @@ static void test_repeat_destroy_in_a_task_beside_a_round(struct timer_bed *b)
 	gate_await(&gate, 1);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
 	bed_pass(b, 0);
-	/* With what is left of both tasks. */
+	/* This also waits for the ends of both tasks. */
 	assert_int_equal(tkw_pool_wait_idle(pool, TKW_NEVER_NS), 0);
 	assert_int_equal(k.said[0], 1);
 	assert_int_equal(k.ends, 1);
@@ -586,7 +592,7 @@ static void test_repeat_destroy_in_a_task_beside_a_round(struct timer_bed *b)
 BED_TEST(test_repeat_destroy_in_a_task_beside_a_round)
 
 static struct book two[2];
-static struct gate destroyed; /* both are */
+static struct gate destroyed; /* opened when both are destroyed */
 
 static void destroy_other(struct book *k, struct tkw_repeat *r)
 {
@@ -607,8 +613,9 @@ static void *run_round(void *arg)
 	return NULL;
 }
 
-/* SPEC 7.5: destroyed in a round of another repeat, which no timer has called:
- * it does not wait, for its round might wait for this one, as it does here. */
+/* SPEC 7.5: destroyed in a round of another repeat, which was made by run_now.
+ * Destroy does not wait, because its round might wait for this one, as it does
+ * here. */
 static void test_repeat_rounds_destroy_each_other(struct timer_bed *b)
 {
 	pthread_t thread[2];
@@ -639,7 +646,7 @@ BED_TEST(test_repeat_rounds_destroy_each_other)
 
 /* --- while an adjust runs on another thread ----------------------------- */
 
-/* The first one waits; each has its own delay. */
+/* The first adjust waits. Each returns another delay. */
 static int64_t wait_in_adjust(struct tkw_repeat *r, int64_t interval_ns,
 			      void *ctx)
 {
@@ -666,7 +673,7 @@ static void *call_beside(void *arg)
 	return NULL;
 }
 
-/* A call that waits in adjust, on a thread of its own. */
+/* A call that waits in adjust, on its own thread. */
 static void call_to_gate(struct caller *c, struct book *k,
 			 int (*call)(struct tkw_repeat *r))
 {
@@ -695,8 +702,8 @@ static void open_adjusted(struct book *k, struct timer_bed *b)
 	make_repeat(k, &cfg);
 }
 
-/* SPEC 7.2, 7.4: it is asked again when another has called meanwhile, and what
- * that one wanted is done. */
+/* SPEC 7.2, 7.4: if another call comes meanwhile, adjust is asked again, and
+ * the other call takes effect. */
 static void test_repeat_calls_beside_an_adjust(struct timer_bed *b)
 {
 	struct caller c;
@@ -724,7 +731,7 @@ static void test_repeat_calls_beside_an_adjust(struct timer_bed *b)
 }
 BED_TEST(test_repeat_calls_beside_an_adjust)
 
-/* SPEC 7.2: with a round at once it is not asked again. */
+/* SPEC 7.2: after a start_now it is not asked again. */
 static void test_repeat_start_now_beside_an_adjust(struct timer_bed *b)
 {
 	struct caller c;
@@ -744,7 +751,8 @@ static void test_repeat_start_now_beside_an_adjust(struct timer_bed *b)
 }
 BED_TEST(test_repeat_start_now_beside_an_adjust)
 
-/* SPEC 7.3: paused meanwhile there is no chain, also if there was one. */
+/* SPEC 7.3: if it is paused meanwhile there is no chain, even if there was
+ * one. */
 static void test_repeat_pause_beside_an_adjust(struct timer_bed *b)
 {
 	struct caller c;
@@ -770,7 +778,7 @@ static void test_repeat_pause_beside_an_adjust(struct timer_bed *b)
 }
 BED_TEST(test_repeat_pause_beside_an_adjust)
 
-/* SPEC 7.5: shut down meanwhile that is told at its end. */
+/* SPEC 7.5: shut down meanwhile. on_end is called after the adjust. */
 static void test_repeat_shutdown_beside_an_adjust(struct timer_bed *b)
 {
 	struct caller c;
@@ -786,8 +794,8 @@ static void test_repeat_shutdown_beside_an_adjust(struct timer_bed *b)
 }
 BED_TEST(test_repeat_shutdown_beside_an_adjust)
 
-/* SPEC 7.4: the pending round comes due while it is being moved: that firing is
- * a stray, and no second chain. */
+/* SPEC 7.4: the pending round is due while it is moved. That firing is a stray,
+ * and does not make a second chain. */
 static void test_repeat_stray_firing(struct timer_bed *b)
 {
 	struct caller c;
@@ -807,7 +815,7 @@ static void test_repeat_stray_firing(struct timer_bed *b)
 	assert_rounds(&k, 111);
 	assert_chains(&k, 1);
 	close_repeat(&k);
-	/* The same, and it is shut down meanwhile. */
+	/* The same, but it is shut down meanwhile. */
 	open_adjusted(&k, b);
 	k.asked = 1;
 	assert_int_equal(tkw_repeat_start(k.r), 0);

@@ -16,8 +16,8 @@
 enum {
 	CALLERS = 2,
 	REPEATS = 12,
-	PAUSES = 6,  /* of each repeat */
-	CALLS = 200, /* before a pause */
+	PAUSES = 6,  /* pauses of each repeat */
+	CALLS = 200, /* calls before a pause */
 	STOPS = 40
 };
 
@@ -25,14 +25,14 @@ struct race {
 	struct tkw_timer *t;
 	struct tkw_repeat *r;
 	pthread_barrier_t pause;
-	atomic_uint inside; /* of rounds */
+	atomic_uint inside; /* running rounds */
 	atomic_uint rounds;
 	atomic_uint asked;
 	atomic_uint broken;
 	atomic_uint ends;
-	atomic_bool stopping; /* the timer may be stopped under it */
+	atomic_bool stopping; /* the timer may be stopped */
 	uint32_t seed;
-	uint32_t dice; /* of the rounds */
+	uint32_t dice; /* used by the rounds */
 };
 
 struct caller {
@@ -59,7 +59,7 @@ static uint32_t choose_seed(void)
 
 /* --- calls -------------------------------------------------------------- */
 
-/* 0, or the timer has been stopped. */
+/* The result is 0, or -ESHUTDOWN if the timer may be stopped. */
 static void must_be_well(const struct race *race, int err)
 {
 	must(err == 0 || (err == -ESHUTDOWN && atomic_load(&race->stopping)));
@@ -97,7 +97,8 @@ static void call_at_random(struct race *race, struct tkw_repeat *r,
 	}
 }
 
-/* Never two at once, none after on_end. The dice are safe for that. */
+/* No two rounds run at once, and none after on_end. So they can share the
+ * dice. */
 static void round_of_race(struct tkw_repeat *r, void *ctx)
 {
 	struct race *race = ctx;
@@ -105,7 +106,7 @@ static void round_of_race(struct tkw_repeat *r, void *ctx)
 	must(atomic_fetch_add(&race->inside, 1) == 0);
 	must(atomic_load(&race->ends) == 0);
 	atomic_fetch_add(&race->rounds, 1);
-	/* It may be shut down by another by now: then it says so. */
+	/* Another thread may have shut it down. Then these calls fail. */
 	if (roll(&race->dice, 3) == 0)
 		(void)tkw_repeat_pause(r);
 	if (roll(&race->dice, 3) == 0)
@@ -218,9 +219,9 @@ static bool is_invoking(struct tkw_repeat *r)
 }
 
 /*
- * SPEC 7.4: nobody calls but the rounds: when the one that may be running has
- * ended, and the next one is an hour away, there is one chain if it is started,
- * else none. (A round may set the interval once more: then again.)
+ * SPEC 7.4: only rounds make calls now. After the round that may be running,
+ * the next one is an hour away. Then there is one chain if the repeat is
+ * started, otherwise none. (If a round has reset the interval, try again.)
  */
 static void assert_one_chain_or_none(struct race *race)
 {
@@ -245,21 +246,21 @@ static void assert_one_chain_or_none(struct race *race)
 	assert_int_equal(atomic_load(&race->inside), 0);
 }
 
-/* It is alive: a round comes. */
+/* Checks that the repeat is alive: a round comes. */
 static void assert_goes_on(struct race *race)
 {
 	unsigned before = atomic_load(&race->rounds);
 
 	assert_int_equal(tkw_repeat_reset(race->r, 20 * TKW_USEC), 0);
 	while (atomic_load(&race->rounds) == before) {
-		/* An earlier round may be stopping it. */
+		/* An earlier round may pause it. */
 		assert_int_equal(tkw_repeat_restart(race->r), 0);
 		sched_yield();
 	}
 }
 
-/* SPEC 7.5: two have shut it down, and it is told once, before the destroy
- * returns. */
+/* SPEC 7.5: two threads have shut it down. on_end is called once, before
+ * destroy returns. */
 static void end_repeat(struct race *race)
 {
 	assert_int_equal(tkw_repeat_destroy(race->r), 0);
@@ -340,7 +341,7 @@ static void run_race(const struct tkw_exec *exec)
 	close_race(&race);
 }
 
-/* SPEC 7.4, 7.5: one chain, never two rounds at once, on_end once. */
+/* SPEC 7.4, 7.5: there is one chain, no two rounds at once, and one on_end. */
 static void test_repeat_two_threads_call_everything(void **state)
 {
 	(void)state;
@@ -377,8 +378,8 @@ static void *call_until_stopped(void *arg)
 	return NULL;
 }
 
-/* SPEC 6.4, 7.4 for a repeat: whoever calls while the timer is stopped, nothing
- * is lost of its ledger, and the repeat is paused in the end. */
+/* SPEC 6.4, 7.4 for a repeat: threads call while the timer is stopped. The
+ * ledger balances, and the repeat is paused in the end. */
 static void test_repeat_two_threads_and_a_stop(void **state)
 {
 	const struct tkw_timer_config cfg = { .size = sizeof(cfg),

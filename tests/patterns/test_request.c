@@ -23,7 +23,7 @@ void *wrap_aligned_alloc(size_t align, size_t size)
 	NAMED("__wrap_aligned_alloc");
 
 static atomic_bool no_memory;
-static atomic_size_t watched; /* pieces of this size are counted */
+static atomic_size_t watched; /* counts pieces of this size */
 static atomic_uint pieces;
 
 void *wrap_aligned_alloc(size_t align, size_t size)
@@ -34,7 +34,7 @@ void *wrap_aligned_alloc(size_t align, size_t size)
 
 /* --- the ends ------------------------------------------------------------- */
 
-/* SPEC 8.3: by response, which cancels the timeout. */
+/* SPEC 8.3: by an answer, which cancels the timeout. */
 static void test_request_is_answered(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
@@ -45,7 +45,7 @@ static void test_request_is_answered(struct timer_bed *b)
 	assert_int_equal(tkw_timer_count(b->t), 1);
 	assert_int_equal(tkw_requests_complete(rs, a.id, answer), 0);
 	assert_ended(&a, 0, answer);
-	/* Inside the call. */
+	/* It was called inside the call. */
 	assert_true(pthread_equal(a.by, pthread_self()));
 	/* Nothing is left behind. */
 	assert_int_equal(tkw_requests_count(rs), 0);
@@ -62,7 +62,7 @@ static void test_request_is_answered(struct timer_bed *b)
 }
 BED_TEST(test_request_is_answered)
 
-/* SPEC 8.3: by timeout, not before it is due. */
+/* SPEC 8.3: by the timeout, and not before it is due. */
 static void test_request_times_out(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
@@ -85,7 +85,7 @@ static void test_request_times_out(struct timer_bed *b)
 }
 BED_TEST(test_request_times_out)
 
-/* SPEC 8.3: by cancel. */
+/* SPEC 8.3: by a cancel. */
 static void test_request_is_cancelled(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
@@ -102,8 +102,8 @@ static void test_request_is_cancelled(struct timer_bed *b)
 }
 BED_TEST(test_request_is_cancelled)
 
-/* A timeout that is due at once is not told inside add; one that lies
- * beyond the end of time never is. */
+/* A timeout that is due at once does not fire inside add. One that lies beyond
+ * the end of time never fires. */
 static void test_request_timeouts_of_all_kinds(struct timer_bed *b)
 {
 	static const int64_t due[] = { 0, -1, INT64_MIN, 1 };
@@ -154,12 +154,12 @@ static void test_request_create_refuses(struct timer_bed *b)
 	cfg.max_pending = INT64_MIN;
 	assert_int_equal(tkw_requests_create(&rs, &cfg), 0);
 	close_set(rs);
-	/* It has started no thread, and left nothing in the timer. */
+	/* This started no thread, and left nothing in the timer. */
 	bed_assert_ledger(b, 0);
 }
 BED_TEST(test_request_create_refuses)
 
-/* Configs of older and of newer programs. */
+/* Configs of older and newer programs. */
 static void test_request_config_sizes(struct timer_bed *b)
 {
 	struct {
@@ -219,7 +219,7 @@ static void refuse_id(struct tkw_requests *rs, struct tkw_request_id id)
 	assert_int_equal(tkw_requests_wait(rs, id, &end), -ENOENT);
 }
 
-/* Ids that nobody has given out; those near one that was, above all. */
+/* Ids that were never given out, most of them similar to one that was. */
 static void test_request_made_up_ids(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
@@ -255,8 +255,8 @@ static int compare_ids(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* SPEC 8.3, 3.5: an id does not come back, and a stale one touches no other
- * request; in the narrow build places are used up. */
+/* SPEC 8.3, 3.5: an id is not given out twice, and a stale one changes no other
+ * request. In the narrow build, places are used up. */
 static void test_request_stale_ids(struct timer_bed *b)
 {
 	enum {
@@ -285,7 +285,7 @@ static void test_request_stale_ids(struct timer_bed *b)
 }
 BED_TEST(test_request_stale_ids)
 
-/* Many at a time, in several blocks; each its own answer. */
+/* Many at a time, in several blocks. Each gets its own answer. */
 static void test_request_many_at_a_time(struct timer_bed *b)
 {
 	enum {
@@ -316,7 +316,7 @@ static void test_request_many_at_a_time(struct timer_bed *b)
 BED_TEST(test_request_many_at_a_time)
 
 #ifdef TKW__GENERATION_BITS
-/* Of one thread: as many as there are indices, and no more. */
+/* One thread can have as many requests as there are indices, and no more. */
 static void test_request_out_of_indices(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
@@ -332,7 +332,7 @@ static void test_request_out_of_indices(struct timer_bed *b)
 	assert_int_equal(err, -EAGAIN);
 	assert_int_equal(tkw_requests_count(rs), count);
 	assert_int_equal(tkw_timer_count(b->t), count);
-	/* When one has ended there is room for one. */
+	/* When one has ended, there is room for another one. */
 	assert_int_equal(tkw_requests_cancel(rs, first), 0);
 	assert_kept(rs, first, -ECANCELED, NULL);
 	assert_int_equal(tkw_requests_add(rs, NULL, NULL, HOUR_NS, &id), 0);
@@ -345,7 +345,7 @@ BED_TEST(test_request_out_of_indices)
 
 /* --- wait ----------------------------------------------------------------- */
 
-/* Without fn the end is kept until somebody asks for it, once. */
+/* Without fn, the result is kept until a thread asks for it, once. */
 static void test_request_wait_after_the_end(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
@@ -370,7 +370,7 @@ static void test_request_wait_after_the_end(struct timer_bed *b)
 }
 BED_TEST(test_request_wait_after_the_end)
 
-/* What nobody has waited for is freed by destroy. */
+/* Destroy frees results that no thread has waited for. */
 static void test_request_destroy_with_kept_ends(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
@@ -383,7 +383,7 @@ static void test_request_destroy_with_kept_ends(struct timer_bed *b)
 }
 BED_TEST(test_request_destroy_with_kept_ends)
 
-/* One with fn is not to be waited for. */
+/* A request with fn cannot be waited for. */
 static void test_request_wait_with_a_callback(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
@@ -398,7 +398,7 @@ static void test_request_wait_with_a_callback(struct timer_bed *b)
 }
 BED_TEST(test_request_wait_with_a_callback)
 
-/* What a task of the timer, or a callback of the set, can do. */
+/* Calls in a task of the timer, or in a callback of the set. */
 struct inside {
 	struct tkw_requests *rs;
 	struct timer_bed *b;
@@ -447,7 +447,7 @@ static void assert_inside(struct inside *i)
 	assert_int_equal(i->ret[3], -ENOENT);
 	assert_int_equal(i->ret[4], 0);
 	assert_int_equal(i->ret[5], 0);
-	/* The open one alone. */
+	/* Only the open request is left. */
 	assert_int_equal(tkw_requests_count(i->rs), 1);
 	close_set(i->rs);
 }
@@ -461,8 +461,8 @@ static void end_calls_the_set(const struct tkw_request_end *end, void *arg)
 	call_from_inside(i);
 }
 
-/* All calls are legal there, destroy excepted. Its own place is free, also if
- * there were no more than those. */
+/* All calls except destroy are legal there. Its own place is free, even if the
+ * set was full. */
 static void test_request_calls_from_a_callback(struct timer_bed *b)
 {
 	struct inside i;
@@ -473,7 +473,8 @@ static void test_request_calls_from_a_callback(struct timer_bed *b)
 		0);
 	assert_int_equal(tkw_requests_complete(i.rs, i.own, NULL), 0);
 	assert_inside(&i);
-	/* By the timer's worker: it cannot wait for what it ends itself. */
+	/* On the timer's worker: it cannot wait for a request that it must end
+	 * itself. */
 	open_inside(&i, b, 4);
 	assert_int_equal(
 		tkw_requests_add(i.rs, end_calls_the_set, &i, TKW_MSEC, &i.own),
@@ -508,7 +509,7 @@ BED_TEST(test_request_calls_from_a_task)
 
 /* --- limits and memory ---------------------------------------------------- */
 
-/* Exactly so many; what has ended and is kept is one of them. */
+/* Exactly max_pending are accepted. A result that is kept counts, too. */
 static void test_request_max_pending(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_limited_set(b, NULL, 3);
@@ -538,7 +539,7 @@ static void test_request_max_pending(struct timer_bed *b)
 }
 BED_TEST(test_request_max_pending)
 
-/* A timer without room says so, and nothing is left in the set. */
+/* If the timer is full, add is refused, and nothing is left in the set. */
 static void test_request_timer_is_full(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 2 };
@@ -595,7 +596,7 @@ static void test_request_no_memory(struct timer_bed *b)
 }
 BED_TEST(test_request_no_memory)
 
-/* A request takes a line of 64 bytes, and nothing else. */
+/* A request takes 64 bytes, one cache line, and nothing else. */
 static void test_request_takes_one_line(struct timer_bed *b)
 {
 	enum {
@@ -604,7 +605,7 @@ static void test_request_takes_one_line(struct timer_bed *b)
 	struct tkw_requests *rs = open_set(b, NULL);
 	struct tkw_timeout_id ids[8 * BLOCK];
 
-	/* The timer has room in each of its own blocks. */
+	/* Makes room in each block of the timer. */
 	for (int i = 0; i < 8 * BLOCK; i++)
 		ids[i] = bed_schedule(b, 1, HOUR_NS);
 	for (int i = 0; i < 8 * BLOCK; i += 2)
@@ -625,7 +626,7 @@ static void test_request_takes_one_line(struct timer_bed *b)
 }
 BED_TEST(test_request_takes_one_line)
 
-/* No memory in the timer: no trace in the set. */
+/* If the timer has no memory, add leaves no trace in the set. */
 static void test_request_no_memory_in_the_timer(struct timer_bed *b)
 {
 	static struct bed_memory m;
@@ -676,15 +677,14 @@ static void test_request_shutdown(struct timer_bed *b)
 	bed_pass(b, 2 * HOUR_NS);
 	assert_ended(&a[0], -ESHUTDOWN, NULL);
 	close_set(rs);
-	/* The timer goes on. */
+	/* The timer still works. */
 	bed_schedule(b, 1, TKW_MSEC);
 	bed_pass(b, 5 * TKW_MSEC);
 	assert_int_equal(bed_fired_times(b, 1), 1);
 }
 BED_TEST(test_request_shutdown)
 
-/* A callback shuts the set down, and another the set that is being shut down.
- */
+/* A callback shuts the set down, and so does another one during that. */
 struct stopper {
 	struct tkw_requests *rs;
 	int ret;
@@ -726,7 +726,7 @@ static void test_request_shutdown_from_a_callback(struct timer_bed *b)
 }
 BED_TEST(test_request_shutdown_from_a_callback)
 
-/* What a visitor of the timer's stop gets. */
+/* The visitor of a stop of the timer. */
 static void visit_destroys(const struct tkw_timeout_info *info, void *ctx)
 {
 	struct stopper *s = ctx;
@@ -736,7 +736,8 @@ static void visit_destroys(const struct tkw_timeout_info *info, void *ctx)
 	s->ret = tkw_requests_destroy(s->rs);
 }
 
-/* The timer is stopped underneath: all end, and nothing begins. */
+/* The timer of the set is stopped. All requests end, and new ones are
+ * refused. */
 static void test_request_timer_is_stopped(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
@@ -763,7 +764,7 @@ static void test_request_timer_is_stopped(struct timer_bed *b)
 }
 BED_TEST(test_request_timer_is_stopped)
 
-/* The timer's executor refuses, and the timer drops what it refuses. */
+/* The timer's executor refuses jobs, and the timer drops them. */
 static void test_request_timeout_is_dropped(struct timer_bed *b)
 {
 	const struct tkw_exec exec = { .submit = submit_nothing };

@@ -19,8 +19,8 @@
 
 static char answer[] = "42";
 
-/* Not cmocka's: an assert of its own cannot leave a thread that is not the
- * test's, nor a child. */
+/* An assert of cmocka does not work in a child, or on a thread that is not the
+ * test's. */
 #define must(condition)                                                        \
 	((condition) ? (void)0 : must_fail(__LINE__, #condition))
 static _Noreturn void must_fail(int line, const char *condition)
@@ -54,7 +54,8 @@ static void *wait_for_it(void *arg)
 	return NULL;
 }
 
-/* A thread that sleeps in a wait, which says -EBUSY to others. */
+/* Starts a thread, and returns when it sleeps in the wait, where other threads
+ * get -EBUSY. */
 static void waiter_start(struct waiter *w, struct tkw_requests *rs)
 {
 	struct tkw_request_end end;
@@ -78,7 +79,7 @@ static void waiter_end(struct waiter *w, int status, void *response)
 	assert_int_equal(tkw_requests_count(w->rs), 0);
 }
 
-/* SPEC 8.3: who waits is woken by each way to end. */
+/* SPEC 8.3: each way to end wakes a thread that waits. */
 static void test_request_wait_is_woken(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
@@ -107,7 +108,7 @@ BED_TEST(test_request_wait_is_woken)
 
 /* --- executors ------------------------------------------------------------ */
 
-/* An executor by hand. */
+/* An executor that is driven by hand. */
 static struct hand {
 	int refuse; /* what it returns, if not 0 */
 	unsigned count;
@@ -134,7 +135,8 @@ static struct tkw_requests *open_by_hand(struct timer_bed *b,
 	return open_limited_set(b, &by_hand, max_pending);
 }
 
-/* SPEC 8.3: on the executor of choice, and not before it says so. */
+/* SPEC 8.3: the callback is made by the executor of the set, and only when the
+ * executor runs the job. */
 static void test_request_executor_calls(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_by_hand(b, 4);
@@ -147,13 +149,13 @@ static void test_request_executor_calls(struct timer_bed *b)
 	assert_int_equal(tkw_requests_complete(rs, a[0].id, answer), 0);
 	assert_int_equal(tkw_requests_cancel(rs, a[1].id), 0);
 	bed_pass(b, 5 * TKW_MSEC);
-	/* What waits for its call has its place. */
+	/* A request whose callback has not been made keeps its place. */
 	assert_int_equal(tkw_requests_add(rs, NULL, NULL, 0, &id), -EAGAIN);
 	assert_int_equal(tkw_requests_shutdown(rs), 0);
 	assert_int_equal(hand.count, 4);
 	for (int i = 0; i < 4; i++) {
 		assert_under_way(&a[i]);
-		/* But it has ended. */
+		/* But the request has ended. */
 		assert_int_equal(tkw_requests_complete(rs, a[i].id, NULL),
 				 -ENOENT);
 		assert_int_equal(tkw_requests_cancel(rs, a[i].id), -ENOENT);
@@ -161,7 +163,7 @@ static void test_request_executor_calls(struct timer_bed *b)
 	}
 	assert_int_equal(tkw_requests_count(rs), 4);
 	assert_int_equal(tkw_requests_add(rs, NULL, NULL, 0, &id), -ESHUTDOWN);
-	/* Run or abandoned, it is told. */
+	/* The callback is made whether the job is run or abandoned. */
 	for (int i = 0; i < 4; i++) {
 		if (i % 2 == 0)
 			hand.job[i].run(&hand.job[i]);
@@ -177,7 +179,8 @@ static void test_request_executor_calls(struct timer_bed *b)
 }
 BED_TEST(test_request_executor_calls)
 
-/* An executor that refuses: the thread that was told so makes the call. */
+/* If the executor refuses the job, the thread that submitted it makes the
+ * callback. */
 static void test_request_executor_refuses(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_by_hand(b, 0);
@@ -192,7 +195,7 @@ static void test_request_executor_refuses(struct timer_bed *b)
 	assert_true(pthread_equal(a[0].by, pthread_self()));
 	bed_pass(b, 5 * TKW_MSEC);
 	assert_ended(&a[1], -ETIMEDOUT, NULL);
-	/* What is waited for needs no executor. */
+	/* A request without fn needs no executor. */
 	assert_int_equal(tkw_requests_complete(rs, kept, answer), 0);
 	assert_kept(rs, kept, 0, answer);
 	close_set(rs);
@@ -211,8 +214,8 @@ static struct tkw_pool *open_pool(int threads)
 	return p;
 }
 
-/* On threads of the pool, also when the pool is stopped: then by the caller.
- * Destroy waits for what is queued. */
+/* Callbacks run on threads of the pool, or on the caller if the pool is
+ * stopped. Destroy waits for queued ones. */
 static void test_request_on_a_pool(struct timer_bed *b)
 {
 	struct tkw_pool *pool = open_pool(2);
@@ -245,7 +248,7 @@ BED_TEST(test_request_on_a_pool)
 
 /* --- destroy waits -------------------------------------------------------- */
 
-/* A callback that stays at a gate; inside it the set cannot be destroyed. */
+/* A callback that waits at a gate. Inside it the set cannot be destroyed. */
 struct gated {
 	struct tkw_requests *rs;
 	struct gate gate;
@@ -264,7 +267,7 @@ static void end_at_gate(const struct tkw_request_end *end, void *arg)
 	atomic_store(&g->over, 1);
 }
 
-/* Opens the gate when a thread has gone to sleep. */
+/* Opens the gate when a thread sleeps. */
 struct opener {
 	struct gated *g;
 	pid_t tid;
@@ -308,7 +311,7 @@ static void ask_gated(struct gated *g, struct tkw_requests *rs)
 			 0);
 }
 
-/* For the worker, which is in a callback. */
+/* Destroy waits for the worker, which is in a callback. */
 static void test_request_destroy_waits_for_the_worker(struct timer_bed *b)
 {
 	struct gated g;
@@ -320,7 +323,7 @@ static void test_request_destroy_waits_for_the_worker(struct timer_bed *b)
 }
 BED_TEST(test_request_destroy_waits_for_the_worker)
 
-/* A shutdown does not wait for it. */
+/* A shutdown does not wait for the callback. */
 static void test_request_shutdown_does_not_wait(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
@@ -341,7 +344,7 @@ static void test_request_shutdown_does_not_wait(struct timer_bed *b)
 }
 BED_TEST(test_request_shutdown_does_not_wait)
 
-/* For a thread of the executor. */
+/* Destroy waits for a thread of the executor. */
 static void test_request_destroy_waits_for_the_pool(struct timer_bed *b)
 {
 	struct tkw_pool *pool = open_pool(1);
@@ -356,7 +359,8 @@ BED_TEST(test_request_destroy_waits_for_the_pool)
 
 /* --- fork ----------------------------------------------------------------- */
 
-/* Return  0 in the child, which dies with its parent; else the child. */
+/* Returns 0 in the child, which dies with its parent. The parent gets the
+ * child's pid. */
 static pid_t fork_child(void)
 {
 	pid_t pid = fork();
@@ -393,7 +397,7 @@ static void expect_inert(struct timer_bed *b, struct tkw_requests *rs,
 	must(tkw_requests_shutdown(rs) == -EPERM);
 }
 
-/* In a child the set is inert; the parent notices nothing. */
+/* In a child the set is inert. The parent is not affected. */
 static void test_request_in_a_forked_child(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_set(b, NULL);
@@ -416,8 +420,8 @@ static void test_request_in_a_forked_child(struct timer_bed *b)
 }
 BED_TEST(test_request_in_a_forked_child)
 
-/* What the executor has queued calls nobody there, before the set is destroyed
- * and after. */
+/* In the child, queued jobs make no callback, before and after the set is
+ * destroyed. */
 static void test_request_in_a_forked_executor(struct timer_bed *b)
 {
 	struct tkw_requests *rs = open_by_hand(b, 0);
@@ -451,12 +455,12 @@ BED_TEST(test_request_in_a_forked_executor)
 
 /* --- races ---------------------------------------------------------------- */
 
-/* An answer is the id of the request for which it is: whoever gets another one
- * is told so at once. */
+/* Each answer is the id of its request, so a wrong answer is noticed at
+ * once. */
 enum {
 	BEGINNERS = 2,
 	ANSWERERS = 2,
-	EACH = 4000 /* requests of a beginner */
+	EACH = 4000 /* requests of each beginner */
 };
 
 struct slot {
@@ -520,7 +524,7 @@ static void *begin_many(void *arg)
 	return NULL;
 }
 
-/* Answer, or cancel, one of these bits. */
+/* Answers or cancels the request with these bits. */
 static void end_one(uint64_t bits, bool cancel)
 {
 	struct tkw_request_id id = id_of(bits);
@@ -533,7 +537,7 @@ static void end_one(uint64_t bits, bool cancel)
 		atomic_fetch_add(cancel ? &race.cancelled : &race.answered, 1);
 }
 
-/* Answer, or cancel, what there is, and all of it more than once. */
+/* Answers or cancels all requests that there are, each more than once. */
 static void *answer_many(void *arg)
 {
 	struct racer *r = arg;
@@ -544,7 +548,7 @@ static void *answer_many(void *arg)
 		more = atomic_load(&race.running) > 0;
 		for (unsigned k = 0; k < BEGINNERS; k++) {
 			unsigned to = atomic_load(&race.begun[k]);
-			/* Late ones too. */
+			/* Old ids are tried again, too. */
 			unsigned i = from[k] > 50 ? from[k] - 50 : 0;
 
 			for (; i < to; i++) {
@@ -591,8 +595,8 @@ static void run_race(bool stop_early)
 	assert_int_equal(tkw_timer_destroy(cfg.timer), 0);
 }
 
-/* Each request that was begun has ended once, and as often in each way as the
- * calls have said. */
+/* Checks that each request ended once, and in each way as often as the calls
+ * have returned. */
 static void judge_race(void)
 {
 	unsigned begun = 0;
@@ -621,7 +625,7 @@ static void judge_race(void)
 	assert_int_equal(begun + atomic_load(&race.refused), BEGINNERS * EACH);
 }
 
-/* SPEC 8.3: exactly once, whoever comes first. */
+/* SPEC 8.3: each request ends exactly once, whichever thread is first. */
 static void test_request_race_of_ends(void **state)
 {
 	(void)state;
@@ -632,7 +636,8 @@ static void test_request_race_of_ends(void **state)
 	}
 }
 
-/* SPEC 8.3: the same while the set is stopped: refused, or ended. */
+/* SPEC 8.3: the same while the set is shut down. Each add is refused, or its
+ * request ends. */
 static void test_request_race_of_stop(void **state)
 {
 	(void)state;
@@ -642,13 +647,13 @@ static void test_request_race_of_stop(void **state)
 	}
 }
 
-/* The latest id of a thread that begins and completes in one record, and those
- * who answer it late. */
+/* The latest id of a thread that adds and completes requests in one record.
+ * Other threads answer old ids. */
 struct reuse {
 	struct tkw_requests *rs;
 	_Atomic uint64_t latest;
 	atomic_bool over;
-	atomic_uint taken; /* late answers that came in time */
+	atomic_uint taken; /* late answers that were accepted */
 };
 
 static void note_reuse(const struct tkw_request_end *end, void *arg)
@@ -673,7 +678,7 @@ static void *answer_late(void *arg)
 	return NULL;
 }
 
-/* SPEC 8.3: a stale answer never ends another's request. */
+/* SPEC 8.3: a stale answer never ends another request. */
 static void test_request_race_of_reuse(struct timer_bed *b)
 {
 	enum {
@@ -697,7 +702,8 @@ static void test_request_race_of_reuse(struct timer_bed *b)
 					    (void *)(uintptr_t)id.bits);
 		must(err == 0 || err == -ENOENT);
 		own += err == 0;
-		/* Who has won may yet have to make the call. */
+		/* The thread that ended the request may still have to make the
+		 * callback. */
 		while (atomic_load(&calls) == 0)
 			sched_yield();
 	}
@@ -709,7 +715,7 @@ static void test_request_race_of_reuse(struct timer_bed *b)
 }
 BED_TEST(test_request_race_of_reuse)
 
-/* A chain of waits, each against an answer of another thread. */
+/* A chain of waits. Another thread answers each of them. */
 struct chain {
 	struct tkw_requests *rs;
 	_Atomic uint64_t latest;

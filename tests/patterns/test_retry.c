@@ -7,7 +7,8 @@
 
 #include <sys/wait.h>
 
-/* SPEC 8.1: until it succeeds; every five seconds if nothing else is said. */
+/* SPEC 8.1: a task is tried until it succeeds, by default every five
+ * seconds. */
 static void test_retry_until_it_succeeds(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_set(b, &(struct tkw_retries_config){ 0 });
@@ -27,8 +28,8 @@ static void test_retry_until_it_succeeds(struct timer_bed *b)
 }
 BED_TEST(test_retry_until_it_succeeds)
 
-/* SPEC 8.1: failback: three tries, five seconds apart, then it is told. The
- * first one is not made inside add. */
+/* SPEC 8.1: three tries, five seconds apart, and then on_end (failback). The
+ * first try is not made inside add. */
 static void test_retry_gives_up(struct timer_bed *b)
 {
 	struct tkw_retries *rs =
@@ -47,7 +48,7 @@ static void test_retry_gives_up(struct timer_bed *b)
 }
 BED_TEST(test_retry_gives_up)
 
-/* SPEC 8.1: times <= 0 = for ever. */
+/* SPEC 8.1: max_tries <= 0 means for ever. */
 static void test_retry_for_ever(struct timer_bed *b)
 {
 	struct tkw_retries *rs =
@@ -103,8 +104,8 @@ static void test_retry_backs_off(struct timer_bed *b)
 }
 BED_TEST(test_retry_backs_off)
 
-/* A set on a timer whose tick is a nanosecond: the delays after each of so many
- * tries. */
+/* Opens a set on a timer whose tick is a nanosecond, and measures the delays
+ * between tries. */
 static void delays_of(struct timer_bed *b, struct tkw_retries_config cfg,
 		      int64_t *delays_ns, int count)
 {
@@ -128,8 +129,8 @@ static void delays_of(struct timer_bed *b, struct tkw_retries_config cfg,
 	close_set(b, a.rs);
 }
 
-/* Rounded down, but at least one nanosecond longer, and to the nanosecond not
- * beyond the cap. */
+/* Delays are rounded down, but grow by at least one nanosecond, and never
+ * exceed the cap. */
 static void test_retry_backs_off_exactly(struct timer_bed *b)
 {
 	static const struct {
@@ -176,8 +177,8 @@ static void test_retry_backs_off_exactly(struct timer_bed *b)
 }
 BED_TEST(test_retry_backs_off_exactly)
 
-/* Part of each delay is random, and the rest is not; the next one grows from
- * the whole. */
+/* Only a part of each delay is random. The next delay grows from the delay
+ * without jitter. */
 static void test_retry_backs_off_with_jitter(struct timer_bed *b)
 {
 	static const int64_t whole_ns[] = { 1000, 2000, 4000, 8000, 8000 };
@@ -195,7 +196,7 @@ static void test_retry_backs_off_with_jitter(struct timer_bed *b)
 			assert_in_range(delays_ns[i], whole_ns[i] / 10 * 7 + 1,
 					whole_ns[i]);
 	}
-	/* There is no jitter in nothing. */
+	/* A delay of 1 ns leaves no room for jitter. */
 	delays_of(b,
 		  (struct tkw_retries_config){ .delay_ns = 1,
 					       .max_delay_ns = 1,
@@ -226,7 +227,8 @@ static void run_jitter(struct timer_bed *b, uint64_t seed, int64_t *gaps)
 	close_set(b, rs);
 }
 
-/* SPEC 8.1: jitter takes from a delay, never adds; the seed says how much. */
+/* SPEC 8.1: jitter shortens a delay, and never makes it longer. The seed
+ * decides by how much. */
 static void test_retry_with_jitter(struct timer_bed *b)
 {
 	int64_t one[32], same[32], other[32];
@@ -247,7 +249,7 @@ static void test_retry_with_jitter(struct timer_bed *b)
 }
 BED_TEST(test_retry_with_jitter)
 
-/* SPEC 8.1: cancelled between two tries, which is told inside the call. */
+/* SPEC 8.1: cancelled between two tries. on_end is called inside the call. */
 static void test_retry_cancelled(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_set(b, &(struct tkw_retries_config){ 0 });
@@ -274,7 +276,7 @@ static void cancel_self(struct attempt *a)
 	must(tkw_retries_cancel(a->rs, a->id) == -ENOENT);
 }
 
-/* SPEC 8.1: the try inside which a task is cancelled is the last one. */
+/* SPEC 8.1: if a task is cancelled inside a try, that try is the last one. */
 static void test_retry_cancelled_inside_a_try(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_set(b, &(struct tkw_retries_config){ 0 });
@@ -288,7 +290,7 @@ static void test_retry_cancelled_inside_a_try(struct timer_bed *b)
 	assert_int_equal(a.said, 1);
 	assert_int_equal(a.tries, 1);
 	assert_ended(&a, -ECANCELED);
-	/* The success is worth more. */
+	/* The success counts more than the cancel. */
 	assert_int_equal(s.said, 1);
 	assert_int_equal(s.tries, 1);
 	assert_ended(&s, 0);
@@ -296,8 +298,7 @@ static void test_retry_cancelled_inside_a_try(struct timer_bed *b)
 }
 BED_TEST(test_retry_cancelled_inside_a_try)
 
-/* SPEC 8.1: at most M at a time; a place is free again when a task has ended.
- */
+/* SPEC 8.1: at most max_tasks at a time. The end of a task frees its place. */
 static void test_retry_limit_of_tasks(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_set(b, &(struct tkw_retries_config){ 0 });
@@ -334,8 +335,8 @@ static void add_another(struct attempt *a)
 	a->said = add(next, 0);
 }
 
-/* A task that has ended may add one from on_end, when others leave room: its
- * own place is free afterwards. */
+/* on_end may add a task if there is room. The place of the ended task is free
+ * only afterwards. */
 static void test_retry_added_from_on_end(struct timer_bed *b)
 {
 	for (int room = 1; room <= 2; room++) {
@@ -366,7 +367,7 @@ static int compare_ids(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* As many as there may be, again and again: no id comes twice. */
+/* The set is filled again and again, and no id is given out twice. */
 static void test_retry_many_tasks(struct timer_bed *b)
 {
 	enum {
@@ -423,7 +424,7 @@ static void destroy_in_on_cancel(void *ctx)
 	destroy_inside(ctx);
 }
 
-/* It would wait for itself: in a try, in an on_end, and in any task and
+/* Destroy would wait for itself in a try, in an on_end, and in any task and
  * on-cancel callback of the timer. */
 static void test_retry_destroyed_from_inside_is_refused(struct timer_bed *b)
 {
@@ -457,7 +458,7 @@ static void test_retry_destroyed_from_inside_is_refused(struct timer_bed *b)
 }
 BED_TEST(test_retry_destroyed_from_inside_is_refused)
 
-/* What waits ends inside the call, what is new is refused, and the second call
+/* Waiting tasks end inside the call, new ones are refused, and a second call
  * changes nothing. */
 static void test_retry_shutdown(struct timer_bed *b)
 {
@@ -480,7 +481,7 @@ static void test_retry_shutdown(struct timer_bed *b)
 }
 BED_TEST(test_retry_shutdown)
 
-/* The timer is stopped underneath: all are told, none is lost. */
+/* The timer of the set is stopped. on_end is called for each task. */
 static void test_retry_timer_stopped(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_set(b, &(struct tkw_retries_config){ 0 });
@@ -518,7 +519,7 @@ static int refuse_some(const struct tkw_job *job, void *ctx)
 	return 0;
 }
 
-/* SPEC 4.8: a try is dropped: that ends its task. */
+/* SPEC 4.8: if a try is dropped, its task ends. */
 static void test_retry_try_is_dropped(struct timer_bed *b)
 {
 	static const struct tkw_exec exec = { .submit = refuse_some };
@@ -555,7 +556,7 @@ static struct tkw_retry_id made_up(uint64_t bits)
 	return (struct tkw_retry_id){ bits };
 }
 
-/* No id but its own is taken for a task's. */
+/* Only the id of a task itself is valid. */
 static void test_retry_made_up_ids(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_set(b, &(struct tkw_retries_config){ 0 });
@@ -574,7 +575,7 @@ static void test_retry_made_up_ids(struct timer_bed *b)
 	assert_int_equal(tkw_retries_cancel(rs, made_up(0)), -ENOENT);
 	assert_int_equal(tkw_retries_cancel(rs, made_up(UINT64_MAX)), -ENOENT);
 	assert_int_equal(tkw_retries_cancel(rs, a.id), 0);
-	/* A free place has no id at all. */
+	/* No id is valid for a free place. */
 	for (uint64_t i = 0; i < 16; i++)
 		assert_int_equal(tkw_retries_cancel(rs, made_up(bits + i)),
 				 -ENOENT);
@@ -582,7 +583,7 @@ static void test_retry_made_up_ids(struct timer_bed *b)
 }
 BED_TEST(test_retry_made_up_ids)
 
-/* Larger than this library knows it: what is beyond must be zero. */
+/* A config that is larger than this library knows. The rest must be zero. */
 static void test_retry_takes_a_newer_config(struct timer_bed *b)
 {
 	struct {
@@ -646,11 +647,11 @@ static void test_retry_bad_input(struct timer_bed *b)
 	assert_int_equal(tkw_retries_count(NULL), 0);
 	assert_int_equal(tkw_retries_shutdown(NULL), -EINVAL);
 	assert_int_equal(tkw_retries_destroy(NULL), 0);
-	/* Nobody wants to know the id, or the end. */
+	/* The id and on_end are optional. */
 	assert_int_equal(tkw_retries_add(rs, &task, 0, NULL), 0);
 	bed_pass(b, 0);
 	close_set(b, rs);
-	/* At the bounds. */
+	/* The largest legal values. */
 	close_set(b, open_set(b, &(struct tkw_retries_config){
 					 .backoff_percent = 1000,
 					 .jitter_percent = 100,
@@ -662,7 +663,7 @@ static void test_retry_bad_input(struct timer_bed *b)
 }
 BED_TEST(test_retry_bad_input)
 
-/* The largest delays there are do not overflow. */
+/* The largest delays do not overflow. */
 static void test_retry_delays_saturate(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_set(
@@ -685,8 +686,8 @@ static void test_retry_delays_saturate(struct timer_bed *b)
 }
 BED_TEST(test_retry_delays_saturate)
 
-/* The timer's own limit: refused at the begin without a trace, and later the
- * task ends, and is told why. */
+/* The limit of the timer: an add is refused without a trace. Later, the task
+ * ends, and on_end gets the reason. */
 static void test_retry_timer_is_full(struct timer_bed *b)
 {
 	struct tkw_retries *rs;
@@ -710,7 +711,8 @@ static void take_last_place(struct attempt *a)
 	bed_schedule(a->b, 1, TKW_SEC);
 }
 
-/* By hand: the marks of a thread would take the place. */
+/* Manual drive only: with a thread, the markers of the bed would take the
+ * place. */
 static void test_retry_timer_gets_full(struct timer_bed *b)
 {
 	struct tkw_retries *rs;
@@ -730,7 +732,7 @@ BED_TEST(test_retry_timer_gets_full)
 
 /* --- memory -------------------------------------------------------------- */
 
-static int allocations_left = -1; /* then they fail; -1: they do not */
+static int allocations_left = -1; /* how many succeed; -1: all */
 
 void *real_aligned_alloc(size_t align,
 			 size_t size) __asm__("__real_aligned_alloc");
@@ -746,7 +748,7 @@ void *wrap_aligned_alloc(size_t align, size_t size)
 	return real_aligned_alloc(align, size);
 }
 
-/* Fault 1: refused, and as before. */
+/* Fault 1: the call is refused and changes nothing. */
 static void test_retry_without_memory(struct timer_bed *b)
 {
 	const struct tkw_retries_config cfg = { .timer = b->t };
@@ -758,7 +760,7 @@ static void test_retry_without_memory(struct timer_bed *b)
 	assert_null(rs);
 	allocations_left = -1;
 	a.rs = rs = open_set(b, &cfg);
-	/* At each of its allocations. */
+	/* Refuses each of its allocations in turn. */
 	for (int left = 0;; left++) {
 		int err;
 
@@ -792,7 +794,7 @@ static bool ends_well(pid_t child)
 	       WEXITSTATUS(status) == 0;
 }
 
-/* In a child the set is inert, and the parent notices nothing. */
+/* In a child the set is inert, and the parent is not affected. */
 static void test_retry_in_a_child(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_set(b, &(struct tkw_retries_config){ 0 });
@@ -822,7 +824,7 @@ static void test_retry_in_a_child(struct timer_bed *b)
 }
 BED_TEST(test_retry_in_a_child)
 
-/* On the next turn, also in the middle of a tick. */
+/* A try at once comes on the next turn, even in the middle of a tick. */
 static void test_retry_at_once_is_on_the_next_turn(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_set(b, &(struct tkw_retries_config){ 0 });
@@ -853,7 +855,7 @@ static void come_to_cancellation(struct attempt *a)
 	pthread_testcancel();
 }
 
-/* A thread that is cancelled in an on_end is so after it only. */
+/* If a thread is cancelled in an on_end, the cancellation comes after it. */
 static void test_retry_thread_is_cancelled_later(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_set(b, &(struct tkw_retries_config){ 0 });
@@ -885,7 +887,7 @@ static void *destroy_set(void *arg)
 	return NULL;
 }
 
-/* destroy waits for the running try; shutdown and cancel do not. */
+/* Destroy waits for the running try. Shutdown and cancel do not. */
 static void test_retry_ends_after_the_running_try(struct timer_bed *b)
 {
 	struct gate gate = GATE_INIT;
@@ -938,7 +940,7 @@ enum {
 struct race {
 	struct tkw_retries *rs;
 	struct attempt a[RACE_TASKS];
-	unsigned results[3]; /* 0, 1, -ENOENT */
+	unsigned results[3]; /* how often 0, 1 and -ENOENT */
 };
 
 static void *cancel_all(void *arg)
@@ -954,11 +956,11 @@ static void *cancel_all(void *arg)
 	return NULL;
 }
 
-/* Two threads cancel while the worker tries: each task ends once, in one way.
- */
+/* Two threads cancel while the worker tries. Each task ends once, in one
+ * way. */
 static void test_retry_cancels_race_tries(struct timer_bed *b)
 {
-	unsigned ends[3] = { 0, 0, 0 }; /* success, given up, cancelled */
+	unsigned ends[3] = { 0, 0, 0 }; /* succeeded, given up, cancelled */
 	unsigned won = 0, told = 0;
 
 	for (int round = 0; round < RACE_ROUNDS; round++) {
@@ -994,7 +996,8 @@ static void test_retry_cancels_race_tries(struct timer_bed *b)
 	print_message("%u succeeded, %u given up, %u cancelled\n", ends[0],
 		      ends[1], ends[2]);
 	assert_int_equal(ends[0] + ends[1] + ends[2], RACE_ROUNDS * RACE_TASKS);
-	/* Who was told 1 may see a success, who was told 0 may not. */
+	/* After a cancel that returned 1, the task may still succeed. After 0
+	 * it may not. */
 	assert_true(ends[2] <= won && ends[2] >= told);
 }
 BED_TEST(test_retry_cancels_race_tries)

@@ -2,7 +2,7 @@
 /* test_retry_later.c - SPEC 8.1: tries that answer later. */
 #include "retry_bed.h"
 
-/* A set of such tasks: 100 ms after a failure, 30 ms for an answer. */
+/* A set with a delay of 100 ms after a failure, and 30 ms for an answer. */
 static struct tkw_retries *open_later(struct timer_bed *b)
 {
 	return open_set(
@@ -15,7 +15,7 @@ static struct attempt make_later(struct timer_bed *b, struct tkw_retries *rs)
 	return (struct attempt){ .b = b, .rs = rs, .later = true };
 }
 
-/* Added, and its first try is awaited. */
+/* Adds a task, and lets it make its first try. */
 static void await_first(struct attempt *a)
 {
 	assert_int_equal(add(a, 0), 0);
@@ -26,7 +26,7 @@ static void await_first(struct attempt *a)
 
 /* --- answers ------------------------------------------------------------- */
 
-/* A success ends the task, inside the call; the id is stale then. */
+/* A success ends the task, inside the call. After that the id is stale. */
 static void test_retry_is_answered_with_success(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -51,8 +51,8 @@ static void test_retry_is_answered_with_success(struct timer_bed *b)
 }
 BED_TEST(test_retry_is_answered_with_success)
 
-/* A failure counts from its answer on; any value but 0 is one, TKW_TRY_LATER
- * too. A failure that was answered is over. */
+/* The delay counts from the answer. Any result but 0 is a failure, even
+ * TKW_TRY_LATER. A failed try cannot be answered again. */
 static void test_retry_is_answered_with_failure(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -78,8 +78,8 @@ static void test_retry_is_answered_with_failure(struct timer_bed *b)
 }
 BED_TEST(test_retry_is_answered_with_failure)
 
-/* A try that returns anything else than 0 and TKW_TRY_LATER has failed: no
- * answer is awaited. */
+/* A try that returns neither 0 nor TKW_TRY_LATER has failed, and no answer is
+ * expected. */
 static void test_retry_any_other_value_is_a_failure(struct timer_bed *b)
 {
 	static const int values[] = { 1,         -1,        TKW_TRY_LATER - 1,
@@ -102,8 +102,8 @@ static void test_retry_any_other_value_is_a_failure(struct timer_bed *b)
 }
 BED_TEST(test_retry_any_other_value_is_a_failure)
 
-/* An answer that does not come in time is a failure; a try that has no time
- * limit is awaited for ever. */
+/* An answer that does not come in time is a failure. Without a time limit, the
+ * task waits for the answer for ever. */
 static void test_retry_answer_does_not_come(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -111,7 +111,7 @@ static void test_retry_answer_does_not_come(struct timer_bed *b)
 
 	await_first(&a);
 	pass_to(b, 400);
-	/* 30 for the answer, 100 for the delay. */
+	/* 30 ms for the answer, and 100 ms for the delay. */
 	assert_tries(&a, 0, 130, 260, 390);
 	assert_int_equal(tkw_timer_count(b->t), 1);
 	assert_int_equal(answer(&a, 4, 0), 0);
@@ -144,8 +144,8 @@ static void take_10_ms(struct attempt *a)
 	bed_set_clock(a->b, tkw_timer_now_ns(a->b->t) + MS(10));
 }
 
-/* How long a try may take counts from its begin; one that answers at once may
- * take as long as it likes. */
+/* The time limit of a try counts from its begin. It does not hold for a try
+ * that does not answer later. */
 static void test_retry_time_of_a_try(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -155,7 +155,7 @@ static void test_retry_time_of_a_try(struct timer_bed *b)
 	await_first(&a);
 	pass_to(b, 270);
 	assert_tries(&a, 0, 130, 260);
-	/* In time to the nanosecond. */
+	/* It is in time by one nanosecond. */
 	bed_set_clock(b, ZERO_NS + MS(290) - 1);
 	assert_int_equal(answer(&a, 3, 0), 0);
 	assert_ended(&a, 0);
@@ -182,8 +182,8 @@ static void test_retry_time_of_a_try(struct timer_bed *b)
 }
 BED_TEST(test_retry_time_of_a_try)
 
-/* The last try is the last one, however it fails: by its answer, which ends the
- * task inside the call, or by none. */
+/* After the last try the task ends, whether that fails by its answer, which
+ * ends the task inside the call, or by its timeout. */
 static void test_retry_gives_up_later(struct timer_bed *b)
 {
 	const struct tkw_retries_config cfg = { .delay_ns = MS(100),
@@ -216,7 +216,7 @@ static void test_retry_gives_up_later(struct timer_bed *b)
 }
 BED_TEST(test_retry_gives_up_later)
 
-/* Each failure makes the next delay longer, whichever way it came. */
+/* Each failure makes the next delay longer, however it came. */
 static void test_retry_backs_off_later(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_set(
@@ -243,7 +243,7 @@ BED_TEST(test_retry_backs_off_later)
 
 /* --- late answers -------------------------------------------------------- */
 
-/* An answer after the timeout: a failure has no effect any more. */
+/* A failure that is answered after the timeout has no effect. */
 static void test_retry_late_failure(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -256,7 +256,7 @@ static void test_retry_late_failure(struct timer_bed *b)
 	assert_int_equal(answer(&a, 1, -EIO), -ENOENT);
 	pass_to(b, 140);
 	assert_tries(&a, 0, 130);
-	/* The second one is awaited. */
+	/* The task waits for the answer of the second try. */
 	assert_int_equal(answer(&a, 1, -EIO), -ENOENT);
 	pass_to(b, 262);
 	assert_tries(&a, 0, 130, 260);
@@ -264,8 +264,8 @@ static void test_retry_late_failure(struct timer_bed *b)
 }
 BED_TEST(test_retry_late_failure)
 
-/* A success ends the task, whichever of its tries it answers: after a timeout,
- * while the next one is awaited, or after a failure. */
+/* A success ends the task, whichever try it answers: after a timeout, while the
+ * next answer is expected, or after a failure. */
 static void test_retry_late_success(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -303,7 +303,7 @@ static void test_retry_late_success(struct timer_bed *b)
 }
 BED_TEST(test_retry_late_success)
 
-/* A try that has not been made answers nothing. */
+/* An answer for a try that was not made yet is refused. */
 static void test_retry_numbers_that_are_not_tries(struct timer_bed *b)
 {
 	static const int64_t none[] = { INT64_MIN, -1, 0, 2, 3, INT64_MAX };
@@ -336,14 +336,14 @@ BED_TEST(test_retry_numbers_that_are_not_tries)
 static void succeed_inside(struct attempt *a)
 {
 	a->said = answer(a, a->tries, 0);
-	must(a->ends == 0); /* told when it has returned */
+	must(a->ends == 0); /* on_end comes after the try */
 	must(answer(a, a->tries, 0) == -ENOENT);
 	must(answer(a, a->tries, -EIO) == -ENOENT);
 	must(tkw_retries_cancel(a->rs, a->id) == -ENOENT);
 }
 
-/* The answer comes before the try has returned: a success, whatever the try
- * returns then. */
+/* The answer comes before the try has returned. The task succeeds, whatever the
+ * try returns. */
 static void test_retry_succeeds_before_it_returns(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -376,8 +376,8 @@ static void fail_inside(struct attempt *a)
 	take_10_ms(a);
 }
 
-/* A failure before the try has returned: the delay counts from its return.
- * Whoever answers with a failure and then returns 0 has succeeded. */
+/* A failure is answered before the try has returned. The delay counts from the
+ * return. If the try then returns 0, it has succeeded. */
 static void test_retry_fails_before_it_returns(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -397,7 +397,7 @@ static void test_retry_fails_before_it_returns(struct timer_bed *b)
 }
 BED_TEST(test_retry_fails_before_it_returns)
 
-/* The same from another thread, while the try runs. */
+/* The same from another thread while the try runs. */
 static void test_retry_is_answered_while_it_runs(struct timer_bed *b)
 {
 	struct gate gate = GATE_INIT;
@@ -436,7 +436,7 @@ static void test_retry_is_answered_while_it_runs(struct timer_bed *b)
 }
 BED_TEST(test_retry_is_answered_while_it_runs)
 
-/* Waits in the second one. */
+/* Waits in the second try. */
 static void wait_in_second(struct attempt *a)
 {
 	if (a->tries == 2)
@@ -470,7 +470,7 @@ BED_TEST(test_retry_late_success_while_another_runs)
 
 /* --- cancel, shutdown, and the timer's stop ------------------------------ */
 
-/* While an answer is awaited a cancel ends the task at once. */
+/* A cancel ends the task at once if an answer is expected. */
 static void test_retry_cancelled_while_awaited(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -498,8 +498,8 @@ static void cancel_and_answer(struct attempt *a)
 		must(answer(a, 1, 0) == -ENOENT);
 }
 
-/* Cancelled inside a try: that one answers later no more, but a success before
- * it returns is one. */
+/* Cancelled inside a try. A later answer is refused, but a success before the
+ * try returns counts. */
 static void test_retry_cancelled_inside_a_later_try(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -523,7 +523,8 @@ static void test_retry_cancelled_inside_a_later_try(struct timer_bed *b)
 }
 BED_TEST(test_retry_cancelled_inside_a_later_try)
 
-/* Shutdown ends what is awaited, and destroy does not wait for answers. */
+/* Shutdown ends tasks that wait for an answer. Destroy does not wait for
+ * answers. */
 static void test_retry_shutdown_while_awaited(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -542,7 +543,8 @@ static void test_retry_shutdown_while_awaited(struct timer_bed *b)
 }
 BED_TEST(test_retry_shutdown_while_awaited)
 
-/* The timer is stopped underneath: also where the answer may take for ever. */
+/* The timer of the set is stopped, also while a task waits for an answer
+ * without a time limit. */
 static void test_retry_timer_stopped_while_awaited(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -574,8 +576,8 @@ static void answer_in_visitor(const struct tkw_timeout_info *info, void *ctx)
 	visited.said = answer(visited.a, 1, -EIO);
 }
 
-/* A failure is answered while the timer is being stopped: the next try cannot
- * be placed, which ends the task, once. */
+/* A failure is answered while the timer is being stopped. The next try cannot
+ * be scheduled, so the task ends, once. */
 static void test_retry_answered_in_a_stop(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -605,7 +607,8 @@ static int refuse_some(const struct tkw_job *job, void *ctx)
 	return 0;
 }
 
-/* SPEC 4.8: the executor drops the timeout of an awaited try. */
+/* SPEC 4.8: the executor drops the timeout of a try that waits for its
+ * answer. */
 static void test_retry_timeout_is_dropped(struct timer_bed *b)
 {
 	static const struct tkw_exec exec = { .submit = refuse_some };
@@ -626,7 +629,7 @@ static void test_retry_timeout_is_dropped(struct timer_bed *b)
 }
 BED_TEST(test_retry_timeout_is_dropped)
 
-/* At the limit of the timer an answer needs no more room than it has. */
+/* At the limit of the timer, an answer needs no additional place. */
 static void test_retry_answered_at_the_limit(struct timer_bed *b)
 {
 	struct tkw_retries *rs;
@@ -653,7 +656,7 @@ static void answer_in_end(struct attempt *a)
 	a[0].said = answer(&a[1], 1, 0);
 }
 
-/* Inside an on_end its own task has ended, and another one may be answered. */
+/* Inside on_end its own task has ended. Another task may be answered there. */
 static void test_retry_answered_inside_on_end(struct timer_bed *b)
 {
 	struct tkw_retries *rs = open_later(b);
@@ -677,8 +680,8 @@ enum {
 	MANY = 1000
 };
 
-/* A thousand tasks whose answers come in another order, of several kinds: a
- * success, a failure and then a success, none and then a success, none. */
+/* A thousand tasks are answered in another order, in four ways: a success; a
+ * failure, then a success; a timeout, then a success; only timeouts. */
 static void test_retry_thousand_tasks(struct timer_bed *b)
 {
 	static struct attempt a[MANY];
@@ -695,7 +698,7 @@ static void test_retry_thousand_tasks(struct timer_bed *b)
 	bed_pass(b, 0);
 	assert_int_equal(tkw_timer_count(b->t), MANY);
 	for (int i = 0; i < MANY; i++) {
-		int n = i * 37 % MANY; /* each of them */
+		int n = i * 37 % MANY; /* visits each one once */
 
 		assert_int_equal(a[n].tries, 1);
 		if (n % 4 <= 1)
@@ -750,7 +753,7 @@ static void open_race(struct race *r, struct timer_bed *b, int64_t max_tries)
 	bed_pass(b, 0);
 }
 
-/* The results are 0 and a failure by turns. */
+/* Answers 0 and a failure in turn. */
 static void *answer_all(void *arg)
 {
 	struct race *r = arg;
@@ -771,8 +774,8 @@ static void *cancel_all(void *arg)
 	return NULL;
 }
 
-/* An answer races the timeout: whoever wins, a failure is one failure, and a
- * success in time is one. */
+/* An answer races the timeout. Whichever comes first, a failure counts once,
+ * and a success in time counts. */
 static void test_retry_answers_race_timeouts(struct timer_bed *b)
 {
 	unsigned in_time = 0, late = 0;
@@ -790,7 +793,7 @@ static void test_retry_answers_race_timeouts(struct timer_bed *b)
 		assert_int_equal(pthread_join(thread, NULL), 0);
 		for (int i = 0; i < RACE_TASKS; i++) {
 			assert_int_equal(r.a[i].tries, 1);
-			if (i % 2 == 0) { /* late or not */
+			if (i % 2 == 0) { /* a late success counts */
 				assert_int_equal(r.said[i], 0);
 				assert_ended(&r.a[i], 0);
 				continue;
@@ -812,7 +815,7 @@ static void test_retry_answers_race_timeouts(struct timer_bed *b)
 }
 BED_TEST(test_retry_answers_race_timeouts)
 
-/* The last try: its answer or its timeout ends the task. */
+/* The last try. Its answer or its timeout ends the task. */
 static void test_retry_answers_race_the_last_timeouts(struct timer_bed *b)
 {
 	for (int round = 0; round < RACE_ROUNDS; round++) {
@@ -839,8 +842,8 @@ static void test_retry_answers_race_the_last_timeouts(struct timer_bed *b)
 }
 BED_TEST(test_retry_answers_race_the_last_timeouts)
 
-/* Answers race cancels and timeouts: each task ends once, by who was told so.
- */
+/* Answers race cancels and timeouts. Each task ends once, by the call that
+ * returned 0. */
 static void test_retry_answers_race_cancels(struct timer_bed *b)
 {
 	for (int round = 0; round < RACE_ROUNDS; round++) {

@@ -43,7 +43,7 @@ static void test_netty_runs_after_the_delay(struct peers *p)
 }
 PEERS_TEST(test_netty_runs_after_the_delay)
 
-/* SPEC 6.2, 6.3. Netty: stop returns nothing if all has run... */
+/* SPEC 6.2, 6.3. Netty: stop returns nothing if all have run. */
 static void test_netty_stop_returns_nothing_when_all_has_run(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -71,7 +71,8 @@ static size_t visited_times(const struct peers_visit *v,
 	return times;
 }
 
-/* SPEC 6.2, 6.3. Netty: ...and what has not run, each once, if any. */
+/* SPEC 6.2, 6.3. Netty: stop returns the timeouts that have not run, each
+ * once. */
 static void test_netty_stop_returns_what_has_not_run(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -89,7 +90,7 @@ static void test_netty_stop_returns_what_has_not_run(struct peers *p)
 		assert_int_equal(visited_times(&v, ids[i]), 1);
 		assert_true(v.deadlines_ns[i] == at_ns);
 	}
-	/* A second one has nothing to return. */
+	/* A second stop has nothing to return. */
 	assert_int_equal(tkw_timer_stop(b->t, peers_visited, &v), 1);
 	assert_int_equal(v.count, 5);
 	bed_assert_nothing_fired(b);
@@ -97,8 +98,8 @@ static void test_netty_stop_returns_what_has_not_run(struct peers *p)
 }
 PEERS_TEST(test_netty_stop_returns_what_has_not_run)
 
-/* SPEC 2.5, 3.7. Netty: new timeouts are refused after stop. It counts each
- * one as pending for ever; here a refusal leaves no trace. */
+/* SPEC 2.5, 3.7. Netty: new timeouts are refused after stop. There each refused
+ * one counts as pending for ever. Here a refusal leaves no trace. */
 static void test_netty_refuses_after_stop(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -134,8 +135,9 @@ static void arm_again(struct peers_deed *deed, const struct tkw_firing *firing)
 }
 
 /*
- * Three and a half delays, from tick to tick. The first one counts from a time
- * inside a tick, the others from the tick in which the one before has fired.
+ * Three and a half delays, from tick to tick. The first delay counts from a
+ * time inside a tick. The others count from the tick in which the last one
+ * fired.
  */
 static void assert_arms_itself_thrice(struct peers *p, int64_t ticks)
 {
@@ -160,14 +162,15 @@ static void assert_arms_itself_thrice(struct peers *p, int64_t ticks)
 	assert_int_equal(v.count, 1);
 }
 
-/* SPEC 3.1, 4.6. Netty: a task that schedules itself anew goes on. */
+/* SPEC 3.1, 4.6. Netty: a task that schedules itself again goes on. */
 static void test_netty_task_arms_itself_again(struct peers *p)
 {
 	assert_arms_itself_thrice(p, 10);
 }
 PEERS_TEST(test_netty_task_arms_itself_again)
 
-/* SPEC 1.4, 4.6. Netty: so it does when each delay goes round the wheel. */
+/* SPEC 1.4, 4.6. Netty: the same if each delay takes more than one round of the
+ * wheel. */
 static void test_netty_task_arms_itself_beyond_the_wheel(struct peers *p)
 {
 	const int64_t slots = p->cfg.slots ? p->cfg.slots : 256;
@@ -207,7 +210,8 @@ static void note_one(const struct tkw_firing *firing, void *ctx)
 		all->latest_ns = firing->late_ns;
 }
 
-/* Each with a delay of 5/8 of a tick, over a quarter of a tick of time. */
+/* Each has a delay of 5/8 of a tick. They are scheduled over a quarter of a
+ * tick. */
 static void schedule_many(struct peers *p, struct one_of_many *ones)
 {
 	struct timer_bed *b = &p->bed;
@@ -292,7 +296,8 @@ static void test_netty_rejects_beyond_the_limit(struct peers *p)
 }
 PEERS_TEST(test_netty_rejects_beyond_the_limit)
 
-/* SPEC 3.6, fault 34. Netty: a cancel makes room. There it takes a tick. */
+/* SPEC 3.6, fault 34. Netty: a cancel makes room. In Netty this takes a
+ * tick. */
 static void test_netty_cancel_makes_room_at_once(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -302,7 +307,7 @@ static void test_netty_cancel_makes_room_at_once(struct peers *p)
 	assert_int_equal(tkw_timer_cancel(b->t, ids[1]), 0);
 	bed_schedule(b, 3, 90 * TKW_MSEC);
 	assert_full(b);
-	/* One cancel makes one place, whatever is said again. */
+	/* One cancel frees one place, however often it is repeated. */
 	assert_int_equal(tkw_timer_cancel(b->t, ids[1]), -ENOENT);
 	assert_full(b);
 	assert_int_equal(tkw_timer_cancel(b->t, ids[0]), 0);
@@ -312,8 +317,8 @@ static void test_netty_cancel_makes_room_at_once(struct peers *p)
 }
 PEERS_TEST(test_netty_cancel_makes_room_at_once)
 
-/* SPEC 3.6, 4.5, fault 34. Netty: a run makes room. Here it does so before the
- * task begins, which may schedule again therefore. */
+/* SPEC 3.6, 4.5, fault 34. Netty: a run makes room. Here the place is free
+ * before the task begins, so the task may schedule again. */
 static void test_netty_run_makes_room(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -326,7 +331,8 @@ static void test_netty_run_makes_room(struct peers *p)
 	deed->delay_ns = 6 * TKW_SEC;
 	id = peers_schedule_deed(deed, 3);
 	assert_full(b);
-	/* The bed's marker has no place; an earlier deadline wakes as well. */
+	/* There is no place for the bed's marker. An earlier deadline wakes the
+	 * worker, too. */
 	assert_int_equal(tkw_timer_reschedule(b->t, id, 0), 0);
 	peers_await(b, 1);
 	bed_assert_fired(b, 3);
@@ -337,7 +343,7 @@ static void test_netty_run_makes_room(struct peers *p)
 }
 PEERS_TEST(test_netty_run_makes_room)
 
-/* SPEC 5.7. Netty: three are pending, and none when they have ended. */
+/* SPEC 5.7. Netty: three are pending, and none after they have ended. */
 static void test_netty_counts_three_pending_then_none(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -363,15 +369,16 @@ static void cancel_first_id(struct peers_deed *deed,
 	deed->rets[1] = tkw_timer_cancel(firing->timer, deed->ids[0]);
 }
 
-/* SPEC 4.5, 5.7, fault 8. Netty: one cancelled inside the tick for which both
- * were is counted once. */
+/* SPEC 4.5, 5.7, fault 8. Netty: a timeout that is cancelled inside its own
+ * tick, by another of that tick, is counted once. */
 static void test_netty_counts_a_cancel_within_its_tick_once(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
 	struct peers_deed *deed = peers_deed(p, 0, cancel_first_id);
 
 	deed->delay_ns = 3 * p->cfg.tick_ns;
-	/* The worker sleeps: it fires neither before the id is known. */
+	/* The worker sleeps, so it fires neither of them before the id is
+	 * known. */
 	peers_schedule_deed(deed, 1);
 	deed->ids[0] = bed_schedule(b, 2, deed->delay_ns);
 	bed_schedule(b, 3, 3600 * TKW_SEC);
@@ -406,8 +413,8 @@ static void test_netty_largest_delay_never_fires(struct peers *p)
 }
 PEERS_TEST(test_netty_largest_delay_never_fires)
 
-/* SPEC 5.6, 6.2. Netty: stop cancels what is pending. It forgets to say so to
- * the task; here on-cancel is called. */
+/* SPEC 5.6, 6.2. Netty: stop cancels what is pending, but does not tell the
+ * task. Here on-cancel is called. */
 static void test_netty_stop_cancels_what_is_pending(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -447,8 +454,9 @@ static void note_nothing(const struct tkw_firing *firing, void *ctx)
 	(void)firing;
 }
 
-/* SPEC 5.6. Netty: a cancelled task is told, once, and one that ran is not.
- * There the worker tells it in its next tick, here the canceller at once. */
+/* SPEC 5.6. Netty: a cancelled task is told once, and one that ran is not.
+ * There the worker does it in its next tick. Here the cancel does it at
+ * once. */
 static void test_netty_cancelled_task_is_told(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;

@@ -9,8 +9,8 @@
 
 /* --- Go: one thread ----------------------------------------------------- */
 
-/* SPEC 4.2, 5.5. Go: moved earlier again and again it is not dropped (#47329).
- * Nothing but the reset wakes the worker. */
+/* SPEC 4.2, 5.5. Go: a timeout that is moved earlier again and again is not
+ * lost (#47329). Only the reset wakes the worker. */
 static void test_go_modified_earlier_is_not_dropped(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -24,7 +24,7 @@ static void test_go_modified_earlier_is_not_dropped(struct peers *p)
 		for (k = 0; k < 10; k++) {
 			ret = tkw_timer_reschedule(
 				b->t, id, -54 * INT64_C(31536000) * TKW_SEC);
-			/* A worker may have been faster. */
+			/* The worker may have been faster. */
 			if (ret != 0)
 				break;
 		}
@@ -57,8 +57,8 @@ struct walker {
 	struct tkw_timeout_id id;
 };
 
-/* From firing at once over long delays that go up and down to firing at once.
- * Return false at the end of the walk. */
+/* A walk from firing at once, over long delays that go up and down, back to
+ * firing at once. Returns false at the end of the walk. */
 static bool walk(struct timer_bed *b, struct walker *w, uint64_t tag)
 {
 	static const int64_t minutes[] = { 1, 3, 2 };
@@ -94,8 +94,8 @@ static bool walk(struct timer_bed *b, struct walker *w, uint64_t tag)
 	}
 }
 
-/* SPEC 4.2, 5.5. Go: many that are moved earlier and later, in any order, each
- * fire when it is their time (#47762). */
+/* SPEC 4.2, 5.5. Go: many timeouts are moved earlier and later, in any order,
+ * and each fires at its time (#47762). */
 static void test_go_adjusted_timers_are_not_lost(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -121,7 +121,8 @@ static void test_go_adjusted_timers_are_not_lost(struct peers *p)
 }
 PEERS_TEST(test_go_adjusted_timers_are_not_lost)
 
-/* SPEC 3.3, 4.4. Go: fired by delay, whatever the order of scheduling. */
+/* SPEC 3.3, 4.4. Go: timeouts fire by delay, whatever the order of
+ * scheduling. */
 static void test_go_fires_in_order_of_delay(struct peers *p)
 {
 	static const int64_t delays[] = {
@@ -144,8 +145,8 @@ static void test_go_fires_in_order_of_delay(struct peers *p)
 }
 PEERS_TEST(test_go_fires_in_order_of_delay)
 
-/* SPEC 3.2, 3.3, fault 17. Go: a delay that overflows is not a short one, and
- * the most negative one is due at once. */
+/* SPEC 3.2, 3.3, fault 17. Go: a delay that overflows is not short, and the
+ * most negative one is due at once. */
 static void test_go_extreme_delays(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -171,9 +172,9 @@ static void arm_while_left(struct peers_deed *deed,
 			tkw_timer_schedule(firing->timer, &task, 0, NULL);
 }
 
-/* SPEC 3.3, 4.6, fault 6. Go: a function that calls itself after no time at
- * all, ten times. Each is a turn of its own, also when the first comes so late
- * that its turn has ticks left to cover. */
+/* SPEC 3.3, 4.6, fault 6. Go: a function schedules itself without delay, ten
+ * times. Each run is a turn of its own, even if the first turn is so late that
+ * it has ticks left to cover. */
 static void test_go_calls_itself_without_delay(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -207,7 +208,7 @@ struct pair {
 	pthread_mutex_t lock;
 	pthread_cond_t fires;
 	int times[2];
-	bool sure[2]; /* a stop or reset said that it does not fire */
+	bool sure[2]; /* a stop or reset said: does not fire */
 };
 
 struct half {
@@ -217,7 +218,7 @@ struct half {
 
 struct pairs {
 	struct tkw_timer *t;
-	bool reset; /* or stop */
+	bool reset; /* reset, otherwise stop */
 	struct pair all[THREADS][PAIRS];
 };
 
@@ -233,7 +234,7 @@ static void half_fired(const struct tkw_firing *firing, void *ctx)
 	pthread_mutex_unlock(&pair->lock);
 }
 
-/* Wait until either has fired, or one of them has. Return which. */
+/* Waits until one of the wanted halves has fired. Returns which one. */
 static int wait_for(struct pair *pair, bool zero, bool one)
 {
 	int which;
@@ -246,7 +247,7 @@ static int wait_for(struct pair *pair, bool zero, bool one)
 	return which;
 }
 
-/* Return 0 if the timeout is sure not to fire, now or later. */
+/* Returns 0 if the timeout will certainly not fire. */
 static int stop_or_reset(struct racer *r, struct tkw_timeout_id id)
 {
 	const struct pairs *pairs = r->ctx;
@@ -260,15 +261,15 @@ static int stop_or_reset(struct racer *r, struct tkw_timeout_id id)
 	ret = tkw_timer_reschedule(pairs->t, id, 3600 * TKW_SEC);
 	if (ret != 0)
 		return ret;
-	/* It is an hour away, so nobody can be faster. */
+	/* It is due in an hour, so it cannot fire before this. */
 	ret = tkw_timer_cancel(pairs->t, id);
 	r->strange += ret != 0;
 	r->cancelled += ret == 0;
 	return ret;
 }
 
-/* When one of two has fired the other is stopped; if that comes too late, then
- * it does fire. */
+/* When one of the two has fired, the other one is stopped. If that is too late,
+ * the other one fires. */
 static void race_pair(struct racer *r, struct pair *pair, int64_t more_ns)
 {
 	const struct pairs *pairs = r->ctx;
@@ -301,7 +302,7 @@ static void race_pair(struct racer *r, struct pair *pair, int64_t more_ns)
 
 static void race_pairs(struct racer *r)
 {
-	/* At the same time; in a later tick; so late that it is stopped. */
+	/* At the same time, in a later tick, and so late that it is stopped. */
 	static const int64_t more_ns[] = { 0, 100 * TKW_USEC, 3600 * TKW_SEC };
 	struct pairs *pairs = r->ctx;
 	int i;
@@ -310,7 +311,8 @@ static void race_pairs(struct racer *r)
 		race_pair(r, &pairs->all[r->number][i], more_ns[i % 3]);
 }
 
-/* Each fired once, or was sure not to and did not. Return how many fired. */
+/* Checks that each fired once, or was certain not to fire and did not. Returns
+ * how many fired. */
 static uint64_t check_pairs(struct pairs *pairs)
 {
 	struct pair *pair;
@@ -372,7 +374,7 @@ static const struct tkw_timer_config fine_hashed = {
 	.shards = THREADS,
 };
 
-/* SPEC 5.1, 5.2, fault 23. Go: what stop says is what happens (#69312). */
+/* SPEC 5.1, 5.2, fault 23. Go: the result of stop is true (#69312). */
 static void test_go_stop_tells_the_truth_under_race(void **state)
 {
 	(void)state;
@@ -380,7 +382,7 @@ static void test_go_stop_tells_the_truth_under_race(void **state)
 	race_pairs_on(&fine_hashed, false);
 }
 
-/* SPEC 5.1, 5.5, fault 23. Go: and what reset says. */
+/* SPEC 5.1, 5.5, fault 23. Go: the result of reset is true. */
 static void test_go_reset_tells_the_truth_under_race(void **state)
 {
 	(void)state;

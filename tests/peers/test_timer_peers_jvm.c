@@ -8,7 +8,7 @@
 
 /* --- Kafka -------------------------------------------------------------- */
 
-/* SPEC 3.3, fault 17. Kafka: tasks that have expired already run at once. */
+/* SPEC 3.3, fault 17. Kafka: tasks that are already due run at once. */
 static void test_kafka_already_expired_runs_at_once(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -66,7 +66,8 @@ static void shuffle(uint64_t *numbers, size_t count, uint32_t seed)
 	}
 }
 
-/* SPEC 1.6, 4.4. Kafka: whatever the order of adding, all expire, by time. */
+/* SPEC 1.6, 4.4. Kafka: whatever the order of adding, all expire in order of
+ * time. */
 static void test_kafka_tasks_expire_in_order_of_time(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -77,7 +78,7 @@ static void test_kafka_tasks_expire_in_order_of_time(struct peers *p)
 	fill_delays(sorted);
 	memcpy(mixed, sorted, sizeof(mixed));
 	shuffle(mixed, KAFKA_TASKS, 20240611);
-	/* Not due before the last one is there. */
+	/* The delays are so long that none is due before all are scheduled. */
 	for (i = 0; i < KAFKA_TASKS; i++)
 		bed_schedule(b, mixed[i],
 			     (int64_t)(mixed[i] + 1) * p->cfg.tick_ns);
@@ -90,8 +91,8 @@ PEERS_TEST(test_kafka_tasks_expire_in_order_of_time)
 
 /* --- Pekko -------------------------------------------------------------- */
 
-/* SPEC 1.4, 4.1, fault 18. Pekko: a delay of a multiple of the wheel's turn.
- * Each power of two is the turn of some ring. */
+/* SPEC 1.4, 4.1, fault 18. Pekko: a delay that is a multiple of one round of
+ * the wheel. Each power of two is a round of some ring. */
 static void test_pekko_delay_of_whole_turns_of_the_wheel(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -113,7 +114,7 @@ static void test_pekko_delay_of_whole_turns_of_the_wheel(struct peers *p)
 }
 PEERS_TEST(test_pekko_delay_of_whole_turns_of_the_wheel)
 
-/* Half a tick, and so many whole ones on top of it. */
+/* Delays of half a tick plus whole ticks. */
 static void schedule_half_ticks(struct peers *p, uint64_t count)
 {
 	const int64_t tick_ns = p->cfg.tick_ns;
@@ -133,13 +134,13 @@ static void test_pekko_late_turn_expires_several_slots(struct peers *p)
 	schedule_half_ticks(p, 6);
 	peers_pass_to(p, begin_ns + 4 * p->cfg.tick_ns + p->cfg.tick_ns / 2);
 	bed_assert_fired(b, 0, 1, 2, 3);
-	/* Half a tick later, and not before, the next one. */
+	/* The next one comes half a tick later, and not before. */
 	peers_assert_fires_at(p, 4, begin_ns + 5 * p->cfg.tick_ns);
 	bed_assert_ledger(b, 1);
 }
 PEERS_TEST(test_pekko_late_turn_expires_several_slots)
 
-/* SPEC 4.1. Pekko: after a turn that came late a delay counts from now. */
+/* SPEC 4.1. Pekko: after a turn that was late, a delay counts from now. */
 static void test_pekko_late_turn_makes_nothing_early(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -147,8 +148,7 @@ static void test_pekko_late_turn_makes_nothing_early(struct peers *p)
 	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now_ns(b->t));
 
 	bed_schedule(b, 1, tick_ns);
-	/* The worker oversleeps by five ticks, or by many turns of the wheel.
-	 */
+	/* The worker is late by five ticks, or by many rounds of the wheel. */
 	bed_set_clock(b, begin_ns + 5 * tick_ns);
 	bed_schedule(b, 2, 3 * tick_ns);
 	bed_pass(b, 0);
@@ -161,7 +161,7 @@ static void test_pekko_late_turn_makes_nothing_early(struct peers *p)
 }
 PEERS_TEST(test_pekko_late_turn_makes_nothing_early)
 
-/* SPEC 1.4, 1.6. Pekko: the rounds of a wheel of two slots wrap around. */
+/* SPEC 1.4, 1.6. Pekko: the rounds of a wheel with two slots wrap around. */
 static void test_pekko_rounds_wrap_around(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -177,7 +177,7 @@ static void test_pekko_rounds_wrap_around(struct peers *p)
 }
 PEERS_TEST(test_pekko_rounds_wrap_around)
 
-/* Forty timeouts, one a tick, of which some are before tick, some after. */
+/* Forty timeouts, one per tick, around the given tick. */
 static void assert_forty_fire_around(struct peers *p, int64_t tick)
 {
 	struct timer_bed *b = &p->bed;
@@ -193,7 +193,7 @@ static void assert_forty_fire_around(struct peers *p, int64_t tick)
 	bed_assert_ledger(b, 0);
 }
 
-/* SPEC 1.1, 4.1. Pekko: ticks wrap around, which it counts in 31 bits. */
+/* SPEC 1.1, 4.1. Pekko: ticks wrap around. In Pekko they have 31 bits. */
 static void test_pekko_ticks_of_31_and_32_bits_are_passed(struct peers *p)
 {
 	assert_forty_fire_around(p, INT64_C(1) << 31);
@@ -201,8 +201,8 @@ static void test_pekko_ticks_of_31_and_32_bits_are_passed(struct peers *p)
 }
 PEERS_TEST(test_pekko_ticks_of_31_and_32_bits_are_passed)
 
-/* SPEC 3.2, 4.1, fault 17. Pekko: the clock comes to the end of its numbers.
- * There it wraps around; here what lies beyond is never. */
+/* SPEC 3.2, 4.1, fault 17. Pekko: the clock reaches its largest value. There it
+ * wraps around. Here a time beyond that means never. */
 static void test_pekko_fires_up_to_the_end_of_the_clock(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -239,7 +239,7 @@ static void test_pekko_cancel_is_true_then_false(struct peers *p)
 }
 PEERS_TEST(test_pekko_cancel_is_true_then_false)
 
-/* SPEC 5.2. Pekko: after the run it is false from the first time on. */
+/* SPEC 5.2. Pekko: after the run, even the first cancel is false. */
 static void test_pekko_cancel_after_the_run_is_false(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -260,10 +260,10 @@ enum {
 struct crowd {
 	struct tkw_timeout_id ids[CROWD];
 	uint64_t delay_ticks[CROWD];
-	uint8_t times[CROWD]; /* it was fired or cancelled */
+	uint8_t times[CROWD]; /* how often each fired or was cancelled */
 };
 
-/* ctx is its place in times. */
+/* ctx points into times. */
 static void note_in_crowd(const struct tkw_firing *firing, void *ctx)
 {
 	uint8_t *times = ctx;
@@ -288,8 +288,8 @@ static void schedule_crowd(struct peers *p, struct crowd *c, uint32_t seed)
 	}
 }
 
-/* SPEC 1.6, 5.1, 5.7. Pekko: a crowd of random delays, of which all are
- * cancelled in the midst of it: each has run or been cancelled, never both. */
+/* SPEC 1.6, 5.1, 5.7. Pekko: many timeouts with random delays, all cancelled in
+ * the middle. Each has either run or been cancelled. */
 static void test_pekko_survives_cancelling_a_crowd(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -315,7 +315,7 @@ static void test_pekko_survives_cancelling_a_crowd(struct peers *p)
 }
 PEERS_TEST(test_pekko_survives_cancelling_a_crowd)
 
-/* SPEC 1.6, 4.1. Pekko: the same crowd if nothing is cancelled. */
+/* SPEC 1.6, 4.1. Pekko: the same timeouts, and none is cancelled. */
 static void test_pekko_survives_a_crowd(struct peers *p)
 {
 	const int64_t begin_ns = peers_due_ns(p, tkw_timer_now_ns(p->bed.t));

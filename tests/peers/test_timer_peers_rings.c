@@ -15,15 +15,15 @@ enum {
 	EDGES = sizeof(edges) / sizeof(edges[0])
 };
 
-/* Go to a tick at which every ring begins, and return its time. */
+/* Goes to a tick at which every ring begins, and returns its time. */
 static int64_t begin_all_rings(struct peers *p)
 {
 	const int64_t whole_ns = (INT64_C(1) << 20) * p->cfg.tick_ns;
 	const int64_t now_ns = tkw_timer_now_ns(p->bed.t);
 	const int64_t begin_ns = (now_ns / whole_ns + 1) * whole_ns;
 
-	/* With a turn: what is scheduled now is put where it is by this tick.
-	 */
+	/* This makes a turn, so that what is scheduled now is placed relative
+	 * to this tick. */
 	peers_pass_to(p, begin_ns);
 	return begin_ns;
 }
@@ -48,9 +48,9 @@ static void reset_at(struct peers *p, struct tkw_timeout_id id,
 /* --- tokio -------------------------------------------------------------- */
 
 /*
- * One timeout for tick from, reset to tick to when the clock stands at tick
- * at: first without a turn for that tick, so that the wheel lags behind, then
- * with one.
+ * One timeout for tick `from` is reset to tick `to` when the clock is at tick
+ * `at`. First there is no turn for that tick, so that the wheel is behind. Then
+ * there is one.
  */
 static void assert_reset_moves_it(struct peers *p, int64_t from, int64_t at,
 				  int64_t to)
@@ -71,7 +71,7 @@ static void assert_reset_moves_it(struct peers *p, int64_t from, int64_t at,
 	}
 }
 
-/* To each tick around the ring's edge and around its second turn. */
+/* Resets to each tick around the ring's edge, and around its second round. */
 static void assert_resets_around(struct peers *p, int64_t edge, int64_t from,
 				 int64_t at)
 {
@@ -87,8 +87,8 @@ static void assert_resets_around(struct peers *p, int64_t edge, int64_t from,
 	}
 }
 
-/* SPEC 5.5, fault 18. tokio: reset earlier and later around the edges of
- * slots, after the slot has begun and before. */
+/* SPEC 5.5, fault 18. tokio: reset to earlier and later ticks around the edges
+ * of slots, before and after the slot has begun. */
 static void test_tokio_reset_around_slot_edges(struct peers *p)
 {
 	int64_t edge;
@@ -102,7 +102,7 @@ static void test_tokio_reset_around_slot_edges(struct peers *p)
 			assert_resets_around(p, edge, from, edge / 2);
 			assert_resets_around(p, edge, from, edge - 2);
 		}
-		/* from the second turn back into the first */
+		/* from the second round back to the first */
 		assert_resets_around(p, edge, 2 * edge + 1, edge - 2);
 		assert_resets_around(p, edge, 3 * edge, edge + 1);
 	}
@@ -110,7 +110,7 @@ static void test_tokio_reset_around_slot_edges(struct peers *p)
 }
 PEERS_TEST(test_tokio_reset_around_slot_edges)
 
-/* SPEC 5.5. tokio: reset to a later time; it fires then, and then only. */
+/* SPEC 5.5. tokio: after a reset to a later time it fires only then. */
 static void test_tokio_reset_later(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -128,7 +128,7 @@ static void test_tokio_reset_later(struct peers *p)
 }
 PEERS_TEST(test_tokio_reset_later)
 
-/* SPEC 4.2, 5.5. tokio: reset to a much earlier time, and once more (#849). */
+/* SPEC 4.2, 5.5. tokio: reset to a much earlier time, twice (#849). */
 static void test_tokio_reset_much_earlier(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -150,7 +150,8 @@ static void test_tokio_reset_much_earlier(struct peers *p)
 }
 PEERS_TEST(test_tokio_reset_much_earlier)
 
-/* SPEC 5.5. tokio: several resets of two; the last one counts. */
+/* SPEC 5.5. tokio: two timeouts are reset several times. The last reset
+ * counts. */
 static void test_tokio_last_reset_counts(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -171,7 +172,7 @@ static void test_tokio_last_reset_counts(struct peers *p)
 }
 PEERS_TEST(test_tokio_last_reset_counts)
 
-/* SPEC 4.4, 5.5. tokio: the first, or the second, of two is reset to be the
+/* SPEC 4.4, 5.5. tokio: the first or the second of two is reset to be the
  * earliest, and the first to be the last. */
 static void test_tokio_reset_changes_who_is_first(struct peers *p)
 {
@@ -210,8 +211,8 @@ static void cancel_ids(struct peers_deed *deed, const struct tkw_firing *firing)
 }
 
 /*
- * Two at the edge of a ring: one goes while the other runs. It is the first of
- * its slot, on which a hierarchy counts.
+ * Two timeouts at the edge of a ring. One is removed while the other runs. It
+ * is the first of its slot, where a hierarchical wheel can go wrong.
  */
 static void assert_removed_at_the_edge(struct peers *p, int64_t edge)
 {
@@ -229,7 +230,7 @@ static void assert_removed_at_the_edge(struct peers *p, int64_t edge)
 	bed_assert_ledger(b, 0);
 }
 
-/* SPEC 4.5, 5.2, fault 8, fault 18. tokio: an entry for the very tick at which
+/* SPEC 4.5, 5.2, fault 8, fault 18. tokio: an entry for the exact tick at which
  * a ring begins can be removed when that tick has come. */
 static void test_tokio_remove_at_ring_thresholds(struct peers *p)
 {
@@ -244,8 +245,8 @@ static void test_tokio_remove_at_ring_thresholds(struct peers *p)
 }
 PEERS_TEST(test_tokio_remove_at_ring_thresholds)
 
-/* SPEC 5.2, 5.4, fault 18. tokio: so it can before a turn has been made for
- * that tick. By hand alone: a worker might be faster. */
+/* SPEC 5.2, 5.4, fault 18. tokio: it can also be removed before a turn was made
+ * for that tick. Without a thread only, because a worker might be faster. */
 static void test_tokio_remove_what_is_due_before_the_turn(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -268,8 +269,8 @@ static void test_tokio_remove_what_is_due_before_the_turn(struct peers *p)
 }
 PEERS_TEST(test_tokio_remove_what_is_due_before_the_turn)
 
-/* SPEC 3.3, 3.4. tokio: inserted in the past it fires at once, also when the
- * wheel has moved on and something else is pending. */
+/* SPEC 3.3, 3.4. tokio: a timeout in the past fires at once, even if the wheel
+ * has moved on and another timeout is pending. */
 static void test_tokio_insert_in_the_past_fires_at_once(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -289,8 +290,9 @@ static void test_tokio_insert_in_the_past_fires_at_once(struct peers *p)
 }
 PEERS_TEST(test_tokio_insert_in_the_past_fires_at_once)
 
-/* SPEC 5.5. tokio: inserted in the past, and reset before a turn was made,
- * once (#2473) and repeatedly. By hand alone: a worker might be faster. */
+/* SPEC 5.5. tokio: scheduled in the past, and reset before a turn was made,
+ * once (#2473) and repeatedly. Without a thread only, because a worker might be
+ * faster. */
 static void test_tokio_reset_what_was_inserted_in_the_past(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -309,7 +311,8 @@ static void test_tokio_reset_what_was_inserted_in_the_past(struct peers *p)
 }
 PEERS_TEST(test_tokio_reset_what_was_inserted_in_the_past)
 
-/* SPEC 4.2, 4.4. tokio: what is inserted last and due first comes first. */
+/* SPEC 4.2, 4.4. tokio: a timeout that is scheduled last but due first fires
+ * first. */
 static void test_tokio_last_inserted_expires_first(struct peers *p)
 {
 	const int64_t now_ns = begin_all_rings(p);
@@ -322,7 +325,7 @@ static void test_tokio_last_inserted_expires_first(struct peers *p)
 }
 PEERS_TEST(test_tokio_last_inserted_expires_first)
 
-/* When the earliest of those that have not come is due. */
+/* When the earliest of those that have not fired is due. */
 static int64_t earliest_after(const int64_t *delays, size_t count, int64_t now)
 {
 	int64_t least = INT64_MAX;
@@ -336,7 +339,7 @@ static int64_t earliest_after(const int64_t *delays, size_t count, int64_t now)
 }
 
 /* SPEC 1.7, 4.1. tokio: delays over several rings, from tick to tick. The next
- * turn is never asked for later than the earliest of them. */
+ * turn is never later than the earliest of them. */
 static void test_tokio_delays_of_several_rings_tick_by_tick(struct peers *p)
 {
 	static const int64_t delays[] = { 1000, 2, 234, 299008, 60, 10 };
@@ -376,9 +379,9 @@ static void cancel_and_arm(struct peers_deed *deed,
 		tkw_timer_schedule(firing->timer, &task, deed->delay_ns, NULL);
 }
 
-/* SPEC 4.5, 4.6, fault 8. folly: of the list that is running the first cancels
- * the head and one in the middle, the third cancels the last, some of other
- * ticks, and arms itself again. */
+/* SPEC 4.5, 4.6, fault 8. folly: in a list that is running, the first task
+ * cancels the head and one in the middle. The third cancels the last one and
+ * some of other ticks, and schedules itself again. */
 static void test_folly_cancel_head_middle_and_last_of_the_list(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -413,7 +416,7 @@ static void test_folly_cancel_head_middle_and_last_of_the_list(struct peers *p)
 }
 PEERS_TEST(test_folly_cancel_head_middle_and_last_of_the_list)
 
-/* The loop was held up: time went by while the task ran. */
+/* The task takes long, and then schedules. */
 static void be_slow_and_arm(struct peers_deed *deed,
 			    const struct tkw_firing *firing)
 {
@@ -426,9 +429,8 @@ static void be_slow_and_arm(struct peers_deed *deed,
 		tkw_timer_schedule(firing->timer, &task, deed->delay_ns, NULL);
 }
 
-/* SPEC 4.1, 4.6, faults 13, 16. folly: after a turn that was late, or long,
- * nothing is early: a delay counts from the time that it is, not from that of
- * the wheel. */
+/* SPEC 4.1, 4.6, faults 13, 16. folly: after a late or long turn nothing fires
+ * early. A delay counts from the current time, not from that of the wheel. */
 static void test_folly_not_early_after_a_late_turn(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -441,7 +443,7 @@ static void test_folly_not_early_after_a_late_turn(struct peers *p)
 		begin_ns = begin_all_rings(p);
 		deed->delay_ns = edges[i] * tick_ns;
 		peers_schedule_deed(deed, 1);
-		/* ten ticks late, and a hundred more while it runs */
+		/* ten ticks late, and the task takes a hundred */
 		peers_pass_to(p, begin_ns + (edges[i] + 10) * tick_ns);
 		bed_assert_fired(b, 1);
 		assert_int_equal(deed->rets[0], 0);
@@ -462,7 +464,7 @@ static void arm_another(struct peers_deed *deed,
 }
 
 /* SPEC 1.9, 4.6, fault 18. folly: a task that fires in the middle of a ring
- * schedules for the slot just behind itself, a whole turn away. */
+ * schedules for the slot just behind its own, a whole round away. */
 static void test_folly_task_schedules_a_whole_turn_ahead(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -487,8 +489,8 @@ static void test_folly_task_schedules_a_whole_turn_ahead(struct peers *p)
 }
 PEERS_TEST(test_folly_task_schedules_a_whole_turn_ahead)
 
-/* SPEC 5.5, 5.7. folly: scheduled twice, which is a reset here, it fires once;
- * and they are counted. */
+/* SPEC 5.5, 5.7. folly: scheduled twice, which is a reset here. It fires once,
+ * and the counts are right. */
 static void test_folly_scheduled_twice_fires_once(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -516,9 +518,9 @@ static void destroy_inside(struct peers_deed *deed,
 	deed->rets[7] = tkw_timer_stop(firing->timer, NULL, NULL);
 }
 
-/* SPEC 6.1, 6.6, fault 9. folly: destroyed inside a task, of a list of which
- * that task has cancelled the rest. There the destruction is put off; here it
- * is refused, and what was left goes on. */
+/* SPEC 6.1, 6.6, fault 9. folly: destroyed inside a task that has cancelled the
+ * rest of its list. There the destruction is delayed. Here it is refused, and
+ * the timer goes on. */
 static void test_folly_destroy_inside_a_task(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;
@@ -540,7 +542,7 @@ static void test_folly_destroy_inside_a_task(struct peers *p)
 }
 PEERS_TEST(test_folly_destroy_inside_a_task)
 
-/* SPEC 5.8. folly: the time that remains, which is less and less. */
+/* SPEC 5.8. folly: the remaining time gets shorter and shorter. */
 static void test_folly_tells_the_time_that_remains(struct peers *p)
 {
 	struct timer_bed *b = &p->bed;

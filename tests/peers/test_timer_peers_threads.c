@@ -15,16 +15,16 @@ enum {
 	TIMERS = 2048
 };
 
-/* Timeouts that all threads know. Each of them is one callback. */
+/* Timeouts that all threads know. Each calls back once. */
 struct field {
 	struct timer_bed *b;
 	int64_t at_ns;
-	/* Their bits; 0: a thread has it in hand. */
+	/* The bits of the ids. 0 if a thread owns the timeout now. */
 	_Atomic uint64_t ids[TIMERS];
-	uint32_t times[TIMERS]; /* fired; the worker's */
+	uint32_t times[TIMERS]; /* fired; used by the worker only */
 };
 
-/* ctx is its place in times. */
+/* ctx points into times. */
 static void field_fired(const struct tkw_firing *firing, void *ctx)
 {
 	uint32_t *times = ctx;
@@ -74,7 +74,7 @@ static void reap_field(struct peers *p, struct field *f)
 	free(f);
 }
 
-/* Away and back; another thread may come in between. */
+/* Moves each away and back. Another thread may come in between. */
 static void reset_all(struct racer *r)
 {
 	struct field *f = r->ctx;
@@ -92,7 +92,7 @@ static void reset_all(struct racer *r)
 	}
 }
 
-/* SPEC 5.5, 5.7. DPDK: all cores reset all timers at the same time; each calls
+/* SPEC 5.5, 5.7. DPDK: all cores reset all timers at the same time. Each calls
  * back exactly once. */
 static void test_dpdk_all_threads_reset_all_timers(struct peers *p)
 {
@@ -101,7 +101,7 @@ static void test_dpdk_all_threads_reset_all_timers(struct peers *p)
 	size_t i;
 
 	run_racers(racers, reset_all, f);
-	/* The last word was spoken by whoever was last. */
+	/* Whichever thread was last, all must be due at at_ns. */
 	for (i = 0; i < TIMERS; i++)
 		assert_int_equal(
 			tkw_timer_reschedule_at(f->b->t,
@@ -112,7 +112,8 @@ static void test_dpdk_all_threads_reset_all_timers(struct peers *p)
 }
 PEERS_TEST(test_dpdk_all_threads_reset_all_timers)
 
-/* Half the time it is stopped first. Whoever has an id in hand owns it. */
+/* Half of the time it stops the timeout first. A thread owns the ids that it
+ * has taken out. */
 static void stop_and_reset_some(struct racer *r)
 {
 	struct field *f = r->ctx;
@@ -141,8 +142,8 @@ static void stop_and_reset_some(struct racer *r)
 	}
 }
 
-/* SPEC 5.2, 5.7. DPDK: all cores stop and reset random timers; again each
- * calls back exactly once. */
+/* SPEC 5.2, 5.7. DPDK: all cores stop and reset random timers. Again each calls
+ * back exactly once. */
 static void test_dpdk_all_threads_stop_and_reset_random_timers(struct peers *p)
 {
 	struct field *f = sow_field(p);
@@ -175,7 +176,7 @@ struct token {
 struct commons {
 	struct timer_bed *b;
 	int64_t tick_ns;
-	/* Their bits; of any thread's, ended or not. */
+	/* Bits of ids of any thread, ended or not. */
 	_Atomic uint64_t ids[SHARED];
 	struct token tokens[THREADS][EACH];
 };
@@ -195,7 +196,7 @@ static void token_cancelled(void *ctx)
 	atomic_fetch_add_explicit(&token->cancelled, 1, memory_order_relaxed);
 }
 
-/* Each thread lets time pass, and by hand each makes turns as well. */
+/* Each thread lets time pass. With the manual drive it also makes turns. */
 static void pass_a_tick(struct racer *r)
 {
 	const struct commons *c = r->ctx;
@@ -210,7 +211,7 @@ static void pass_a_tick(struct racer *r)
 	r->strange += ret < 0 && ret != -EBUSY;
 }
 
-/* Something is done to a timeout that another thread may know as well. */
+/* Does something to a timeout that another thread may know, too. */
 static void meddle(struct racer *r, struct tkw_timeout_id id)
 {
 	struct commons *c = r->ctx;
@@ -254,7 +255,8 @@ static void do_everything(struct racer *r)
 	}
 }
 
-/* Each has ended, once, by one of the two. Return how many fired. */
+/* Checks that each ended once, in one of the two ways. Returns how many
+ * fired. */
 static uint64_t count_tokens(struct commons *c)
 {
 	struct token *token;
@@ -269,8 +271,8 @@ static uint64_t count_tokens(struct commons *c)
 	return fired;
 }
 
-/* SPEC 5.1, 5.7, the law. DPDK: from all cores timers are scheduled, reset and
- * stopped while they fire; each callback comes once, and the sum balances. */
+/* SPEC 5.1, 5.7, the law. DPDK: all cores schedule, reset and stop timers while
+ * they fire. Each callback comes once, and the sum balances. */
 static void test_dpdk_all_threads_do_everything_while_it_fires(struct peers *p)
 {
 	struct commons *c = calloc(1, sizeof(*c));
@@ -310,9 +312,9 @@ struct closing {
 	struct tkw_timer *t;
 	pthread_mutex_t lock;
 	pthread_cond_t warm;
-	uint64_t threads_warm; /* that have had something accepted */
+	uint64_t threads_warm; /* threads with an accepted timeout */
 	_Atomic uint64_t fired;
-	_Atomic uint64_t told; /* by on-cancel */
+	_Atomic uint64_t told; /* calls of on-cancel */
 	_Atomic uint64_t handed_over;
 };
 
@@ -347,7 +349,7 @@ static void say_warm(struct closing *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Until it is refused; and then it is refused for ever. */
+/* Schedules until it is refused. After that it is always refused. */
 static void schedule_until_refused(struct racer *r)
 {
 	struct closing *c = r->ctx;
@@ -396,8 +398,8 @@ static void close_while_they_schedule(struct peers *p, struct closing *c)
 	bed_assert_ledger(&p->bed, 0);
 }
 
-/* SPEC 2.5, 6.4, faults 25, 28. Pekko: while it is being closed jobs are
- * rejected reliably: each that was taken runs or is handed over. */
+/* SPEC 2.5, 6.4, faults 25, 28. Pekko: a timer that is being closed reliably
+ * rejects jobs. Each job that was accepted runs or is handed over. */
 static void test_pekko_rejects_reliably_while_closing(struct peers *p)
 {
 	struct closing c;
@@ -490,7 +492,7 @@ static void assert_punctual(const struct tkw_timer_config *cfg)
 	assert_int_equal(of.early, 0);
 }
 
-/* SPEC 4.1, fault 13. Pekko: on the real clock, none fires prematurely. */
+/* SPEC 4.1, fault 13. Pekko: on the real clock, none fires early. */
 static void test_pekko_never_fires_prematurely(void **state)
 {
 	struct tkw_timer_config cfg;

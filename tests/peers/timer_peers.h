@@ -22,22 +22,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* On what a test runs. */
+/* The timer on which a test runs. */
 struct peers_on {
 	int drive;     /* enum tkw_timer_drive */
-	int preset;    /* enum tkw_timer_preset; 0: none */
-	int64_t slots; /* without a preset: of a hashed ring; 0: the default */
+	int preset;    /* enum tkw_timer_preset, or 0 */
+	int64_t slots; /* of a hashed ring, or 0; only without a preset */
 };
 
 struct peers;
 
-/* A task of the bed's that does something as well; see peers_deed(). */
+/* A task of the bed that also does something else. See peers_deed(). */
 struct peers_deed {
-	struct tkw_task noted; /* bed_task() */
+	struct tkw_task noted; /* made by bed_task() */
 	void (*act)(struct peers_deed *deed, const struct tkw_firing *firing);
 	struct peers *p;
 	int64_t delay_ns;
-	int64_t then_ns; /* this and the rest is for act() */
+	int64_t then_ns; /* this and the rest are for act() */
 	struct tkw_timeout_id ids[8];
 	int rets[8];
 	int left;
@@ -45,9 +45,10 @@ struct peers_deed {
 
 struct peers {
 	struct timer_bed bed;
-	/* For bed_reopen(), with changes. Its tick is never 0. */
+	/* The config for bed_reopen(), which a test may change. Its tick is not
+	 * 0. */
 	struct tkw_timer_config cfg;
-	/* Here, since a test that fails leaves them behind. */
+	/* These are here because a test that fails leaves them behind. */
 	struct peers_deed deeds[2];
 };
 
@@ -109,7 +110,7 @@ static inline int peers_teardown(void **state)
 	PEERS_EACH(name, "default", 0, 0),                                     \
 		PEERS_EACH(name, "small ring", 0, PEERS_SLOTS_FEW)
 
-/* The same for what is certain only without a thread. */
+/* The same for tests that need a timer without a thread. */
 #define PEERS_BY_HAND(name)                                                    \
 	PEERS_ENTRY(name, "default, manual", TKW_DRIVE_MANUAL, 0, 0),          \
 		PEERS_ENTRY(name, "default, loop", TKW_DRIVE_LOOP, 0, 0),      \
@@ -126,7 +127,7 @@ static inline int peers_teardown(void **state)
 		PEERS_EACH(name, "dubbo heartbeat",                            \
 			   TKW_PRESET_DUBBO_HEARTBEAT, 0)
 
-/* When a deadline's tick begins: what fires for it fires then. */
+/* When the tick of a deadline begins. A timeout for it fires then. */
 static inline int64_t peers_due_ns(const struct peers *p, int64_t deadline_ns)
 {
 	const int64_t tick_ns = p->cfg.tick_ns;
@@ -140,7 +141,8 @@ static inline void peers_pass_to(struct peers *p, int64_t at_ns)
 	bed_pass(&p->bed, at_ns - tkw_timer_now_ns(p->bed.t));
 }
 
-/* Nothing fires until a deadline's tick has come, and then tag does. */
+/* Asserts that nothing fires before the tick of a deadline, and then tag
+ * does. */
 static inline void peers_assert_fires_at(struct peers *p, uint64_t tag,
 					 int64_t deadline_ns)
 {
@@ -153,8 +155,8 @@ static inline void peers_assert_fires_at(struct peers *p, uint64_t tag,
 }
 
 /*
- * Return when so many of the bed's tasks have fired in all. The worker is not
- * told of it: what is due must have woken it.
+ * Returns when this many tasks of the bed have fired in all. It does not wake
+ * the worker, because a due timeout must do that.
  */
 static inline void peers_await(struct timer_bed *b, size_t fired)
 {
@@ -170,7 +172,7 @@ static inline void peers_deed_run(const struct tkw_firing *firing, void *ctx)
 {
 	struct peers_deed *deed = ctx;
 
-	/* first, so that it is done when the bed has noted the task */
+	/* first, so that it has ended when the bed notes the task */
 	deed->act(deed, firing);
 	deed->noted.fn(firing, deed->noted.ctx);
 }
@@ -191,7 +193,7 @@ static inline struct tkw_task peers_deed_task(struct peers_deed *deed)
 	return task;
 }
 
-/* The deed of an index, anew. */
+/* Resets and returns the deed with this index. */
 static inline struct peers_deed *peers_deed(
 	struct peers *p, size_t i,
 	void (*act)(struct peers_deed *deed, const struct tkw_firing *firing))
@@ -204,7 +206,7 @@ static inline struct peers_deed *peers_deed(
 	return deed;
 }
 
-/* Schedule a deed, noted by its tag, after its delay. */
+/* Schedules a deed with its delay. The bed notes it with its tag. */
 static inline struct tkw_timeout_id peers_schedule_deed(struct peers_deed *deed,
 							uint64_t tag)
 {

@@ -75,7 +75,7 @@ static inline void run_racers(struct racer racers[THREADS],
 	join_racers(racers, &begin);
 }
 
-/* What a call may say that came too late. */
+/* The results of a call that came too late. */
 static inline bool has_ended(int ret)
 {
 	return ret == -EBUSY || ret == -ENOENT;

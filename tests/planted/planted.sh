@@ -48,7 +48,7 @@ copy_tree()
 	(cd "$1" && tar cf - CMakeLists.txt adapters bench cmake examples fuzz \
 		include man src tests tools) | (cd "$2" && tar xf -)
 	cmake -S "$2" -B "$2/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-		-DCMAKE_C_FLAGS_RELWITHDEBINFO='-O1 -g' -DTKW_BUILD_TESTS=ON \
+		-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -DTKW_BUILD_TESTS=ON \
 		-DTKW_BUILD_BENCH=OFF >"$2/configure.log" 2>&1 ||
 		die "cannot configure: $(cat "$2/configure.log")"
 }

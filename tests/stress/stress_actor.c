@@ -12,10 +12,10 @@
 #include "stress_meeting.h"
 
 enum {
-	CLOCK_STEPS = 32, /* the clock is read once in so many steps */
+	CLOCK_STEPS = 32, /* steps between two readings of the clock */
 	MEET_STEPS = 8192,
 	LEDGER_STEPS = 1 << 14,
-	/* To look at each timeout is slow, and holds up all others. */
+	/* Checking each timeout is slow, and blocks all other threads. */
 	CHECK_STEPS = 1 << 19,
 	CHECK_FIRST = 4096,
 	DEPTH_MAX = 2,
@@ -38,7 +38,7 @@ void actor_set_worker(struct actor *a)
 
 struct actor *actor_current(void)
 {
-	/* The timer's own thread comes without. */
+	/* The timer's own thread has none set. */
 	if (!me)
 		me = worker;
 	return me;
@@ -135,7 +135,7 @@ static void skip(struct actor *a)
 {
 	if (a->skipped++ < SKIPS_MAX)
 		return;
-	/* Nearly all is pending. */
+	/* Nearly all records are pending. */
 	a->skipped = 0;
 	actor_rest(a);
 }
@@ -180,7 +180,8 @@ static void meddle(struct actor *a, uint64_t dice)
 		call_wait_for_foreign(a, r);
 }
 
-/* Memory of its own, which is freed as soon as the timer allows it. */
+/* Schedules a record in its own memory, which is freed as soon as the timer
+ * allows it. */
 static void start_loner(struct actor *a, uint64_t dice)
 {
 	struct record *r = aligned_alloc(alignof(struct record), sizeof(*r));
@@ -211,7 +212,7 @@ static void step_seldom(struct actor *a, uint64_t dice)
 {
 	if (!actor_is_inside(a)) {
 		meeting_join(a);
-		/* The first time comes soon: a life may be short. */
+		/* The first time comes early, because a life may be short. */
 		if (a->steps % LEDGER_STEPS == CLOCK_STEPS)
 			call_ledger(a);
 		if (a->steps % LEDGER_STEPS == 2 * (uint64_t)CLOCK_STEPS)

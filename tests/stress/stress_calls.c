@@ -15,7 +15,7 @@ enum {
 	NEAR_NS = 5000000,
 	NAP_NS = 50000,
 	IDLE_NS = 200000,
-	MAKE_ROOM = 16 /* so many are cancelled after a refusal at the limit */
+	MAKE_ROOM = 16 /* how many to cancel after a refusal */
 };
 
 uint64_t actor_roll(struct actor *a)
@@ -29,7 +29,7 @@ void actor_rest(struct actor *a)
 
 	if (actor_is_inside(a))
 		return;
-	/* With a mere yield this thread would take from the worker what the
+	/* Sleep, because with a yield this thread would take CPU time that the
 	 * worker needs. */
 	nanosleep(&nap, NULL);
 	a->now_ns = tkw_timer_now_ns(a->scene->timer);
@@ -194,7 +194,7 @@ void call_reschedule(struct actor *a, struct record *r, bool foreign)
 	struct record_move m;
 	int err;
 
-	/* To and fro: a far one that is moved near will fire. */
+	/* Move a far timeout near, so that it will fire. */
 	if (foreign || record_is_wild(r) || !record_is_near(r, a->now_ns))
 		delay_ns = (int64_t)((dice >> 32) * NEAR_NS >> 32);
 	deadline_ns = deadline_after(a, delay_ns);
@@ -254,7 +254,7 @@ void call_with_old_id(struct actor *a, uint64_t dice)
 	if (id.bits == 0)
 		return;
 	actor_count(a, STRESS_STALE);
-	/* Its task had come to its end, but perhaps not returned. */
+	/* Its task has ended, but perhaps not returned yet. */
 	if (dice & 64) {
 		err = tkw_timer_cancel(t, id);
 		if (err != -ENOENT && err != -EBUSY)
@@ -284,7 +284,7 @@ void call_on_itself(struct actor *a, const struct tkw_firing *f, uint32_t dice)
 	case 1:
 		err = tkw_timer_reschedule(t, f->id, TKW_MSEC);
 		actor_count(a, STRESS_MOVE_SELF);
-		/* A stop may have been first. */
+		/* A stop may have come before. */
 		if (err != -EBUSY &&
 		    (err != -ESHUTDOWN || !call_may_be_stopped(a->scene)))
 			call_wrong("reschedule by its own task", err);

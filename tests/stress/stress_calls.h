@@ -22,8 +22,9 @@ static inline bool actor_is_inside(const struct actor *a)
 	return a->is_worker || a->depth > 0;
 }
 
-/* Have too few of its timeouts fired so far? Then it must leave near timeouts
- * alone, because at least a third has to fire, even on a slow machine. */
+/* Have less than a third of its timeouts fired so far? Then it must leave near
+ * timeouts alone, because at least a quarter has to fire, even on a slow
+ * machine. */
 static inline bool actor_wants_fires(const struct actor *a)
 {
 	return a->ended_fired * 3 < a->ended;

@@ -9,7 +9,7 @@
 
 enum {
 	FAULTS_SAID = 5,
-	/* After so many nothing is to be learned from going on. */
+	/* After this many faults, more of them tell nothing new. */
 	FAULTS_ENOUGH = 10000
 };
 

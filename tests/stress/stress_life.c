@@ -39,13 +39,13 @@ enum life_end {
 
 enum {
 	RECORDS = 32768,  /* of all threads together */
-	RECORDS_MIN = 64, /* of one */
+	RECORDS_MIN = 64, /* of one thread */
 	WORKER_RECORDS = 1024,
 	TURN_STEPS = 32,
 	OTHERS_TURN_STEPS = 1024,
-	/* So many steps are made against a timer that is stopped. */
+	/* How many steps are made on a stopped timer. */
 	FAREWELL_STEPS = 256,
-	LIMIT_SHARE = 8, /* of the records: so many may be pending */
+	LIMIT_SHARE = 8, /* max_pending is this part of the records */
 	DRAIN_POLL_NS = 100000,
 	DRAIN_WAIT_NS = 10000000
 };
@@ -63,9 +63,8 @@ struct config {
 #define HIER TKW_WHEEL_HIERARCHICAL
 #define HASHED TKW_WHEEL_HASHED
 
-/* With many threads, the second one takes up to ten times as long per timeout
- * as the others do: its worker passes full slots while all wait for one lock.
- */
+/* With many threads, the second one takes up to ten times as long per timeout,
+ * because its worker looks through full slots while all wait for one lock. */
 static const struct config configs[] = {
 	{ THREAD, HIER, 1, TKW_MSEC, 1 },
 	{ THREAD, HASHED, 1, 10 * TKW_USEC, 8 },
@@ -85,9 +84,9 @@ struct life {
 	const struct config *config;
 	enum life_end end;
 	bool rival;  /* two threads stop it */
-	bool hooked; /* memory is counted */
+	bool hooked; /* its memory is counted */
 	uint32_t threads;
-	uint64_t quota; /* of each thread */
+	uint64_t quota; /* timeouts of each thread */
 	struct scene scene;
 	struct actor
 		actors[STRESS_THREADS_MAX + 1]; /* the last: the worker's */
@@ -192,8 +191,8 @@ static void make_timer(void)
 	}
 }
 
-/* Two to four threads, and in one life of eight up to eight: with more threads
- * than CPUs, most of the time is spent on changing from one to another. */
+/* Two to four threads, and in one of eight lives up to eight. With more threads
+ * than CPUs, most of the time is spent on switching between them. */
 static uint32_t pick_threads(uint64_t dice)
 {
 	return 2 + (uint32_t)(dice >> 3) % (dice & 7 ? 3 : 7);
@@ -248,7 +247,7 @@ static void stop_it(struct actor *a)
 	}
 }
 
-/* A thread has its quota: the first to have it says so. */
+/* Called when a thread has its quota. The first one posts life.ripe. */
 static void ripen(struct actor *a)
 {
 	if (atomic_exchange_explicit(&life.is_ripe, true, memory_order_relaxed))
@@ -294,7 +293,8 @@ static void *act(void *arg)
 	step_to_the_end(a);
 	actor_leave(a);
 	atomic_fetch_sub_explicit(&life.stepping, 1, memory_order_relaxed);
-	/* Others may be waiting for their tasks to run. A stop hands over. */
+	/* Other threads may wait until their tasks run. A stop hands them
+	 * over. */
 	while (life.scene.manual && a == &life.actors[0] &&
 	       life.end != END_STOP &&
 	       atomic_load_explicit(&life.stepping, memory_order_relaxed) > 0) {
@@ -335,7 +335,7 @@ static void drain_by_hand(void)
 	} while (tkw_timer_count(life.scene.timer) > 0);
 }
 
-/* Nothing is pending, and no callback runs any more. */
+/* Checks that nothing is pending, and no callback is running. */
 static void look_at_the_idle(void)
 {
 	if (tkw_timer_count(life.scene.timer) != 0)
@@ -356,7 +356,7 @@ static void drain_by_waiting(void)
 	int err;
 
 	do {
-		/* A task that was under way may have scheduled one more. */
+		/* A running task may have scheduled one more. */
 		actor_cancel_far(&life.chief);
 		err = tkw_timer_wait_idle(life.scene.timer, DRAIN_WAIT_NS);
 	} while (err == -ETIMEDOUT);
@@ -405,7 +405,7 @@ static void compare_ledger(const struct stress_counts *c)
 			     l.pending, seen(c, STRESS_FIRED));
 }
 
-/* It is stopped, once and for good. */
+/* Checks that the timer is stopped, by one stop only. */
 static void look_at_the_stopped(const struct stress_counts *c)
 {
 	struct tkw_timer *t = life.scene.timer;
@@ -492,7 +492,7 @@ static void end(struct stress_counts *sum)
 		sum_up(sum);
 		look_at_the_stopped(sum);
 	}
-	/* In a task that destroy waits for, a refusal is legal. */
+	/* Destroy waits for tasks, and a refusal is legal in those. */
 	atomic_store_explicit(&life.scene.stopping, true, memory_order_relaxed);
 	err = tkw_timer_destroy(life.scene.timer);
 	if (err)

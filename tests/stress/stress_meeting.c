@@ -12,14 +12,14 @@
 
 enum meeting_phase {
 	MEET_CALLED,
-	MEET_RUNNING, /* the callback is there, and waits */
+	MEET_RUNNING, /* the callback runs and waits */
 	MEET_AWAITED, /* the host is about to wait for its end */
-	MEET_LEFT     /* the host has seen enough */
+	MEET_LEFT     /* the host lets the callback go on */
 };
 
 enum {
-	PATIENCE = 1000, /* yields, until an invitation is withdrawn */
-	YIELDS = 100,    /* until a thread that waits takes naps */
+	PATIENCE = 1000, /* yields until an invitation ends */
+	YIELDS = 100,    /* yields before a waiting thread naps */
 	LINGER = 64,
 	DRILLS = 32
 };
@@ -34,19 +34,19 @@ static void set_phase(struct meeting *m, enum meeting_phase phase)
 	atomic_store_explicit(&m->phase, (int)phase, memory_order_release);
 }
 
-/* After a fault what is waited for may never come. */
+/* After a fault, a thread could wait for ever. */
 static bool is_hopeless(void)
 {
 	return stress_faults() > 0;
 }
 
-/* Inside the callback: say so, and stay until the host has come. */
+/* Called inside the callback. Reports that it runs, and waits for the host. */
 static void stay(struct meeting *m, uint32_t linger)
 {
 	set_phase(m, MEET_RUNNING);
 	while (phase_of(m) == MEET_RUNNING && !is_hopeless())
 		sched_yield();
-	/* Give it time to be inside the timer, waiting. */
+	/* Gives the host time to wait inside the timer. */
 	while (phase_of(m) == MEET_AWAITED && linger-- > 0)
 		sched_yield();
 }
@@ -60,7 +60,7 @@ static void run_task(const struct tkw_firing *f, void *ctx)
 	record_fired(r, f, &a->seen_ns);
 	actor_count(a, STRESS_FIRED);
 	call_forbidden(a);
-	stay((struct meeting *)r, linger); /* its first member */
+	stay((struct meeting *)r, linger); /* r is the first member */
 	record_done(r);
 }
 
@@ -91,7 +91,8 @@ static bool call(struct actor *a, int64_t delay_ns)
 	return call_schedule(a, &m->record, &c);
 }
 
-/* The task runs and will not end meanwhile: there is one right answer. */
+/* The task runs and will not end meanwhile, so each call has one right
+ * result. */
 static void meet_for_sure(struct actor *a, struct tkw_timeout_id id)
 {
 	struct tkw_timer *t = a->scene->timer;
@@ -118,7 +119,7 @@ static void meet_for_sure(struct actor *a, struct tkw_timeout_id id)
 	}
 }
 
-/* Wait for the callback that stays, beside whoever joins. */
+/* Waits for the callback that stays, together with any thread that joins. */
 static int meet_and_wait(struct actor *a, struct tkw_timeout_id id)
 {
 	const struct tkw_timeout_id nobody = { 0 };
@@ -139,7 +140,7 @@ static void attend(struct actor *a, struct tkw_timeout_id id, bool for_sure)
 	int err;
 
 	if (!(s & RECORD_FIRED)) {
-		/* Of an on_cancel: of a cancel's, or of a stop's. */
+		/* The on_cancel may come from a cancel or from a stop. */
 		err = meet_and_wait(a, id);
 		if (err != -ENOENT)
 			call_wrong("cancel_wait for an on_cancel", err);
@@ -154,7 +155,7 @@ static void attend(struct actor *a, struct tkw_timeout_id id, bool for_sure)
 	}
 }
 
-/* Until the timeout is over, whoever ends it. */
+/* Meets the callback until the timeout is over, whichever thread ends it. */
 static void hold(struct actor *a, bool for_sure)
 {
 	struct meeting *m = &a->meeting;
@@ -171,7 +172,7 @@ static void hold(struct actor *a, bool for_sure)
 		actor_harvest(a, r);
 }
 
-/* Ask the others to cancel it; if nobody comes, do it oneself. */
+/* Asks other threads to cancel it. If none comes, cancels it itself. */
 static void invite(struct actor *a)
 {
 	struct meeting *m = &a->meeting;
@@ -247,7 +248,7 @@ static void run_until_stop(const struct tkw_firing *f, void *ctx)
 	set_phase((struct meeting *)r, MEET_RUNNING);
 	while (!call_may_be_stopped(s))
 		sched_yield();
-	/* Give it time to be inside the timer, waiting. */
+	/* Gives it time to wait inside the timer. */
 	while (linger-- > 0)
 		sched_yield();
 	if (atomic_load_explicit(&s->stopped, memory_order_relaxed))
@@ -263,7 +264,7 @@ void meeting_before_stop(struct actor *a)
 	m->host = a;
 	set_phase(m, MEET_CALLED);
 	a->now_ns = tkw_timer_now_ns(a->scene->timer);
-	/* There may be no room for it under the limit. */
+	/* The limit may leave no room for it. */
 	if (!call_schedule(a, &m->record, &c))
 		return;
 	while (phase_of(m) == MEET_CALLED && !is_hopeless())
@@ -283,7 +284,7 @@ static void run_drill(const struct tkw_firing *f, void *ctx)
 	record_done(r);
 }
 
-/* By a thread that is through with its drill. */
+/* Called by a thread that has ended its drill. */
 static void drill_cancelled(void *ctx)
 {
 	actor_count(actor_current(), STRESS_ON_CANCEL);
@@ -305,7 +306,7 @@ static void drill_once(struct actor *a)
 	uint64_t dice = actor_roll(a);
 	int waited = 0;
 
-	/* Due by now, or in a tick or so: both must wake the worker. */
+	/* Due now, or in about a tick. Both must wake the worker. */
 	if (dice & 1)
 		c.delay_ns = (int64_t)(dice >> 32) % (2 * a->scene->tick_ns);
 	a->now_ns = tkw_timer_now_ns(a->scene->timer);
@@ -325,7 +326,7 @@ void meeting_drill(struct actor *a, uint32_t threads)
 
 	for (i = 1; i <= DRILLS && !is_hopeless(); i++) {
 		drill_once(a);
-		/* RELAXED: nothing is told by it but that all are here. */
+		/* RELAXED: it only tells that all threads are here. */
 		atomic_fetch_add_explicit(&s->drilled, 1, memory_order_relaxed);
 		waited = 0;
 		while (atomic_load_explicit(&s->drilled, memory_order_relaxed) <

@@ -40,8 +40,8 @@ void record_arm(struct record *r, int64_t floor_ns, bool wild)
 	r->touched = 0;
 	atomic_store_explicit(&r->id, none, memory_order_relaxed);
 	atomic_store_explicit(&r->state, RECORD_ARMED, memory_order_relaxed);
-	/* Pairs with record_move_begin(): who sees this floor sees no id of
-	 * the timeout before. */
+	/* Pairs with record_move_begin(): a thread that sees this floor does
+	 * not see the id of the timeout before. */
 	atomic_store_explicit(&r->floor, floor_time(floor_ns) | tag,
 			      memory_order_release);
 }
@@ -95,7 +95,8 @@ void record_fired(struct record *r, const struct tkw_firing *f,
 {
 	uint32_t old;
 
-	/* Before anything that would order it: it is the timer's duty. */
+	/* Before any operation that would order it, because the timer must
+	 * order it. */
 	r->touched++;
 	r->fired_id = f->id;
 	old = atomic_fetch_add_explicit(&r->state, RECORD_FIRED,
@@ -197,10 +198,10 @@ void record_must_be_still(struct record *r)
 {
 	uint32_t s;
 
-	/* What would race with a callback that is not over. */
+	/* This would race with a callback that still runs. */
 	r->touched = 0;
 	s = atomic_load_explicit(&r->state, memory_order_relaxed);
-	/* Who has cancelled it may not have come to say so. */
+	/* The thread that has cancelled it may not have recorded that yet. */
 	if (s & RECORD_DONE || s & RECORD_ON_CANCEL)
 		return;
 	if ((s & RECORD_FIRED) || r->has_on_cancel)
@@ -227,7 +228,8 @@ bool record_move_begin(struct record *r, int64_t floor_ns,
 
 	if (tag & MOVING)
 		return false;
-	/* Before the exchange, which proves that it is of this timeout. */
+	/* Before the exchange, which proves that the id belongs to this
+	 * timeout. */
 	m->id = atomic_load_explicit(&r->id, memory_order_acquire);
 	if (m->id.bits == 0)
 		return false;
@@ -247,7 +249,7 @@ void record_move_end(struct record *r, const struct record_move *m, bool won)
 
 	if (!(during & MOVING))
 		return;
-	/* It fails if the record is in use for another timeout by now. */
+	/* This fails if the record is already used for another timeout. */
 	atomic_compare_exchange_strong_explicit(
 		&r->floor, &during, won ? m->will : m->was,
 		memory_order_relaxed, memory_order_relaxed);

@@ -32,8 +32,8 @@ struct scheduler {
 	alignas(64) uint64_t random;
 	pthread_t thread;
 	_Atomic uint32_t accepted;
-	uint32_t stop_after; /* with so many accepted it stops the timer too */
-	int stop_said;       /* -1: it did not */
+	uint32_t stop_after; /* how many accepted, until it stops, too */
+	int stop_said;       /* its result; -1 if it made no stop */
 	uint64_t refused;
 	struct record records[RECORDS];
 };
@@ -44,7 +44,7 @@ struct contest {
 	bool over;       /* no more rounds */
 	bool start_race; /* the threads start the worker by hand */
 	uint32_t threads;
-	int64_t seen_ns; /* by tasks */
+	int64_t seen_ns; /* read by tasks */
 	uint64_t visited;
 	pthread_barrier_t begin;
 	pthread_barrier_t end;
@@ -87,7 +87,7 @@ static void on_cancel(void *ctx)
 	record_on_cancel(ctx);
 }
 
-/* Of the one stop that wins. */
+/* The visitor of the stop that wins. */
 static void visit(const struct tkw_timeout_info *info, void *ctx)
 {
 	(void)ctx;
@@ -97,7 +97,7 @@ static void visit(const struct tkw_timeout_info *info, void *ctx)
 
 /* ---- a thread's part ---- */
 
-/* Return false when the timer has been stopped. */
+/* Returns false if the timer was stopped. */
 static bool schedule_one(struct scheduler *s, struct record *r, int64_t now_ns)
 {
 	uint64_t dice = choice_next(&s->random);
@@ -166,7 +166,7 @@ static void schedule_until_refused(struct scheduler *s)
 				      memory_order_relaxed);
 		turn(s);
 	}
-	/* No more room: the last one is for the refusal. */
+	/* No records are left but the last one, which is for the refusal. */
 	while (!tkw_timer_is_stopped(contest.timer)) {
 		turn(s);
 		sched_yield();
@@ -228,12 +228,12 @@ static void begin_round(uint64_t round, uint64_t dice)
 		s->stop_said = -1;
 		s->stop_after = UINT32_MAX;
 	}
-	/* Now and then two stop it. */
+	/* Sometimes a second thread stops it, too. */
 	if ((dice & 24) == 0)
 		contest.schedulers[1].stop_after = (dice >> 8) % 64;
 }
 
-/* What has become of a thread's timeouts. */
+/* Checks what happened to the timeouts of a thread. */
 static void judge_scheduler(struct scheduler *s, struct stress_counts *c)
 {
 	uint32_t n = atomic_load_explicit(&s->accepted, memory_order_relaxed);
@@ -306,7 +306,7 @@ static void judge_round(int stop_said, struct stress_counts *total)
 static void run_round(uint64_t round, uint64_t dice,
 		      struct stress_counts *total)
 {
-	/* From none to some, and the few more often. */
+	/* From none to some, and small numbers more often. */
 	uint32_t enough = (uint32_t)(dice >> 32) % (1U << (dice >> 16) % 9);
 	int said;
 

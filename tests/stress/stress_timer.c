@@ -36,10 +36,10 @@ enum {
 	THREADS_MIN = 2,
 	THREADS_MAX = 8,
 	ROUND_THREADS_MAX = 4,
-	/* Of one life. */
+	/* The timeouts of one life. */
 	TIMEOUTS_MIN = 1000,
 	TIMEOUTS_MAX = 1000000,
-	/* With so many, a quarter of them must have fired. */
+	/* From this many on, a quarter of them must have fired. */
 	TIMEOUTS_FOR_SHARE = 1000000,
 	SHARES_TOLD = 10
 };
@@ -48,7 +48,7 @@ struct options {
 	const char *program;
 	uint64_t timeouts;
 	uint64_t rounds;
-	uint64_t threads; /* 0: it varies */
+	uint64_t threads; /* 0 for varying numbers */
 	uint64_t seed;
 };
 
@@ -167,7 +167,7 @@ static void tell_missing(const char *what)
 	fflush(stdout);
 }
 
-/* Which race of the lives is still to be met, or NULL. */
+/* Returns a race of the lives that has not happened yet, or NULL. */
 static const char *missing_of_lives(const struct stress_counts *c)
 {
 	return stress_missing(c, 0, STRESS_ROUND - 1);
@@ -198,7 +198,8 @@ static void run_lives(const struct options *o, struct stress_counts *total)
 		life_run(&plan, total);
 		plan.number++;
 		accepted = total->n[STRESS_ACCEPTED];
-		/* Something is missing: more of the same may not bring it. */
+		/* A race is missing, and more lives of the same length may not
+		 * bring it. */
 		if (accepted >= o->timeouts && plan.timeouts < TIMEOUTS_MAX &&
 		    plan.number % life_variants() == 0)
 			plan.timeouts *= 2;
@@ -219,7 +220,7 @@ static void run_rounds(const struct options *o, struct stress_counts *total)
 	uint64_t i;
 
 	for (i = 0; is_to_go_on(i < shares, total); i++) {
-		/* All numbers of threads, again and again. */
+		/* Uses all numbers of threads in turn. */
 		uint32_t threads = 2 + (uint32_t)(i % (ROUND_THREADS_MAX - 1));
 		uint64_t n =
 			o->rounds / shares + (i < o->rounds % shares ? 1 : 0);
@@ -233,7 +234,7 @@ static void run_rounds(const struct options *o, struct stress_counts *total)
 	}
 }
 
-/* Return 0 if all holds. */
+/* Returns 0 if all is well. */
 static int verdict(const struct options *o, const struct stress_counts *total)
 {
 	uint64_t accepted = total->n[STRESS_ACCEPTED];

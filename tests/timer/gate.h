@@ -23,10 +23,10 @@ struct gate {
 	}
 void gate_init(struct gate *g);
 
-/* Come, and wait until it is open. */
+/* Comes to the gate, and waits until it is open. */
 void gate_pass(struct gate *g);
 void gate_open(struct gate *g);
-/* Wait until so many have come. */
+/* Waits until this many threads have come. */
 void gate_await(struct gate *g, unsigned least);
 
 #endif /* TKW_TESTS_GATE_H */

@@ -17,7 +17,7 @@ char proc_state(const char *path)
 	n = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[n] = '\0';
-	/* "TID (NAME) STATE ..."; the name may hold anything. */
+	/* "TID (NAME) STATE ...". The name may contain any character. */
 	state = strrchr(text, ')');
 	return state && state[1] == ' ' ? state[2] : '?';
 }

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The letter in a stat file of /proc: 'S' asleep, 'Z' a zombie, ...; '?' if
- * there is none. */
+/* Returns the state letter in a stat file of /proc: 'S' asleep, 'Z' a zombie,
+ * ... Returns '?' if there is none. */
 char proc_state(const char *path);
 
 /* Does a thread of this process sleep in the kernel? */

@@ -28,8 +28,8 @@ enum {
 };
 
 /*
- * The linker (--wrap) sends each set of an alarm here. Its names for that are
- * not ours to use in C.
+ * The linker (--wrap) sends each setting of an alarm here. The assembler names
+ * are needed because C reserves names with two underscores.
  */
 #define NAMED(name) __asm__(name)
 int real_settime(int fd, int flags, const struct itimerspec *value,
@@ -85,7 +85,7 @@ static bool is_readable(struct tkw_timer *t, int wait_ms)
 
 struct note {
 	atomic_uint fired;
-	atomic_int early; /* before its deadline */
+	atomic_int early; /* fired before its deadline */
 };
 
 static void note_fired(const struct tkw_firing *f, void *ctx)
@@ -107,8 +107,8 @@ static struct tkw_timeout_id add_note(struct tkw_timer *t, struct note *n,
 	return id;
 }
 
-/* As a loop does it: poll, turn, until so many have fired. Return how often it
- * was woken. */
+/* Polls and makes turns, as a loop does, until this many have fired. Returns
+ * how often it was woken. */
 static unsigned run_until(struct tkw_timer *t, struct note *n, unsigned fired)
 {
 	unsigned woken = 0;
@@ -163,7 +163,8 @@ static void *add_from_another(void *arg)
 	return NULL;
 }
 
-/* SPEC 4.2, 9.1: while the loop is in poll, for an hour as far as it knows. */
+/* SPEC 4.2, 9.1: a timeout is scheduled while the loop polls, for an hour as
+ * far as it knows. */
 static void test_loop_is_woken_for_an_earlier_one(void **state)
 {
 	struct tkw_timer *t = open_real(4, NULL);
@@ -185,7 +186,7 @@ static void test_loop_is_woken_for_an_earlier_one(void **state)
 	close_real(t);
 }
 
-/* SPEC 4.3: one useless wake-up at most, and then none. */
+/* SPEC 4.3: at most one useless wake-up, and then none. */
 static void test_loop_wakes_once_for_what_was_cancelled(void **state)
 {
 	struct tkw_timer *t = open_real(0, NULL);
@@ -227,8 +228,8 @@ static void test_loop_is_silent_after_stop(void **state)
 	close_real(t);
 }
 
-/* SPEC 9.1: what timer.h says of edges: each turn that leaves something makes a
- * new one. */
+/* SPEC 9.1: edge-triggered polling, as timer.h says. Each turn that leaves
+ * something makes a new edge. */
 static void test_loop_works_with_edges(void **state)
 {
 	struct epoll_event e = { .events = EPOLLIN | EPOLLET };
@@ -253,8 +254,8 @@ static void test_loop_works_with_edges(void **state)
 
 /* --- system calls -------------------------------------------------------- */
 
-/* SPEC 4.2, 9.1: none for what is later, one for what is earlier. In ticks of
- * a year, of which at most one begins meanwhile. */
+/* SPEC 4.2, 9.1: a later timeout needs no system call, and an earlier one needs
+ * one. A tick is a year, so that at most one begins meanwhile. */
 static void test_loop_sets_the_alarm_only_for_an_earlier_one(void **state)
 {
 	const struct tkw_timer_config cfg = { .drive = TKW_DRIVE_LOOP,
@@ -276,7 +277,7 @@ static void test_loop_sets_the_alarm_only_for_an_earlier_one(void **state)
 	for (i = 0; i < 1000; i++)
 		add_note(t, &n, YEAR_NS * 9 + TKW_SEC * i);
 	assert_int_equal(alarms, 1);
-	/* The alarm is right for all of these. */
+	/* The alarm is already right for all these turns. */
 	for (i = 0; i < 1000; i++)
 		assert_int_equal(tkw_timer_turn(t, i % 3, NULL), 0);
 	assert_int_equal(alarms, 1);
@@ -289,7 +290,7 @@ static void test_loop_sets_the_alarm_only_for_an_earlier_one(void **state)
 	close_real(t);
 }
 
-/* One turn for what is due sets it once, for the next. */
+/* A turn that fires something sets the alarm once, for the next timeout. */
 static void test_loop_sets_the_alarm_once_a_turn(void **state)
 {
 	struct tkw_timer *t = open_real(0, NULL);
@@ -302,8 +303,8 @@ static void test_loop_sets_the_alarm_once_a_turn(void **state)
 		add_note(t, &n, 0);
 		add_note(t, &n, 0);
 		atomic_store(&alarms, 0);
-		/* One for each turn, however many it takes: the clock goes
-		 * on. */
+		/* One per turn. There may be several turns, because the clock
+		 * goes on. */
 		assert_true(run_until(t, &n, 2 * (i + 1)) >= alarms);
 	}
 	close_real(t);
@@ -311,8 +312,8 @@ static void test_loop_sets_the_alarm_once_a_turn(void **state)
 
 /* --- bounds -------------------------------------------------------------- */
 
-/* The fd of a bed's timer, on the virtual clock, rings as the real one goes:
- * what is due makes it readable at once. */
+/* The bed's timer has a virtual clock, but its fd follows the real time. What
+ * is due makes the fd readable at once. */
 static void test_loop_bounded_turns_keep_the_order(struct timer_bed *b)
 {
 	const bool has_fd = b->drive == TKW_DRIVE_LOOP;
@@ -341,7 +342,7 @@ static void test_loop_bounded_turns_keep_the_order(struct timer_bed *b)
 }
 BED_TEST(test_loop_bounded_turns_keep_the_order)
 
-/* What comes while a turn is cut short waits for its end. */
+/* Timeouts that come while a turn is cut short wait for its end. */
 static void test_loop_late_ones_wait_for_what_was_left(struct timer_bed *b)
 {
 	int64_t next_ns = 0;
@@ -354,7 +355,7 @@ static void test_loop_late_ones_wait_for_what_was_left(struct timer_bed *b)
 	assert_true(next_ns <= b->now_ns);
 	bed_schedule(b, 4, 0);
 	bed_schedule(b, 5, -TKW_SEC);
-	/* The rest of that turn; the others are due as well. */
+	/* This is the rest of that turn. The others are due, too. */
 	assert_int_equal(tkw_timer_turn(b->t, 0, &next_ns), 2);
 	assert_true(next_ns <= b->now_ns);
 	bed_assert_fired(b, 0, 1, 2, 3);
@@ -365,7 +366,7 @@ static void test_loop_late_ones_wait_for_what_was_left(struct timer_bed *b)
 }
 BED_TEST(test_loop_late_ones_wait_for_what_was_left)
 
-/* What a cut turn has left may be cancelled, moved, or handed over. */
+/* What a cut turn has left can be cancelled, moved or handed over. */
 static void test_loop_what_was_left_can_be_changed(struct timer_bed *b)
 {
 	struct tkw_timeout_id ids[6];
@@ -398,7 +399,7 @@ static void again_at_once(const struct tkw_firing *f, void *ctx)
 	tkw_timer_schedule(f->timer, &task, 0, NULL);
 }
 
-/* SPEC 4.6, fault 6: nor does it starve others, whatever the bound. */
+/* SPEC 4.6, fault 6: it does not starve others, whatever the bound. */
 static void test_loop_re_arming_starves_nobody(struct timer_bed *b)
 {
 	unsigned rounds = 0;
@@ -421,12 +422,12 @@ BED_TEST(test_loop_re_arming_starves_nobody)
 
 /* --- clock, threads, executor -------------------------------------------- */
 
-/* SPEC 9.1: a clock of the caller's, which stands still: what is due by it
- * makes the fd readable, and nothing else fires. */
+/* SPEC 9.1: a clock of the caller, which stands still. What is due by that
+ * clock makes the fd readable, and nothing else fires. */
 static void test_loop_has_the_callers_clock(struct timer_bed *b)
 {
 	bed_schedule(b, 1, TKW_MSEC);
-	/* It rings for the loop to look at that clock. */
+	/* It rings so that the loop reads that clock. */
 	assert_true(is_readable(b->t, LONG_MS));
 	assert_int_equal(tkw_timer_turn(b->t, 0, NULL), 0);
 	bed_assert_nothing_fired(b);
@@ -470,7 +471,7 @@ static void test_loop_takes_from_many_threads(void **state)
 	close_real(t);
 }
 
-/* SPEC 4.8, 9.1: given to a pool, and not counted by the turn. */
+/* SPEC 4.8, 9.1: the turn gives tasks to a pool, and does not count them. */
 static void test_loop_gives_to_an_executor(void **state)
 {
 	const struct tkw_pool_config cfg = { .threads = 2 };
@@ -514,7 +515,7 @@ static void test_loop_fd_is_of_this_drive_only(void **state)
 	}
 }
 
-/* It is the worker that makes the turns, whether it is started or not. */
+/* The worker makes the turns, whether it is started or not. */
 static void test_loop_no_turns_beside_a_worker(struct timer_bed *b)
 {
 	int64_t next_ns = 77;

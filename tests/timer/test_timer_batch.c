@@ -24,7 +24,8 @@
 #define HOUR_NS (3600 * TKW_SEC)
 #define BASE_NS (BED_START_NS - 300)
 
-/* Not cmocka's: no assert of its own leaves a task, or another thread. */
+/* An assert of cmocka does not work in a task, or on a thread that is not the
+ * test's. */
 #define must(condition) ((condition) ? (void)0 : not_so(__LINE__, #condition))
 
 static void not_so(int line, const char *condition)
@@ -39,7 +40,8 @@ static void nothing(const struct tkw_firing *firing, void *ctx)
 	(void)firing;
 }
 
-/* Items of bed_task(), tags from `tag` on, all for the same time. */
+/* Fills in items of bed_task(), with tags from `tag` on, all for the same
+ * time. */
 static void fill(struct timer_bed *b, struct tkw_batch_item *items, size_t n,
 		 uint64_t tag, int64_t when_ns)
 {
@@ -50,7 +52,7 @@ static void fill(struct timer_bed *b, struct tkw_batch_item *items, size_t n,
 						    when_ns };
 }
 
-/* Items of which nothing is written down. */
+/* Items that are not recorded. */
 static void fill_plain(struct tkw_batch_item *items, size_t n, int64_t when_ns)
 {
 	size_t i;
@@ -77,7 +79,7 @@ static int compare_ids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Each names a pending timeout, and no two the same. */
+/* Checks that each id names a pending timeout, and no two are the same. */
 static void assert_good_ids(struct timer_bed *b,
 			    const struct tkw_timeout_id *ids, size_t n)
 {
@@ -120,11 +122,11 @@ static const int64_t delays[] = {
 
 enum {
 	DELAYS = COUNT_OF(delays),
-	/* of all that is not never: the batch, and one by one */
+	/* how many will fire, in the batch and scheduled one by one */
 	COMING = 2 * (DELAYS - 2)
 };
 
-/* Tick by tick at first, and then all that is left. */
+/* Goes tick by tick at first, and then to the end. */
 static void let_all_come(struct timer_bed *b)
 {
 	unsigned i;
@@ -147,7 +149,7 @@ static const struct bed_fired *fired_of(struct timer_bed *b, uint64_t tag)
 	return &b->fired[i];
 }
 
-/* Tag for tag, those of the batch are as those scheduled one by one. */
+/* Checks that timeouts of the batch fire like those scheduled one by one. */
 static void assert_twins(struct timer_bed *b, const struct tkw_timeout_id *ids)
 {
 	const struct bed_fired *one;
@@ -187,7 +189,7 @@ static void run_twins(struct timer_bed *b, int64_t slack_ns, bool at)
 		items[i].when_ns = when_ns;
 		items[i].task.slack_ns = slack_ns;
 	}
-	if (at) /* a tick before the end of time comes as little as never */
+	if (at) /* the last tick never comes either */
 		items[DELAYS - 1].when_ns = INT64_MAX;
 	assert_int_equal(
 		(at ? tkw_timer_schedule_batch_at
@@ -227,7 +229,7 @@ static void test_timer_batch_has_slack_as_one_by_one(struct timer_bed *b)
 }
 BED_TEST(test_timer_batch_has_slack_as_one_by_one)
 
-/* SPEC 3.8: by the time that it says, and not a tick before. */
+/* SPEC 3.8: each fires at its time, and not a tick earlier. */
 static void test_timer_batch_fires_each_at_its_time(struct timer_bed *b)
 {
 	struct tkw_batch_item items[20];
@@ -235,7 +237,7 @@ static void test_timer_batch_fires_each_at_its_time(struct timer_bed *b)
 	size_t i;
 
 	fill(b, items, 20, 0, 0);
-	for (i = 0; i < 20; i++) /* the last one first */
+	for (i = 0; i < 20; i++) /* from the last to the first */
 		items[i].when_ns = (int64_t)(20 - i) * 10 * TKW_MSEC;
 	assert_int_equal(tkw_timer_schedule_batch(b->t, items, 20, ids), 0);
 	assert_good_ids(b, ids, 20);
@@ -247,8 +249,8 @@ static void test_timer_batch_fires_each_at_its_time(struct timer_bed *b)
 }
 BED_TEST(test_timer_batch_fires_each_at_its_time)
 
-/* SPEC 3.8, 4.4: behind what the thread has scheduled before, and before what
- * it schedules after. */
+/* SPEC 3.8, 4.4: they fire after what the thread has scheduled before, and
+ * before what it schedules later. */
 static void test_timer_batch_keeps_the_order_in_a_tick(struct timer_bed *b)
 {
 	const int64_t at_ns = BASE_NS + 400 * TKW_MSEC;
@@ -258,7 +260,7 @@ static void test_timer_batch_keeps_the_order_in_a_tick(struct timer_bed *b)
 
 	for (i = 0; i < 10; i++)
 		bed_schedule(b, i, at_ns - b->now_ns);
-	/* Some of another tick between them make no difference. */
+	/* Items of another tick between them make no difference. */
 	fill(b, items, 30, 10, at_ns - b->now_ns);
 	for (i = 2; i < 30; i += 3)
 		items[i].when_ns -= TKW_MSEC;
@@ -280,7 +282,7 @@ static void test_timer_batch_keeps_the_order_in_a_tick(struct timer_bed *b)
 }
 BED_TEST(test_timer_batch_keeps_the_order_in_a_tick)
 
-/* SPEC 3.8, 3.3: of what is due at once too. */
+/* SPEC 3.8, 3.3: this also holds for timeouts that are due at once. */
 static void
 test_timer_batch_that_is_overdue_keeps_its_order(struct timer_bed *b)
 {
@@ -306,7 +308,8 @@ test_timer_batch_that_is_overdue_keeps_its_order(struct timer_bed *b)
 }
 BED_TEST(test_timer_batch_that_is_overdue_keeps_its_order)
 
-/* SPEC 3.8, 3.4: one reading for all delays, none for deadlines. */
+/* SPEC 3.8, 3.4: one reading of the clock for all delays, none for
+ * deadlines. */
 static void test_timer_batch_reads_the_clock_once(struct timer_bed *b)
 {
 	struct tkw_batch_item items[100];
@@ -326,7 +329,7 @@ static void test_timer_batch_reads_the_clock_once(struct timer_bed *b)
 }
 BED_TEST(test_timer_batch_reads_the_clock_once)
 
-/* SPEC 3.8: there is nothing for which it had to know the time. */
+/* SPEC 3.8: an empty batch does not need the time. */
 static void test_timer_batch_of_nothing_reads_no_clock(struct timer_bed *b)
 {
 	uint64_t calls;
@@ -343,7 +346,8 @@ BED_TEST(test_timer_batch_of_nothing_reads_no_clock)
 
 /*
  * The linker (--wrap) sends each setting of an alarm, and each wait for one,
- * here. Its names for that are not ours to use in C.
+ * here. The assembler names are needed because C reserves names with two
+ * underscores.
  */
 #define NAMED(name) __asm__(name)
 int real_settime(int fd, int flags, const struct itimerspec *value,
@@ -356,7 +360,7 @@ ssize_t wrap_read(int fd, void *buf, size_t size) NAMED("__wrap_read");
 static _Thread_local unsigned own_alarms;
 static pthread_mutex_t sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t sleep_changed = PTHREAD_COND_INITIALIZER;
-static unsigned sleeps; /* that have begun */
+static unsigned sleeps; /* sleeps that have begun */
 
 int wrap_settime(int fd, int flags, const struct itimerspec *value,
 		 struct itimerspec *old)
@@ -374,8 +378,8 @@ ssize_t wrap_read(int fd, void *buf, size_t size)
 	return real_read(fd, buf, size);
 }
 
-/* Start the worker, and wait until it sleeps: it has looked for the last time,
- * and found nothing. */
+/* Starts the worker, and waits until it sleeps. By then it has looked for the
+ * last time and found nothing. */
 static void put_worker_to_sleep(struct timer_bed *b)
 {
 	unsigned before;
@@ -390,7 +394,8 @@ static void put_worker_to_sleep(struct timer_bed *b)
 	pthread_mutex_unlock(&sleep_lock);
 }
 
-/* SPEC 3.8, 4.2: each earlier than the one before it, and one call for all. */
+/* SPEC 3.8, 4.2: each is earlier than the one before it, and one call wakes the
+ * worker for all. */
 static void test_timer_batch_wakes_the_worker_once(void **state)
 {
 	struct tkw_batch_item items[1000];
@@ -408,21 +413,21 @@ static void test_timer_batch_wakes_the_worker_once(void **state)
 	before = own_alarms;
 	assert_int_equal(tkw_timer_schedule_batch(b.t, items, 1000, NULL), 0);
 	assert_int_equal(own_alarms - before, 1);
-	/* Later ones wake nobody, whether the worker sleeps again or not. */
+	/* Later ones do not wake the worker, whether it sleeps again or not. */
 	for (i = 0; i < 1000; i++)
 		items[i].when_ns += HOUR_NS;
 	before = own_alarms;
 	assert_int_equal(tkw_timer_schedule_batch(b.t, items, 1000, NULL), 0);
 	assert_int_equal(own_alarms - before, 0);
 	assert_int_equal(tkw_timer_stop(b.t, NULL, NULL), 0);
-	/* And the stop is one. */
+	/* The stop is a wake-up, too. */
 	assert_int_equal(tkw_timer_get_stats(b.t, &st), 0);
 	assert_true(st.wake_ups <= 2);
 	assert_int_equal(st.ledger.handed_over, 2000);
 	bed_close(&b);
 }
 
-/* SPEC 3.8: a batch that is refused, and one of nothing, wake nobody. */
+/* SPEC 3.8: a refused batch and an empty one do not wake the worker. */
 static void test_timer_batch_that_takes_nothing_wakes_nobody(void **state)
 {
 	struct tkw_timer_config cfg = { .max_pending = 1 };
@@ -473,7 +478,7 @@ static const struct tkw_timer_hooks counting = {
 	.thread_join = join_thread,
 };
 
-/* SPEC 3.8: not even a worker. */
+/* SPEC 3.8: it does not even start a worker. */
 static void test_timer_batch_of_nothing_does_nothing(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .hooks = &counting };
@@ -500,7 +505,7 @@ static void test_timer_batch_of_nothing_does_nothing(struct timer_bed *b)
 }
 BED_TEST(test_timer_batch_of_nothing_does_nothing)
 
-/* Room for one more than may be. */
+/* One more than the limit. */
 static struct tkw_batch_item many_items[TKW_MAX_BATCH + 1];
 static struct tkw_timeout_id many_ids[TKW_MAX_BATCH + 1];
 static int many_results[TKW_MAX_BATCH + 1];
@@ -585,12 +590,12 @@ static void test_timer_batch_with_a_bad_argument_is_refused(struct timer_bed *b)
 	fill_plain(many_items, TKW_MAX_BATCH + 1, 0);
 	assert_refused(b, many_items, TKW_MAX_BATCH + 1, -EINVAL);
 	assert_refused(b, many_items, SIZE_MAX, -EINVAL);
-	/* Nothing was begun for them. */
+	/* Nothing was started for them. */
 	assert_int_equal(threads_made, 0);
 }
 BED_TEST(test_timer_batch_with_a_bad_argument_is_refused)
 
-/* SPEC 3.8, 3.7: wherever the one without a function is. */
+/* SPEC 3.8, 3.7: at whichever index the item without a function is. */
 static void test_timer_batch_with_one_bad_item_is_refused(struct timer_bed *b)
 {
 	size_t i;
@@ -625,7 +630,7 @@ static void test_timer_batch_fits_the_limit_or_is_refused(struct timer_bed *b)
 	assert_refused(b, many_items, 1, -EAGAIN);
 	assert_int_equal(tkw_timer_schedule_batch(b->t, many_items, 0, NULL),
 			 0);
-	/* The places of those that are cancelled, and of no other. */
+	/* Only the places of the cancelled ones are free. */
 	assert_int_equal(tkw_timer_cancel_batch(b->t, ids, 3, NULL), 3);
 	assert_int_equal(tkw_timer_cancel_batch(b->t, ids, 3, NULL), 0);
 	assert_refused(b, many_items, 4, -EAGAIN);
@@ -702,7 +707,7 @@ BED_TEST(test_timer_batch_in_a_child_is_refused)
 /* --- memory -------------------------------------------------------------- */
 
 enum {
-	HUNGRY = 1000 /* narrow: some twenty allocations */
+	HUNGRY = 1000 /* about twenty allocations in the narrow build */
 };
 
 static size_t live_of(struct bed_memory *m)
@@ -715,8 +720,8 @@ static size_t live_of(struct bed_memory *m)
 	return live;
 }
 
-/* A batch of which the n-th allocation is refused, twice; then one that is
- * not. Return false if it needs fewer than n. */
+/* Refuses the n-th allocation of a batch, twice, and then lets it succeed.
+ * Returns false if it needs fewer than n. */
 static bool refuse_nth(struct timer_bed *b, struct bed_memory *m, size_t n)
 {
 	const size_t at_first = live_of(m);
@@ -742,8 +747,8 @@ static bool refuse_nth(struct timer_bed *b, struct bed_memory *m, size_t n)
 		after = ledger_of(b);
 		assert_memory_equal(&before, &after, sizeof(before));
 		bed_assert_ledger(b, before.pending);
-		/* The wheel and its histogram, the directory, and the one
-		 * block that is kept. */
+		/* It may keep the wheel with its histogram, the directory, and
+		 * one block. */
 		assert_true(live_of(m) <= at_first + 4);
 	}
 	assert_int_equal(tkw_timer_get_stats(b->t, &st), 0);
@@ -768,7 +773,7 @@ static void refuse_each(struct timer_bed *b, unsigned pending)
 							  pending, NULL),
 				 0);
 		more = refuse_nth(b, &m, ++n);
-		/* A later one is as good as ever. */
+		/* A later batch works. */
 		fill(b, many_items, 10, 0, TKW_MSEC);
 		assert_int_equal(tkw_timer_schedule_batch(b->t, many_items, 10,
 							  many_ids),
@@ -784,21 +789,21 @@ static void refuse_each(struct timer_bed *b, unsigned pending)
 	assert_int_equal(live_of(&m), 0);
 }
 
-/* SPEC 3.8, 3.7, fault 1: each allocation that a batch makes. */
+/* SPEC 3.8, 3.7, fault 1: refuses each allocation that a batch makes. */
 static void test_timer_batch_without_memory_takes_nothing(struct timer_bed *b)
 {
 	refuse_each(b, 0);
 }
 BED_TEST(test_timer_batch_without_memory_takes_nothing)
 
-/* The same with others that are there, in a block that is not full. */
+/* The same with other timeouts, in a block that is not full. */
 static void test_timer_batch_without_memory_leaves_others(struct timer_bed *b)
 {
 	refuse_each(b, 5);
 }
 BED_TEST(test_timer_batch_without_memory_leaves_others)
 
-/* SPEC 5.4: of a cancelled batch the memory is there at once. */
+/* SPEC 5.4: the memory of a cancelled batch is free at once. */
 static void test_timer_batch_cancel_gives_memory_back(struct timer_bed *b)
 {
 	enum {
@@ -847,7 +852,7 @@ struct from_task {
 	int results[FROM_TASK + 1];
 };
 
-/* Schedule a batch for now, and cancel a half of it, and itself. */
+/* Schedules a batch for now, and cancels half of it, and itself. */
 static void schedule_and_cancel(const struct tkw_firing *firing, void *ctx)
 {
 	struct from_task *f = ctx;
@@ -884,7 +889,7 @@ BED_TEST(test_timer_batch_from_a_task)
 
 /* --- cancel -------------------------------------------------------------- */
 
-/* Where a task waits until it is let go. */
+/* A task waits here until it may go on. */
 static void pass_gate(const struct tkw_firing *firing, void *ctx)
 {
 	(void)firing;
@@ -899,7 +904,7 @@ static void *turn_once(void *arg)
 	return NULL;
 }
 
-/* One of each kind, and what is to be said of it. */
+/* One id of each kind, and the expected results. */
 enum {
 	KINDS = 12
 };
@@ -960,7 +965,7 @@ static void test_timer_batch_cancel_says_of_each_what_it_is(struct timer_bed *b)
 }
 BED_TEST(test_timer_batch_cancel_says_of_each_what_it_is)
 
-/* SPEC 3.8: a stale id is that of nobody, though its place is taken again. */
+/* SPEC 3.8: a stale id is not valid, even if its place is used again. */
 static void test_timer_batch_cancel_of_stale_ids(struct timer_bed *b)
 {
 	struct tkw_timeout_id ids[100];
@@ -1005,7 +1010,7 @@ static void test_timer_batch_cancel_refuses_bad_arguments(struct timer_bed *b)
 	for (i = 0; i <= TKW_MAX_BATCH; i++)
 		assert_int_equal(many_results[i], 77);
 	bed_assert_ledger(b, 1);
-	/* As many as may be, all the same one. */
+	/* The largest batch, with the same id everywhere. */
 	assert_int_equal(tkw_timer_cancel_batch(b->t, many_ids, TKW_MAX_BATCH,
 						many_results),
 			 1);
@@ -1016,7 +1021,7 @@ static void test_timer_batch_cancel_refuses_bad_arguments(struct timer_bed *b)
 }
 BED_TEST(test_timer_batch_cancel_refuses_bad_arguments)
 
-/* SPEC 3.8: the results are for those who ask. */
+/* SPEC 3.8: results may be NULL. */
 static void test_timer_batch_cancel_without_results(struct timer_bed *b)
 {
 	struct tkw_timeout_id ids[5];
@@ -1049,7 +1054,7 @@ static void *schedule_a_batch(void *arg)
 {
 	struct crew *c = arg;
 
-	/* While all of them are there, each has a number of its own. */
+	/* While all threads exist, each has a different number. */
 	pthread_barrier_wait(c->together);
 	must(tkw_timer_schedule_batch(c->b->t, c->items, EACH, c->ids) == 0);
 	pthread_barrier_wait(c->together);
@@ -1076,7 +1081,7 @@ static void run_crew(struct timer_bed *b, struct crew crew[CREW],
 	pthread_barrier_destroy(&together);
 }
 
-/* SPEC 3.8: those of all shards, in any mixture. */
+/* SPEC 3.8: ids of all shards, in any order. */
 static void test_timer_batch_cancel_over_all_shards(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = CREW };
@@ -1094,7 +1099,7 @@ static void test_timer_batch_cancel_over_all_shards(struct timer_bed *b)
 		shards |= UINT64_C(1) << (many_ids[i].bits >> 56);
 		many_results[i] = 77;
 	}
-	/* Their numbers were different ones. */
+	/* The threads had different numbers. */
 	assert_int_equal((shards & (shards - 1)) != 0,
 			 b->drive != TKW_DRIVE_MANUAL);
 	bed_assert_ledger(b, all);
@@ -1117,7 +1122,7 @@ enum {
 	FREE_HANDED = 50
 };
 
-/* What an on-cancel does that would hang if a lock were held. */
+/* What an on-cancel does. It would hang if a lock were held. */
 struct free_hand {
 	struct timer_bed *b;
 	struct tkw_timeout_id ids[FREE_HANDED];
@@ -1138,7 +1143,8 @@ static void use_the_timer(void *ctx)
 	struct tkw_timeout_id ids[FREE_HANDED];
 	size_t i;
 
-	/* All of the batch are stale by now, whoever's turn it is. */
+	/* By now all ids of the batch are stale, whichever on-cancel this
+	 * is. */
 	for (i = 0; i < FREE_HANDED; i++) {
 		f->wrong += tkw_timer_cancel(t, f->ids[i]) != -ENOENT;
 		f->wrong += tkw_timer_get(t, f->ids[i], &info) != -ENOENT;
@@ -1173,18 +1179,18 @@ static void test_timer_batch_cancel_calls_on_cancel_freely(struct timer_bed *b)
 	assert_int_equal(f.calls, FREE_HANDED);
 	assert_int_equal(f.wrong, 0);
 	assert_int_equal(b->cancelled_count, FREE_HANDED);
-	/* The second of each pair is still there. */
+	/* The second one of each pair is still pending. */
 	bed_assert_ledger(b, FREE_HANDED);
 }
 BED_TEST(test_timer_batch_cancel_calls_on_cancel_freely)
 
-/* One that frees its memory, as its like do. */
+/* Frees its memory, as an on-cancel usually does. */
 static void free_it(void *ctx)
 {
 	free(ctx);
 }
 
-/* SPEC 5.6: with and without an on-cancel, in one batch. */
+/* SPEC 5.6: with and without an on-cancel in one batch. */
 static void test_timer_batch_cancel_frees_the_arguments(struct timer_bed *b)
 {
 	size_t i;
@@ -1210,11 +1216,11 @@ enum {
 	RACE_ROUNDS = 20
 };
 
-/* What became of one. */
+/* What happened to one timeout. */
 struct raced {
-	atomic_uint won;    /* cancels that said 0 */
-	atomic_uint fired;  /* runs */
-	atomic_uint called; /* on-cancel */
+	atomic_uint won;    /* cancels that returned 0 */
+	atomic_uint fired;  /* runs of the task */
+	atomic_uint called; /* calls of on-cancel */
 };
 
 struct race {
@@ -1240,7 +1246,7 @@ static void count_call(void *ctx)
 	atomic_fetch_add(&one->called, 1);
 }
 
-/* Cancel all, a part at a time, the parts of two threads overlapping. */
+/* Cancels all in parts. The parts of two threads overlap. */
 static void *cancel_parts(void *arg)
 {
 	static atomic_uint number;
@@ -1351,7 +1357,8 @@ static void *schedule_sevens(void *arg)
 	return NULL;
 }
 
-/* SPEC 3.8, 3.6: as many batches as there is room for, and none in part. */
+/* SPEC 3.8, 3.6: as many batches are accepted as there is room for, and none in
+ * part. */
 static void
 test_timer_batches_of_many_threads_fill_the_limit(struct timer_bed *b)
 {
@@ -1384,7 +1391,7 @@ static void count_visit(const struct tkw_timeout_info *info, void *ctx)
 	((struct stopper *)ctx)->visited++;
 }
 
-/* When some batches have been taken. */
+/* Stops when some batches were accepted. */
 static void *stop_soon(void *arg)
 {
 	struct stopper *s = arg;

@@ -38,8 +38,8 @@ static void do_nothing(const struct tkw_firing *firing, void *ctx)
 }
 
 /*
- * Let so much time pass that a worker which sleeps for what was pending before
- * must not be left to sleep: what is overdue wakes it at once.
+ * Lets time pass. If the worker sleeps for a timeout that is now overdue, this
+ * wakes it at once.
  */
 static void stall(struct timer_bed *b, int64_t ns)
 {
@@ -50,7 +50,7 @@ static void stall(struct timer_bed *b, int64_t ns)
 	bed_pass(b, 0);
 }
 
-/* A function of the user's waits here until the test lets it go on. */
+/* A callback waits here until the test lets it go on. */
 struct gate {
 	sem_t entered;
 	sem_t open;
@@ -85,7 +85,7 @@ static void gated_task(const struct tkw_firing *firing, void *ctx)
 	gated_cancel(ctx);
 }
 
-/* Schedule a task that is due and stays at a gate. */
+/* Schedules a task that is due and waits at a gate. */
 static struct tkw_timeout_id schedule_gated(struct timer_bed *b, struct gate *g)
 {
 	const struct tkw_task task = { .fn = gated_task, .ctx = g };
@@ -96,7 +96,7 @@ static struct tkw_timeout_id schedule_gated(struct timer_bed *b, struct gate *g)
 	return id;
 }
 
-/* A turn beside the test; a worker of the timer's own needs none. */
+/* A turn on another thread. A timer with its own worker needs none. */
 struct runner {
 	struct timer_bed *b;
 	pthread_t thread;
@@ -125,8 +125,8 @@ static void run_end(struct runner *r)
 }
 
 /*
- * Opens a gate when a call that should wait for it has gone to sleep. If the
- * call returns without having waited, nobody has opened the gate: over is 0.
+ * Opens a gate when a call that should wait for it sleeps. If the call returns
+ * without waiting, the gate is still shut, and over is 0.
  */
 struct opener {
 	struct gate *g;
@@ -163,7 +163,8 @@ static void opener_end(struct opener *o)
 	sem_destroy(&o->go);
 }
 
-/* cancel_wait() for what is at the gate. *over: had it passed on return? */
+/* Calls cancel_wait() for what is at the gate. Sets *over if that had passed
+ * the gate on return. */
 static int wait_for_gate(struct tkw_timer *t, struct tkw_timeout_id id,
 			 struct opener *o, int *over)
 {
@@ -199,7 +200,7 @@ static void test_timer_cancel_ends_it_once(struct timer_bed *b)
 }
 BED_TEST(test_timer_cancel_ends_it_once)
 
-/* SPEC 5.2, 5.3: what has fired has ended. */
+/* SPEC 5.2, 5.3: a timeout that has fired has ended. */
 static void test_timer_cancel_after_it_fired(struct timer_bed *b)
 {
 	const struct tkw_timeout_id id = bed_schedule(b, 1, TKW_MSEC);
@@ -216,7 +217,7 @@ static void test_timer_cancel_after_it_fired(struct timer_bed *b)
 }
 BED_TEST(test_timer_cancel_after_it_fired)
 
-/* SPEC 5.2: by another thread, while its task runs. */
+/* SPEC 5.2: cancelled by another thread while its task runs. */
 static void test_timer_cancel_while_it_runs_is_busy(struct timer_bed *b)
 {
 	struct runner r;
@@ -252,7 +253,7 @@ struct rivalry {
 	pthread_barrier_t barrier;
 	struct tkw_timeout_id ids[ROUNDS];
 	atomic_int won[ROUNDS];
-	atomic_int odd; /* results that cannot be */
+	atomic_int odd; /* impossible results */
 };
 
 static void *cancel_each(void *arg)
@@ -300,7 +301,7 @@ static void test_timer_of_many_cancels_one_wins(struct timer_bed *b)
 }
 BED_TEST(test_timer_of_many_cancels_one_wins)
 
-/* Its memory is the caller's, and freed as soon as the contract allows. */
+/* The memory belongs to the caller, and is freed as soon as that is legal. */
 struct lot {
 	atomic_int ran;
 	atomic_int ended;
@@ -340,7 +341,7 @@ static void *turn_on(void *arg)
 	return NULL;
 }
 
-/* Either it never runs, or it has run to its end. */
+/* Either it never runs, or it has ended. */
 static void race_once(struct timer_bed *b, int round)
 {
 	struct lot *l = calloc(1, sizeof(*l));
@@ -424,8 +425,8 @@ static void test_timer_cancel_wait_waits_for_the_task(struct timer_bed *b)
 {
 	int ret;
 
-	/* It may be asleep elsewhere, in a sanitizer say, and the task ends
-	 * before it has looked. */
+	/* The thread may sleep elsewhere, for example in a sanitizer. Then the
+	 * task may end before the call has looked. */
 	do {
 		ret = wait_for_running(b);
 	} while (ret == -ENOENT);
@@ -433,7 +434,7 @@ static void test_timer_cancel_wait_waits_for_the_task(struct timer_bed *b)
 }
 BED_TEST(test_timer_cancel_wait_waits_for_the_task)
 
-/* SPEC 5.3: for this task, not for the next one of the same turn. */
+/* SPEC 5.3: it waits for this task, not for the next one of the same turn. */
 static void test_timer_cancel_wait_does_not_wait_for_peers(struct timer_bed *b)
 {
 	struct runner r;
@@ -450,7 +451,7 @@ static void test_timer_cancel_wait_does_not_wait_for_peers(struct timer_bed *b)
 	opener_start(&o, &first);
 	sem_take(&first.entered);
 	ret = wait_for_gate(b->t, id, &o, &over);
-	/* Here the second task stands at its gate, or will. */
+	/* Now the second task is at its gate, or will be. */
 	too_long = atomic_load(&second.over);
 	sem_post(&second.open);
 	opener_end(&o);
@@ -540,7 +541,7 @@ static void *cancel_beside(void *arg)
 	return NULL;
 }
 
-/* Cancel, on a thread of its own, what has an on-cancel at a gate. */
+/* Cancels, on another thread, a timeout whose on-cancel waits at a gate. */
 static void cancel_gated(struct canceller *c, struct timer_bed *b,
 			 struct gate *g)
 {
@@ -555,7 +556,7 @@ static void cancel_gated(struct canceller *c, struct timer_bed *b,
 	sem_take(&g->entered);
 }
 
-/* SPEC 5.3: after -ENOENT, too, ctx may be freed. */
+/* SPEC 5.3: after -ENOENT ctx may be freed, too. */
 static void test_timer_cancel_wait_waits_for_on_cancel(struct timer_bed *b)
 {
 	struct canceller c;
@@ -617,7 +618,7 @@ static void wait_for_itself(const struct tkw_firing *firing, void *ctx)
 	s->wait_own_after = tkw_timer_cancel_wait(firing->timer, firing->id);
 }
 
-/* SPEC 5.3, fault 10: refused, not a deadlock. */
+/* SPEC 5.3, fault 10: the call is refused, and does not deadlock. */
 static void test_timer_task_cannot_wait_for_itself(struct timer_bed *b)
 {
 	struct selfish s = { .b = b };
@@ -665,7 +666,7 @@ static void wait_in_on_cancel(void *ctx)
 	s->wait_pending = tkw_timer_cancel_wait(s->b->t, s->pending);
 }
 
-/* SPEC 5.3, 5.6: the rules for a task hold for an on-cancel callback. */
+/* SPEC 5.3, 5.6: the rules for a task also hold for an on-cancel callback. */
 static void test_timer_on_cancel_cannot_wait(struct timer_bed *b)
 {
 	struct waits s = { .b = b };
@@ -686,7 +687,7 @@ static void test_timer_on_cancel_cannot_wait(struct timer_bed *b)
 	opener_start(&o, &g);
 	sem_take(&g.entered);
 	cancel = tkw_timer_cancel(b->t, s.own);
-	/* When it has returned, the same thread may wait. */
+	/* After it has returned, the same thread may wait. */
 	ret = wait_for_gate(b->t, s.running, &o, &over);
 	opener_end(&o);
 	run_end(&r);
@@ -709,7 +710,7 @@ static void wait_for_on_cancel(const struct tkw_firing *firing, void *ctx)
 	sem_post(&s->done);
 }
 
-/* SPEC 5.3: there is something to wait for, and a task must not. */
+/* SPEC 5.3: there is something to wait for, but a task must not wait. */
 static void test_timer_task_cannot_wait_for_an_on_cancel(struct timer_bed *b)
 {
 	struct waits s = { .b = b };
@@ -753,7 +754,7 @@ static void wait_across(const struct tkw_firing *firing, void *ctx)
 	sem_post(&a->done);
 }
 
-/* SPEC 5.3: a task may wait for one of another timer. */
+/* SPEC 5.3: a task may wait for a task of another timer. */
 static void test_timer_task_may_wait_for_another_timer(struct timer_bed *b)
 {
 	struct across a = { .other = b->t };
@@ -829,7 +830,7 @@ enum {
 	MOST = 1000
 };
 
-/* There is nothing for the thread sanitizer in it, and it is slow. */
+/* This is slow, and has nothing that the thread sanitizer could find. */
 #ifdef __SANITIZE_THREAD__
 enum {
 	PAIRS = MILLION / 10
@@ -840,8 +841,8 @@ enum {
 };
 #endif
 
-/* What the pairs may add to what is held. With generations as short as in the
- * narrow build names run out, and the directory of names grows. */
+/* How many bytes the pairs may add. In the narrow build generations are short,
+ * so numbers run out, and their directory grows. */
 #ifdef TKW__GENERATION_BITS
 enum {
 	GROWTH = 4 * PAIRS
@@ -852,7 +853,7 @@ enum {
 };
 #endif
 
-/* Pairs of schedule and cancel, with so many outstanding. */
+/* Pairs of schedule and cancel, with this many pending at a time. */
 static void expect_flat(struct timer_bed *b, size_t outstanding)
 {
 	const struct tkw_task task = { .fn = must_not_run };
@@ -934,7 +935,7 @@ static void test_timer_gives_blocks_back_when_cancelled(struct timer_bed *b)
 	assert_true(m.held < m.peak / 8);
 	bed_assert_ledger(b, 0);
 	assert_all_stale(b, ids);
-	/* Nor do they touch what lives in their places now. */
+	/* They do not change the timeouts that use their places now. */
 	for (i = 0; i < MOST; i++)
 		assert_int_equal(tkw_timer_schedule(b->t, &task, HOUR_NS, NULL),
 				 0);
@@ -1009,7 +1010,8 @@ static void call_all(void *ctx)
 	c->broken = tkw_timer_check(t);
 }
 
-/* SPEC 5.6: inside the cancel, on its thread, and with no lock held. */
+/* SPEC 5.6: it is called inside the cancel, on the same thread, and with no
+ * lock held. */
 static void test_timer_on_cancel_may_make_any_call(struct timer_bed *b)
 {
 	struct callback c = { .b = b };
@@ -1044,7 +1046,7 @@ static void free_arg(void *ctx)
 	free(ctx);
 }
 
-/* SPEC 5.6: ctx may be freed in it; and there may be none. */
+/* SPEC 5.6: on-cancel may free ctx, and may be NULL. */
 static void test_timer_on_cancel_may_free_arg(struct timer_bed *b)
 {
 	struct tkw_task task = { .fn = must_not_run, .on_cancel = free_arg };
@@ -1066,7 +1068,7 @@ static void test_timer_on_cancel_may_free_arg(struct timer_bed *b)
 		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), 0);
 	for (i = 1; i < 50; i += 2)
 		assert_int_equal(tkw_timer_cancel_wait(b->t, ids[i]), 0);
-	bed_assert_ledger(b, 25); /* which are freed with the timer */
+	bed_assert_ledger(b, 25); /* these are freed with the timer */
 }
 BED_TEST(test_timer_on_cancel_may_free_arg)
 
@@ -1103,7 +1105,7 @@ static void test_timer_on_cancel_may_cancel(struct timer_bed *b)
 }
 BED_TEST(test_timer_on_cancel_may_cancel)
 
-/* SPEC 5.6: not for one that has run. */
+/* SPEC 5.6: it is not called for a timeout that has run. */
 static void test_timer_on_cancel_is_for_the_cancelled(struct timer_bed *b)
 {
 	struct tkw_timeout_id ids[20];

@@ -24,7 +24,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* In a child: no assert of cmocka's can leave it. */
+/* For a child, where an assert of cmocka does not work. */
 #define CHECK(cond)                                                            \
 	do {                                                                   \
 		if (!(cond)) {                                                 \
@@ -33,7 +33,7 @@
 		}                                                              \
 	} while (0)
 
-/* What a result has in it before a call that must not write it. */
+/* The value of a result before a call that must not write it. */
 #define UNTOUCHED ((struct tkw_timer *)&untouched)
 static char untouched;
 
@@ -43,7 +43,8 @@ static pthread_mutex_t system_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned threads_made;
 static unsigned threads_to_refuse;
 
-/* The names that --wrap makes are not ours to declare. */
+/* The names that --wrap makes are reserved in C, so they are assembler
+ * names. */
 #define NAMED(name) __asm__(name)
 int real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			void *(*run)(void *), void *arg)
@@ -81,8 +82,8 @@ static unsigned made_so_far(void)
 	return made;
 }
 
-/* By how much the clock that counts sleep is ahead: a machine that was never
- * suspended has two clocks that are the same. */
+/* How far the clock that counts sleep is ahead. On a machine that was never
+ * suspended, both clocks would show the same. */
 static const time_t asleep_sec = 100000;
 
 int wrap_clock_gettime(clockid_t id, struct timespec *ts)
@@ -120,17 +121,17 @@ struct maker {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	unsigned calls;
-	unsigned refuse; /* the first so many calls */
-	int error;       /* with this */
-	bool hold;       /* keep the caller inside */
+	unsigned refuse; /* how many calls to refuse */
+	int error;       /* the error of a refused call */
+	bool hold;       /* do not return from the call */
 	unsigned made;
 	unsigned joined;
-	pthread_t thread; /* the last one made; its handle is the maker */
+	pthread_t thread; /* the last one that was made */
 	void *(*run)(void *arg);
 	void *arg;
 };
 
-/* A thread that blocks no signals, as one of the user's may. */
+/* A thread that blocks no signals, as a thread of the user may. */
 static void *maker_run(void *ctx)
 {
 	struct maker *m = ctx;
@@ -177,7 +178,7 @@ static void maker_join(void *handle, void *ctx)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Refuse the first n calls with an error. */
+/* Refuses the first n calls with an error. */
 static void maker_refuse(struct maker *m, unsigned n, int error)
 {
 	pthread_mutex_lock(&m->lock);
@@ -206,7 +207,7 @@ struct seen {
 	pthread_t thread;
 	char name[16];
 	sigset_t blocked;
-	int64_t now_ns; /* of the system */
+	int64_t now_ns; /* on the clock of the system */
 };
 
 static void look(const struct tkw_firing *firing, void *ctx)
@@ -230,7 +231,7 @@ static void wait_for(sem_t *sem)
 		assert_int_equal(errno, EINTR);
 }
 
-/* Let a task look around on a timer of which nothing else is known. */
+/* Runs a task that looks around, on any timer. */
 static void look_from_task(struct tkw_timer *t, struct seen *s)
 {
 	const struct tkw_task task = { .fn = look, .ctx = s };
@@ -272,7 +273,7 @@ static void test_timer_default_tick_is_a_millisecond(struct timer_bed *b)
 }
 BED_TEST(test_timer_default_tick_is_a_millisecond)
 
-/* SPEC 2.1: no limit. */
+/* SPEC 2.1: there is no limit. */
 static void test_timer_default_has_no_limit_of_pending(struct timer_bed *b)
 {
 	const struct tkw_task task = { .fn = nothing };
@@ -285,7 +286,8 @@ static void test_timer_default_has_no_limit_of_pending(struct timer_bed *b)
 }
 BED_TEST(test_timer_default_has_no_limit_of_pending)
 
-/* SPEC 2.1: own thread, inline execution, for no config and a zeroed one. */
+/* SPEC 2.1: without a config, and with a zeroed one, it has its own thread, and
+ * tasks run on that. */
 static void test_timer_default_runs_tasks_on_one_own_thread(void **state)
 {
 	const struct tkw_timer_config zero = { .size = 0 };
@@ -426,7 +428,8 @@ static void test_timer_preset_unknown_is_refused(void **state)
 
 /* --- 2.2 refusals -------------------------------------------------------- */
 
-/* Nothing is written, kept, opened or started by a create that says `error`. */
+/* Checks that create fails with `error`, and does not write, keep, open or
+ * start anything. */
 static void assert_create_refused(const struct tkw_timer_config *cfg, int error)
 {
 	const unsigned files = open_files();
@@ -503,13 +506,13 @@ static void test_timer_create_refuses_slots_that_cannot_be(void **state)
 	assert_refused(hashed(INT64_C(1) << 31, 0));
 	assert_refused(hashed(INT64_C(1) << 32, 0));
 	assert_refused(hashed(INT64_MAX, 1));
-	/* The rings of the hierarchical engine are what they are. */
+	/* The hierarchical engine has fixed rings. */
 	assert_refused(cfg);
 	cfg.slots = 512;
 	assert_refused(cfg);
 }
 
-/* SPEC 2.2: the limit is of slots after rounding up. */
+/* SPEC 2.2: the limit holds for the slots after rounding up. */
 static void test_timer_create_refuses_a_tick_beyond_its_ring(void **state)
 {
 	static const int64_t rings[][2] = {
@@ -555,7 +558,7 @@ static void test_timer_create_refuses_what_it_does_not_know(void **state)
 	assert_int_equal(tkw_timer_create(NULL, NULL), -EINVAL);
 }
 
-/* A config of a library to come. */
+/* A config of a later version. */
 struct newer_config {
 	struct tkw_timer_config known;
 	unsigned char beyond[100];
@@ -572,7 +575,7 @@ static void assert_newer(const struct newer_config *cfg, int expected)
 		assert_ptr_equal(t, UNTOUCHED);
 }
 
-/* SPEC 2.2: 0, or that of 0.2, or more if there is nothing in it. */
+/* SPEC 2.2: a size of 0, that of 0.2, or a larger one if the rest is zero. */
 static void test_timer_create_reads_configs_of_any_version(void **state)
 {
 	const struct tkw_timer_config zero = { .size = 0 };
@@ -589,8 +592,8 @@ static void test_timer_create_reads_configs_of_any_version(void **state)
 		memset(&newer, 0, sizeof(newer));
 		newer.known.size = sizeof(cfg) + i;
 		assert_newer(&newer, 0);
-		/* Behind what the caller calls the end there may be anything;
-		 * before it there may not. */
+		/* Bytes after the end that the caller gives may have any value.
+		 * Those before the end may not. */
 		memset(newer.beyond + i, 0xff, sizeof(newer.beyond) - i);
 		assert_newer(&newer, 0);
 		if (i > 0) {
@@ -634,7 +637,8 @@ static void test_timer_create_refuses_half_a_pair_of_hooks(void **state)
 	assert_accepted(cfg);
 }
 
-/* How many bytes a timer of so many slots asks for, and its first timeout. */
+/* How many bytes a timer with this many slots, and its first timeout, ask
+ * for. */
 static size_t bytes_of(int64_t slots, int expected)
 {
 	const struct tkw_task task = { .fn = look };
@@ -649,7 +653,7 @@ static size_t bytes_of(int64_t slots, int expected)
 	m.max_bytes = 64 << 20;
 	err = tkw_timer_create(&t, &cfg);
 	if (err == 0) {
-		/* With which it gets its wheel. */
+		/* The first timeout makes the wheel. */
 		err = tkw_timer_schedule(t, &task, TKW_SEC, NULL);
 		assert_int_equal(tkw_timer_destroy(t), 0);
 	} else {
@@ -660,7 +664,8 @@ static size_t bytes_of(int64_t slots, int expected)
 	return m.asked;
 }
 
-/* SPEC 1.3, 2.2: up to the largest legal number, which memory may not hold. */
+/* SPEC 1.3, 2.2: up to the largest legal number, for which there may be no
+ * memory. */
 static void test_timer_create_rounds_slots_to_a_power_of_two(void **state)
 {
 	(void)state;
@@ -714,7 +719,7 @@ static void test_timer_create_without_memory_leaves_nothing(void **state)
 
 /* --- children ------------------------------------------------------------ */
 
-/* Run it in a process of its own; it ends by a CHECK, or returns. */
+/* Runs it in another process, which ends with a CHECK or returns. */
 static void assert_child_succeeds(void (*run)(void))
 {
 	int status = -1;
@@ -785,7 +790,7 @@ static void test_timer_tick_of_a_microsecond_works(struct timer_bed *b)
 }
 BED_TEST(test_timer_tick_of_a_microsecond_works)
 
-/* SPEC 2.3: ten microseconds are ten, not a millisecond. */
+/* SPEC 2.3: ten microseconds stay ten microseconds, and not a millisecond. */
 static void test_timer_fires_a_microsecond_apart_in_order(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .tick_ns = TKW_USEC };
@@ -838,7 +843,7 @@ static void test_timer_first_schedule_starts_the_worker(struct timer_bed *b)
 	bed_schedule(b, 2, TKW_SEC);
 	assert_int_equal(tkw_timer_start(b->t), 0);
 	assert_int_equal(made_so_far(), threads + one);
-	/* and so does one for a time of the clock */
+	/* so does a deadline */
 	bed_reopen(b, NULL);
 	assert_int_equal(
 		tkw_timer_schedule_at(b->t, &task, 2 * BED_START_NS, NULL), 0);
@@ -870,11 +875,11 @@ struct race {
 	struct maker maker;
 	pthread_barrier_t begin;
 	pthread_mutex_t lock;
-	unsigned refused; /* how often -ENOMEM was said */
-	unsigned wrong;   /* other errors, and returns before there is one */
+	unsigned refused; /* how often it got -ENOMEM */
+	unsigned wrong;   /* other errors, and 0 without a worker */
 };
 
-/* Start or schedule until it is accepted; there must be a worker then. */
+/* Starts or schedules until it is accepted. There must be a worker then. */
 static void *start_until_started(void *arg)
 {
 	struct race *r = arg;
@@ -966,7 +971,7 @@ static void *start_behind(void *arg)
 	return NULL;
 }
 
-/* SPEC 2.4: who comes second returns when there is a worker, not before. */
+/* SPEC 2.4: a second start returns only when there is a worker. */
 static void test_timer_start_waits_for_a_start_in_progress(void **state)
 {
 	struct race r;
@@ -988,7 +993,8 @@ static void test_timer_start_waits_for_a_start_in_progress(void **state)
 		pthread_cond_wait(&r.maker.changed, &r.maker.lock);
 	pthread_mutex_unlock(&r.maker.lock);
 	pthread_create(&threads[1], NULL, start_behind, &r);
-	/* A chance to return too early; nothing hangs on its being taken. */
+	/* Gives it time to return too early. The test also passes without
+	 * that. */
 	for (i = 0; i < 1000; i++)
 		sched_yield();
 	pthread_mutex_lock(&r.maker.lock);
@@ -1003,7 +1009,7 @@ static void test_timer_start_waits_for_a_start_in_progress(void **state)
 	pthread_barrier_destroy(&r.begin);
 }
 
-/* Both ways to start say -ENOMEM, and nothing has changed. */
+/* Checks that both ways to start return -ENOMEM, and nothing has changed. */
 static void assert_start_refused(struct timer_bed *b)
 {
 	const struct tkw_ledger none = { .accepted = 0 };
@@ -1022,7 +1028,8 @@ static void assert_start_refused(struct timer_bed *b)
 	bed_assert_ledger(b, 0);
 }
 
-/* Once a thread is to be had all goes on, and the limit was not used up. */
+/* Checks that it starts when it can get a thread, and that the refused calls
+ * did not use up the limit. */
 static void assert_starts_now(struct timer_bed *b)
 {
 	const struct tkw_task task = bed_task(b, 2);
@@ -1140,7 +1147,8 @@ static void assert_all_blocked(const sigset_t *blocked)
 	int s;
 
 	for (s = 1; s <= SIGRTMAX; s++) {
-		/* Two cannot be blocked; those from 32 on are libc's own. */
+		/* Two signals cannot be blocked, and some from 32 on belong to
+		 * libc. */
 		if (s == SIGKILL || s == SIGSTOP || (s >= 32 && s < SIGRTMIN))
 			continue;
 		if (!sigismember(blocked, s))
@@ -1176,7 +1184,7 @@ static void assert_same_signals(const sigset_t *a, const sigset_t *b)
 		assert_int_equal(sigismember(a, s), sigismember(b, s));
 }
 
-/* SPEC 2.4: the signals of whoever starts it stay as they are. */
+/* SPEC 2.4: start does not change the signal mask of its caller. */
 static void test_timer_start_leaves_the_callers_signals(struct timer_bed *b)
 {
 	sigset_t one;
@@ -1276,7 +1284,7 @@ BED_TEST(test_timer_goes_from_init_to_stopped)
 
 /* --- 2.6 too many timers ------------------------------------------------- */
 
-/* In a child: lines logged, and the timers that live. */
+/* Used in a child: the number of lines logged, and the live timers. */
 static unsigned lines;
 static struct tkw_timer *living[300];
 
@@ -1303,7 +1311,7 @@ static struct tkw_timer *make_one(int64_t warn_timers, int drive)
 	return t;
 }
 
-/* The warning comes with timer number limit + 1; then never again. */
+/* Checks that the warning comes with timer number limit + 1, and only then. */
 static void check_warned_beyond(int64_t warn_timers, unsigned limit)
 {
 	unsigned i;
@@ -1355,7 +1363,7 @@ static void exceed_no_limit(void)
 	for (i = 0; i < 300; i++)
 		living[i] = make_one(i % 2 ? -1 : INT64_MIN, TKW_DRIVE_MANUAL);
 	CHECK(lines == 0);
-	/* They count, for one that has a limit. */
+	/* They count for a timer that has a limit. */
 	make_one(300, TKW_DRIVE_MANUAL);
 	CHECK(lines == 1);
 }
@@ -1371,7 +1379,7 @@ static void exceed_without_a_log(void)
 		CHECK(tkw_timer_destroy(living[i]) == 0);
 }
 
-/* SPEC 2.6: nothing is refused. */
+/* SPEC 2.6: no timer is refused. */
 static void test_timers_beyond_the_limit_are_warned_of_once(void **state)
 {
 	(void)state;
@@ -1411,7 +1419,7 @@ static void test_timers_made_by_many_threads_are_warned_of_once(void **state)
 	assert_child_succeeds(exceed_by_many_threads);
 }
 
-/* After all that, as many live as before: none. */
+/* After all that, no timer is counted as live. */
 static void check_none_is_counted(void)
 {
 	CHECK(lines == 0);

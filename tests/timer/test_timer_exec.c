@@ -24,8 +24,8 @@
 
 #include "gate.h"
 
-/* Not cmocka's: an assert of its own cannot leave a thread that is not the
- * test's, nor a task. */
+/* An assert of cmocka does not work in a task, or on a thread that is not the
+ * test's. */
 #define must(condition)                                                        \
 	((condition) ? (void)0 : must_fail(__LINE__, #condition))
 static _Noreturn void must_fail(int line, const char *condition)
@@ -60,14 +60,14 @@ enum {
 
 struct collector {
 	struct tkw_exec exec;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the fields below */
 	pthread_cond_t changed;
-	struct tkw_job jobs[KEPT]; /* taken, in order */
+	struct tkw_job jobs[KEPT]; /* taken jobs, in order */
 	bool called[KEPT];
 	size_t count;
-	size_t offered; /* taken or not */
-	int answer;     /* 0: take it */
-	pthread_t by;   /* who came last */
+	size_t offered; /* taken and refused jobs */
+	int answer;     /* result of submit; 0 takes the job */
+	pthread_t by;   /* the last thread that submitted */
 };
 
 static struct collector *collector;
@@ -91,7 +91,7 @@ static int collect(const struct tkw_job *job, void *ctx)
 	return answer;
 }
 
-/* Each job is called once; that is the executor's promise. */
+/* Each job is called once, as an executor must do. */
 static struct tkw_job job_of(size_t i)
 {
 	struct tkw_job job;
@@ -173,7 +173,8 @@ static void await_collected(size_t least)
 
 /* --- the timer ---------------------------------------------------------- */
 
-/* The clock at a multiple of the tick, and an executor for the timer. */
+/* Sets the clock to a multiple of the tick, and opens a timer with an
+ * executor. */
 static void open_with(struct timer_bed *b, const struct tkw_exec *exec,
 		      struct tkw_timer_config cfg)
 {
@@ -196,7 +197,7 @@ static void open_collector(struct timer_bed *b, int refusal)
 	open_with(b, &collector->exec, cfg);
 }
 
-/* The timer goes, and what the collector has is called after that. */
+/* Destroys the timer, and calls the jobs of the collector after that. */
 static void close_collector(struct timer_bed *b)
 {
 	size_t i;
@@ -249,8 +250,8 @@ static int64_t clock_of(struct timer_bed *b)
 	return now_ns;
 }
 
-/* Let time pass, and have one turn if there is no worker; if there is, it
- * comes by itself. */
+/* Lets time pass. Makes one turn if there is no worker. A worker makes its
+ * own. */
 static void tick(struct timer_bed *b, int64_t ns)
 {
 	bed_set_clock(b, clock_of(b) + ns);
@@ -258,8 +259,8 @@ static void tick(struct timer_bed *b, int64_t ns)
 		assert_true(bed_turn(b, NULL) >= 0);
 }
 
-/* The same until so many more jobs were taken; no more, if there is no worker
- * who could still be about. */
+/* The same until this many more jobs were taken. Without a worker, checks that
+ * there are no more. */
 static void tick_collecting(struct timer_bed *b, int64_t ns, size_t more)
 {
 	size_t before = collected();
@@ -269,8 +270,8 @@ static void tick_collecting(struct timer_bed *b, int64_t ns, size_t more)
 	assert_int_equal(collected(), before + more);
 }
 
-/* Run what is collected, and what still comes, until so many tasks have fired:
- * there may be stale jobs between. */
+/* Runs jobs that were collected, and those that still come, until this many
+ * tasks have fired. Some jobs may be stale. */
 static void run_until_fired(struct timer_bed *b, size_t count)
 {
 	size_t i;
@@ -323,7 +324,7 @@ static void assert_pending(struct timer_bed *b, struct tkw_timeout_id id,
 	assert_true(info.left_ns == deadline - clock_of(b));
 }
 
-/* A task that says who did what with it. */
+/* A task that records which thread did what with it. */
 struct who {
 	struct gate fired;
 	struct gate ended; /* its on-cancel has run */
@@ -409,7 +410,7 @@ static void test_exec_refuses_bad_config(struct timer_bed *b)
 
 	assert_int_equal(tkw_timer_create(&t, &cfg), -EINVAL);
 	for (i = 0; i < 8; i++) {
-		/* With an executor, and without. */
+		/* Creates a timer with an executor, and one without. */
 		cfg.exec = i % 2 ? tkw_exec_inline() : NULL;
 		cfg.refusal = refusals[i / 2];
 		assert_int_equal(tkw_timer_create(&t, &cfg), -EINVAL);
@@ -418,7 +419,7 @@ static void test_exec_refuses_bad_config(struct timer_bed *b)
 }
 BED_TEST(test_exec_refuses_bad_config)
 
-/* The config is not kept: the executor's struct is copied. */
+/* The config is not kept. The executor's struct is copied. */
 static void test_exec_is_copied(struct timer_bed *b)
 {
 	struct tkw_exec exec = *tkw_exec_inline();
@@ -476,7 +477,7 @@ static void test_exec_each_expiry_is_submitted_once(struct timer_bed *b)
 }
 BED_TEST(test_exec_each_expiry_is_submitted_once)
 
-/* SPEC 4.8: the inline executor is the worker's thread, in that turn. */
+/* SPEC 4.8: the inline executor runs the task on the worker, in that turn. */
 static void test_exec_inline_fires_on_the_worker(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .refusal = TKW_REFUSED_DROP };
@@ -514,7 +515,7 @@ static void rearm_fired(const struct tkw_firing *f, void *ctx)
 		must(tkw_timer_schedule(f->timer, &task, 0, NULL) == 0);
 }
 
-/* SPEC 4.6: a delay of 0 waits for a later turn, with that executor too. */
+/* SPEC 4.6: a delay of 0 waits for a later turn with that executor, too. */
 static void test_exec_inline_turn_ends(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .drive = 0 };
@@ -587,7 +588,7 @@ static void test_exec_pool_tasks_rearm(struct timer_bed *b)
 		assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
 	}
 	for (i = 0; i < CHAINS; i++) {
-		/* Only the worker of one's own turns by itself. */
+		/* Without a worker, the test must make the turns. */
 		while (bed_by_hand(b) && ledger_of(b).fired < ALL) {
 			tick(b, 0);
 			sched_yield();
@@ -622,7 +623,7 @@ static void test_exec_blocking_tasks_delay_no_other(struct timer_bed *b)
 	for (step = 1; step <= STEPS; step++) {
 		tick(b, TKW_MSEC);
 		bed_wait_fired(b, step * EACH);
-		/* Not one of a later step. */
+		/* None of a later step has fired. */
 		pthread_mutex_lock(&b->lock);
 		i = b->fired_count;
 		pthread_mutex_unlock(&b->lock);
@@ -658,7 +659,7 @@ static void test_exec_queued_is_pending(struct timer_bed *b)
 	assert_true(tkw_timer_print_timeout(b->t, id, text, sizeof(text)) > 0);
 	assert_string_equal(text, "due, 7 ms late");
 	bed_assert_ledger(b, 1);
-	/* The worker has nothing to do for it. */
+	/* The worker need not do anything for it. */
 	assert_int_equal(tkw_timer_next_turn(b->t, &next_ns), 0);
 	assert_true(next_ns == TKW_NEVER_NS);
 	run_job(0);
@@ -692,7 +693,7 @@ static void test_exec_queued_can_be_cancelled(struct timer_bed *b)
 		assert_int_equal(tkw_timer_reschedule(b->t, ids[i], 0),
 				 -ENOENT);
 	}
-	/* Their jobs do nothing. */
+	/* The jobs of these do nothing. */
 	run_job(0);
 	abandon_job(1);
 	run_job(2);
@@ -705,7 +706,8 @@ static void test_exec_queued_can_be_cancelled(struct timer_bed *b)
 }
 BED_TEST(test_exec_queued_can_be_cancelled)
 
-/* SPEC 5.5, 4.1: the job that it had does nothing, above all not early. */
+/* SPEC 5.5, 4.1: the old job does nothing. Above all, it does not run the task
+ * early. */
 static void test_exec_queued_can_be_moved_later(struct timer_bed *b)
 {
 	struct tkw_timeout_id id;
@@ -734,7 +736,7 @@ static void test_exec_queued_can_be_moved_later(struct timer_bed *b)
 }
 BED_TEST(test_exec_queued_can_be_moved_later)
 
-/* SPEC 5.5: one is enough, whichever of its two jobs is run first. */
+/* SPEC 5.5: the task runs once, whichever of its two jobs comes first. */
 static void test_exec_moved_fires_once_with_two_jobs(struct timer_bed *b)
 {
 	struct tkw_timeout_id id;
@@ -758,7 +760,8 @@ static void test_exec_moved_fires_once_with_two_jobs(struct timer_bed *b)
 }
 BED_TEST(test_exec_moved_fires_once_with_two_jobs)
 
-/* SPEC 4.8, 5.5: of two jobs of a timeout the first that is called decides. */
+/* SPEC 4.8, 5.5: a timeout has two jobs. The first one that is called
+ * counts. */
 static void test_exec_first_of_two_jobs_decides(struct timer_bed *b)
 {
 	struct tkw_timeout_id id;
@@ -802,7 +805,7 @@ static void test_exec_queued_can_be_moved_earlier(struct timer_bed *b)
 }
 BED_TEST(test_exec_queued_can_be_moved_earlier)
 
-/* SPEC 5.4: the executor keeps the job, but not the timeout. */
+/* SPEC 5.4: the executor keeps the job, but not the memory of the timeout. */
 static void test_exec_cancelled_memory_is_usable_at_once(struct timer_bed *b)
 {
 	enum {
@@ -828,7 +831,7 @@ static void test_exec_cancelled_memory_is_usable_at_once(struct timer_bed *b)
 		for (i = 0; i < EACH; i++)
 			assert_int_equal(tkw_timer_cancel(b->t, ids[i]), 0);
 	}
-	/* A block may have come and gone, but none was needed besides. */
+	/* A block may have been made and freed, but no more were needed. */
 	assert_true(m.live <= calls);
 	bed_assert_ledger(b, 0);
 	close_collector(b);
@@ -848,7 +851,7 @@ struct waiter {
 	const struct block *block;
 	pid_t tid;
 	int said;
-	bool over; /* what was waited for, when it came back */
+	bool over; /* had that ended, on return? */
 };
 
 static void *wait_for_end(void *arg)
@@ -891,12 +894,12 @@ static void test_exec_running_cannot_be_cancelled(struct timer_bed *b)
 }
 BED_TEST(test_exec_running_cannot_be_cancelled)
 
-/* What a task on the pool is told when it would wait. */
+/* The results that a task on the pool gets if it would have to wait. */
 struct inside {
 	struct timer_bed *b;
 	struct gate done;
-	struct tkw_timeout_id other;   /* running */
-	struct tkw_timeout_id pending; /* its job waits, or it is not due */
+	struct tkw_timeout_id other;   /* it is running */
+	struct tkw_timeout_id pending; /* its job is queued, or it is not due */
 	int wait_self;
 	int wait_other;
 	int wait_pending;
@@ -955,7 +958,7 @@ static void testcancel_fired(const struct tkw_firing *f, void *ctx)
 	*came_back = true;
 }
 
-/* Run job 0 while the cancellation of this thread is pending. */
+/* Runs job 0 while the cancellation of this thread is pending. */
 static void *run_doomed(void *arg)
 {
 	struct gate *pending = arg;
@@ -967,8 +970,8 @@ static void *run_doomed(void *arg)
 	return NULL;
 }
 
-/* timer.h: a task cannot be cancelled, whosever thread it runs on; else it
- * would be running for ever. */
+/* timer.h: a task cannot be cancelled, on whichever thread it runs. Otherwise
+ * it would count as running for ever. */
 static void test_exec_task_cannot_be_cancelled(struct timer_bed *b)
 {
 	struct gate pending = GATE_INIT;
@@ -984,7 +987,7 @@ static void test_exec_task_cannot_be_cancelled(struct timer_bed *b)
 	must(pthread_cancel(thread) == 0);
 	gate_open(&pending);
 	join(thread);
-	/* A timer that cannot be stopped any more is left alone. */
+	/* If the timer cannot be stopped any more, leave it alone. */
 	if (!came_back)
 		b->t = NULL;
 	assert_true(came_back);
@@ -994,7 +997,7 @@ BED_TEST(test_exec_task_cannot_be_cancelled)
 
 /* --- refused: inline ---------------------------------------------------- */
 
-/* SPEC 4.8: the worker runs it, in that turn. */
+/* SPEC 4.8: the worker runs the task, in that turn. */
 static void test_exec_refused_runs_inline(struct timer_bed *b)
 {
 	struct who w = WHO_INIT;
@@ -1017,7 +1020,8 @@ static void test_exec_refused_runs_inline(struct timer_bed *b)
 }
 BED_TEST(test_exec_refused_runs_inline)
 
-/* SPEC 4.8, 4.4: one after the other, in order; those that it takes it has. */
+/* SPEC 4.8, 4.4: the worker runs the refused ones in order. The executor has
+ * those that it took. */
 static void test_exec_refused_runs_inline_in_order(struct timer_bed *b)
 {
 	uint64_t i;
@@ -1042,8 +1046,8 @@ BED_TEST(test_exec_refused_runs_inline_in_order)
 
 /* --- refused: retry ----------------------------------------------------- */
 
-/* SPEC 4.8, 4.7: pending as before, offered again and again, and it is told
- * the deadline that it had. */
+/* SPEC 4.8, 4.7: it is still pending, is offered again and again, and keeps its
+ * deadline. */
 static void test_exec_refused_is_offered_again(struct timer_bed *b)
 {
 	size_t retries = bed_by_hand(b) ? 5000 : 50;
@@ -1061,7 +1065,7 @@ static void test_exec_refused_is_offered_again(struct timer_bed *b)
 		await_offered(i);
 		assert_pending(b, id, deadline_ns);
 		if (bed_by_hand(b)) {
-			/* In the next tick, not at once. */
+			/* It is offered in the next tick, not at once. */
 			assert_int_equal(offered(), i);
 			assert_int_equal(tkw_timer_next_turn(b->t, &next_ns),
 					 0);
@@ -1088,7 +1092,8 @@ static void test_exec_refused_is_offered_again(struct timer_bed *b)
 }
 BED_TEST(test_exec_refused_is_offered_again)
 
-/* SPEC 4.5, 5.5: what waits to be offered again can be cancelled, and moved. */
+/* SPEC 4.5, 5.5: a timeout that waits to be offered again can be cancelled and
+ * moved. */
 static void test_exec_refused_can_be_cancelled_and_moved(struct timer_bed *b)
 {
 	struct tkw_timeout_id ids[3];
@@ -1104,7 +1109,7 @@ static void test_exec_refused_can_be_cancelled_and_moved(struct timer_bed *b)
 	assert_int_equal(tkw_timer_reschedule(b->t, ids[1], 5 * TKW_MSEC), 0);
 	bed_assert_ledger(b, 2);
 	answer_with(0);
-	/* The third is what is left. */
+	/* The third one is left. */
 	tick(b, TKW_MSEC);
 	run_until_fired(b, 1);
 	bed_assert_fired(b, 2);
@@ -1120,7 +1125,7 @@ static void test_exec_refused_can_be_cancelled_and_moved(struct timer_bed *b)
 }
 BED_TEST(test_exec_refused_can_be_cancelled_and_moved)
 
-/* SPEC 4.8: it holds up nothing that the executor does take. */
+/* SPEC 4.8: a refused timeout does not delay others that the executor takes. */
 static void test_exec_refused_delays_no_other(struct timer_bed *b)
 {
 	open_collector(b, TKW_REFUSED_RETRY);
@@ -1141,7 +1146,7 @@ static void test_exec_refused_delays_no_other(struct timer_bed *b)
 }
 BED_TEST(test_exec_refused_delays_no_other)
 
-/* SPEC 4.8: in the tick in which it was refused it is not offered again. */
+/* SPEC 4.8: it is not offered again in the tick in which it was refused. */
 static void test_exec_refused_waits_for_another_tick(struct timer_bed *b)
 {
 	open_collector(b, TKW_REFUSED_RETRY);
@@ -1161,8 +1166,8 @@ static void test_exec_refused_waits_for_another_tick(struct timer_bed *b)
 }
 BED_TEST(test_exec_refused_waits_for_another_tick)
 
-/* SPEC 4.8, fault 39: an executor that is full is not asked by each of a
- * crowd; and none is lost. */
+/* SPEC 4.8, fault 39: if the executor is full, many timeouts do not ask it one
+ * by one. None of them is lost. */
 static void test_exec_refused_crowd_asks_a_few_times(struct timer_bed *b)
 {
 	enum {
@@ -1189,14 +1194,14 @@ static void test_exec_refused_crowd_asks_a_few_times(struct timer_bed *b)
 }
 BED_TEST(test_exec_refused_crowd_asks_a_few_times)
 
-/* Follow next_ns, turn by turn, until a time: how many turns that takes, and
- * how far apart they are. In each the executor is asked, and refuses. */
+/* Makes the turns that next_ns asks for, until a time. Records how many there
+ * are, and the time between them. In each turn the executor refuses. */
 struct turns {
 	size_t count;
 	int64_t apart_ns[4096];
 };
 
-/* max_tasks: of a call; a turn may then take several. */
+/* max_tasks is the bound of a call. A turn may take several calls. */
 static struct turns turns_by(struct timer_bed *b, int64_t until_ns,
 			     int max_tasks)
 {
@@ -1224,7 +1229,7 @@ static struct turns turns_until(struct timer_bed *b, int64_t until_ns)
 	return turns_by(b, until_ns, 0);
 }
 
-/* A tick, two, four, up to a second. */
+/* The delays are a tick, two ticks, four, and so on, up to a second. */
 static void assert_patience_grows(const struct turns *turns, int64_t tick_ns)
 {
 	int64_t most_ns = TKW_SEC / tick_ns * tick_ns;
@@ -1243,7 +1248,7 @@ static void assert_patience_grows(const struct turns *turns, int64_t tick_ns)
 	}
 }
 
-/* SPEC 4.8: an executor that is shut down is asked ever less often, and its
+/* SPEC 4.8: an executor that is shut down is asked less and less often. The
  * timeouts are not lost. */
 static void test_exec_shut_down_is_asked_ever_later(struct timer_bed *b)
 {
@@ -1262,12 +1267,12 @@ static void test_exec_shut_down_is_asked_ever_later(struct timer_bed *b)
 	begin_ns = clock_of(b);
 	turns = turns_until(b, begin_ns + 100 * TKW_SEC);
 	assert_patience_grows(&turns, TKW_MSEC);
-	/* 1023 ms take ten turns, and then there are 98 seconds. */
+	/* The first 1023 ms take ten turns. 98 seconds are left. */
 	assert_int_equal(turns.count, 10 + 98);
 	assert_int_equal(offered(), MANY * (1 + turns.count));
 	bed_assert_ledger(b, MANY);
 	bed_assert_nothing_fired(b);
-	/* When it takes them after all, none is missing. */
+	/* When the executor takes them in the end, none is missing. */
 	answer_with(0);
 	tick(b, TKW_SEC);
 	assert_int_equal(collected(), MANY);
@@ -1281,7 +1286,7 @@ static void test_exec_shut_down_is_asked_ever_later(struct timer_bed *b)
 }
 BED_TEST(test_exec_shut_down_is_asked_ever_later)
 
-/* SPEC 4.8: one that is merely full is asked in each tick. */
+/* SPEC 4.8: an executor that is only full is asked in each tick. */
 static void test_exec_full_is_asked_in_each_tick(struct timer_bed *b)
 {
 	struct turns turns;
@@ -1300,7 +1305,7 @@ static void test_exec_full_is_asked_in_each_tick(struct timer_bed *b)
 }
 BED_TEST(test_exec_full_is_asked_in_each_tick)
 
-/* SPEC 4.8: whatever else it answers, the patience starts anew. */
+/* SPEC 4.8: any other answer makes the delays start from a tick again. */
 static void test_exec_patience_starts_anew(struct timer_bed *b)
 {
 	static const int answers[] = { 0, -EAGAIN, -ENOMEM };
@@ -1318,7 +1323,7 @@ static void test_exec_patience_starts_anew(struct timer_bed *b)
 		answer_with(answers[i]);
 		tick(b, TKW_SEC);
 	}
-	/* The last two are with it no longer than it takes to ask once. */
+	/* The others are offered in the next tick. */
 	answer_with(0);
 	tick(b, TKW_MSEC);
 	assert_int_equal(collected(), 3);
@@ -1328,7 +1333,7 @@ static void test_exec_patience_starts_anew(struct timer_bed *b)
 }
 BED_TEST(test_exec_patience_starts_anew)
 
-/* SPEC 4.8: what comes due meanwhile does not put off those that wait. */
+/* SPEC 4.8: timeouts that become due meanwhile do not delay those that wait. */
 static void test_exec_stream_puts_off_nobody(struct timer_bed *b)
 {
 	int64_t begin_ns;
@@ -1340,7 +1345,7 @@ static void test_exec_stream_puts_off_nobody(struct timer_bed *b)
 	bed_schedule(b, 0, TKW_MSEC);
 	tick(b, TKW_MSEC);
 	begin_ns = clock_of(b);
-	/* A new one each 300 ms, for which it is asked at once. */
+	/* A new one comes each 300 ms, and is offered at once. */
 	for (i = 1; i <= 100; i++) {
 		(void)turns_until(b, begin_ns + (int64_t)i * 300 * TKW_MSEC);
 		bed_set_clock(b, begin_ns + (int64_t)i * 300 * TKW_MSEC);
@@ -1349,7 +1354,8 @@ static void test_exec_stream_puts_off_nobody(struct timer_bed *b)
 		tick(b, 0);
 		assert_true(offered() > before);
 	}
-	/* And once in a second for all, of whom there are ever more. */
+	/* All that wait are offered once per second, and there are more and
+	 * more. */
 	assert_true(offered() >= 30 * 100 / 2 - 100);
 	bed_assert_ledger(b, 101);
 	before = offered();
@@ -1363,7 +1369,7 @@ static void test_exec_stream_puts_off_nobody(struct timer_bed *b)
 }
 BED_TEST(test_exec_stream_puts_off_nobody)
 
-/* SPEC 4.8: a crowd is put off for as long as those who have asked; also if a
+/* SPEC 4.8: those that did not ask wait as long as those that did, even if a
  * turn is made by many calls. */
 static void test_exec_crowd_is_as_patient(struct timer_bed *b)
 {
@@ -1394,8 +1400,8 @@ static void test_exec_crowd_is_as_patient(struct timer_bed *b)
 }
 BED_TEST(test_exec_crowd_is_as_patient)
 
-/* SPEC 4.8, 2.3: by ticks, and a second is not exceeded; nor is a tick that is
- * longer than that. */
+/* SPEC 4.8, 2.3: the delay is a multiple of a tick, and at most a second. If a
+ * tick is longer than that, the delay is one tick. */
 static void test_exec_patience_is_a_second_at_most(struct timer_bed *b)
 {
 	static const int64_t ticks_ns[] = { 300 * TKW_MSEC, 700 * TKW_MSEC,
@@ -1413,7 +1419,7 @@ static void test_exec_patience_is_a_second_at_most(struct timer_bed *b)
 		};
 
 		most_ns = i == 0 ? 900 * TKW_MSEC : ticks_ns[i];
-		/* A multiple of the tick. */
+		/* Starts at a multiple of the tick. */
 		bed_set_clock(b, 2100 * TKW_SEC);
 		bed_reopen(b, &cfg);
 		answer_with(-ESHUTDOWN);
@@ -1429,8 +1435,8 @@ static void test_exec_patience_is_a_second_at_most(struct timer_bed *b)
 }
 BED_TEST(test_exec_patience_is_a_second_at_most)
 
-/* SPEC 4.8: a crowd on several shards. Those whom nobody asked for wait as long
- * as those on the other shard. */
+/* SPEC 4.8: many timeouts on several shards. Those that were not offered wait
+ * as long as those on the other shard. */
 static void *schedule_crowd(void *bed)
 {
 	struct timer_bed *b = bed;
@@ -1475,7 +1481,7 @@ BED_TEST(test_exec_crowd_on_two_shards)
 
 /* --- refused: drop ------------------------------------------------------ */
 
-/* SPEC 4.8, 5.6: counted, and reported once in a turn. */
+/* SPEC 4.8, 5.6: they are counted, and reported once per turn. */
 static void test_exec_refused_is_dropped(struct timer_bed *b)
 {
 	struct tkw_timeout_id ids[5];
@@ -1496,7 +1502,7 @@ static void test_exec_refused_is_dropped(struct timer_bed *b)
 		assert_int_equal(bed_cancelled_times(b, i), 1);
 		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), -ENOENT);
 	}
-	/* The others are told by themselves, and none if there are none. */
+	/* Each turn reports its own drops, and nothing if there are none. */
 	answer_with(0);
 	bed_schedule(b, 5, TKW_MSEC);
 	tick_collecting(b, TKW_MSEC, 1);
@@ -1516,7 +1522,7 @@ static void test_exec_refused_is_dropped(struct timer_bed *b)
 }
 BED_TEST(test_exec_refused_is_dropped)
 
-/* SPEC 5.6: on the worker's thread. */
+/* SPEC 5.6: on-cancel runs on the worker's thread. */
 static void test_exec_drop_calls_on_the_worker(struct timer_bed *b)
 {
 	struct who w = WHO_INIT;
@@ -1535,7 +1541,7 @@ BED_TEST(test_exec_drop_calls_on_the_worker)
 
 /* --- abandoned ---------------------------------------------------------- */
 
-/* SPEC 4.8: the executor is asked once more, and takes it. */
+/* SPEC 4.8: the job is offered again, and the executor takes it. */
 static void test_exec_abandoned_is_offered_again(struct timer_bed *b)
 {
 	int64_t deadline_ns;
@@ -1563,7 +1569,7 @@ static void test_exec_abandoned_is_offered_again(struct timer_bed *b)
 }
 BED_TEST(test_exec_abandoned_is_offered_again)
 
-/* SPEC 4.8: the executor is not asked again, and the worker runs the task. */
+/* SPEC 4.8: the job is not offered again. The worker runs the task. */
 static void test_exec_abandoned_runs_inline(struct timer_bed *b)
 {
 	struct who w = WHO_INIT;
@@ -1588,8 +1594,8 @@ static void test_exec_abandoned_runs_inline(struct timer_bed *b)
 }
 BED_TEST(test_exec_abandoned_runs_inline)
 
-/* timer.h: under this policy it is offered again one tick later, whether it
- * was refused or abandoned. */
+/* timer.h: with this policy it is offered again one tick later, whether it was
+ * refused or abandoned. */
 static void test_exec_abandoned_retry_waits_for_a_tick(struct timer_bed *b)
 {
 	int64_t next_ns;
@@ -1607,7 +1613,7 @@ static void test_exec_abandoned_retry_waits_for_a_tick(struct timer_bed *b)
 }
 BED_TEST(test_exec_abandoned_retry_waits_for_a_tick)
 
-/* SPEC 4.8, 5.6: on the thread that abandons it. */
+/* SPEC 4.8, 5.6: on-cancel runs on the thread that abandons the job. */
 static void *abandon_first(void *arg)
 {
 	(void)arg;
@@ -1631,7 +1637,7 @@ static void test_exec_abandoned_is_dropped(struct timer_bed *b)
 	assert_true(ledger_of(b).dropped == 1);
 	bed_assert_ledger(b, 0);
 	assert_int_equal(tkw_timer_cancel(b->t, id), -ENOENT);
-	/* The log is told in the next turn. */
+	/* The next turn writes the log. */
 	tick(b, TKW_MSEC);
 	await_log(b, 1);
 	assert_non_null(strstr(b->log, " 1 "));
@@ -1641,8 +1647,7 @@ static void test_exec_abandoned_is_dropped(struct timer_bed *b)
 }
 BED_TEST(test_exec_abandoned_is_dropped)
 
-/* SPEC 4.8: a pool that is stopped before the timer refuses what comes after
- * that. */
+/* SPEC 4.8: a pool that is stopped before the timer refuses all later jobs. */
 static void test_exec_pool_is_stopped_first(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .refusal = TKW_REFUSED_DROP };
@@ -1674,7 +1679,7 @@ static void *stop_pool(void *pool)
 	return NULL;
 }
 
-/* SPEC 4.8: it gives up what is queued, and lets run what runs. */
+/* SPEC 4.8: the pool abandons queued jobs, and lets running ones end. */
 static void test_exec_pool_is_stopped_with_a_queue(struct timer_bed *b)
 {
 	enum {
@@ -1752,8 +1757,8 @@ static void limit_to_two(struct timer_bed *b, const struct tkw_exec *exec,
 	open_with(b, exec, cfg);
 }
 
-/* SPEC 3.6, 4.5: the place is taken while it is queued, and free when its task
- * begins, whoever runs it. */
+/* SPEC 3.6, 4.5: the place is taken while the job is queued. It is free when
+ * the task begins, whichever thread runs it. */
 static void test_exec_place_is_free_when_it_runs(struct timer_bed *b)
 {
 	struct refill r = { .b = b, .done = GATE_INIT, .said = 1 };
@@ -1789,7 +1794,8 @@ static void test_exec_place_is_free_when_it_runs(struct timer_bed *b)
 }
 BED_TEST(test_exec_place_is_free_when_it_runs)
 
-/* SPEC 3.6: when it was dropped, or cancelled while it was queued. */
+/* SPEC 3.6: the place is free if the timeout was dropped, or cancelled while
+ * its job was queued. */
 static void test_exec_place_is_free_when_it_ends(struct timer_bed *b)
 {
 	struct refill r = { .b = b, .done = GATE_INIT, .said = 1 };
@@ -1853,7 +1859,7 @@ static bool was_visited(const struct visited *v, struct tkw_timeout_id id)
 	return times == 1;
 }
 
-/* SPEC 6.2, 5.6: queued, refused and not yet due ones. */
+/* SPEC 6.2, 5.6: queued, refused and not yet due timeouts. */
 static void test_exec_stop_claims_what_is_queued(struct timer_bed *b)
 {
 	struct visited v = { .b = b };
@@ -1878,7 +1884,7 @@ static void test_exec_stop_claims_what_is_queued(struct timer_bed *b)
 	}
 	assert_true(ledger_of(b).handed_over == 5);
 	bed_assert_ledger(b, 0);
-	/* The executor comes too late. */
+	/* The executor calls these too late. */
 	run_job(0);
 	abandon_job(1);
 	bed_assert_ledger(b, 0);
@@ -1903,7 +1909,7 @@ struct ender {
 	const struct block *block;
 	pid_t tid;
 	int said;
-	bool over; /* the task, when it came back */
+	bool over; /* had the task ended, on return? */
 };
 
 static void *end_timer(void *arg)
@@ -1918,8 +1924,8 @@ static void *end_timer(void *arg)
 	return NULL;
 }
 
-/* One task runs on an executor's thread, another is queued. End the timer, and
- * let the task go on when it is being waited for. */
+/* One task runs on a thread of the executor, another is queued. Ends the timer,
+ * and lets the task go on when that waits. */
 static void end_while_running(struct timer_bed *b, bool destroy)
 {
 	struct block block = { .gate = GATE_INIT };
@@ -1969,7 +1975,7 @@ static void test_exec_destroy_waits_for_running_tasks(struct timer_bed *b)
 }
 BED_TEST(test_exec_destroy_waits_for_running_tasks)
 
-/* SPEC 6.6: the executor calls its jobs when the timer is long gone. */
+/* SPEC 6.6: the executor calls its jobs after the timer was destroyed. */
 static void test_exec_jobs_may_outlive_the_timer(struct timer_bed *b)
 {
 	struct tkw_timer *t;
@@ -1995,11 +2001,11 @@ static void test_exec_jobs_may_outlive_the_timer(struct timer_bed *b)
 }
 BED_TEST(test_exec_jobs_may_outlive_the_timer)
 
-/* SPEC 6.6: a pool that is full of jobs of a timer that was destroyed. */
+/* SPEC 6.6: a pool is full of jobs of a timer that was destroyed. */
 static void test_exec_pool_outlives_the_timer(struct timer_bed *b)
 {
 	struct tkw_pool *p = open_pool(b, 1);
-	/* The pool's thread is held by a task of another timer's. */
+	/* A task of another timer blocks the thread of the pool. */
 	const struct tkw_timer_config cfg = { .size = sizeof(cfg),
 					      .drive = TKW_DRIVE_MANUAL,
 					      .exec = tkw_pool_exec(p) };
@@ -2031,7 +2037,8 @@ BED_TEST(test_exec_pool_outlives_the_timer)
 
 /* --- fork --------------------------------------------------------------- */
 
-/* Return  0 in the child, which dies with its parent; else the child. */
+/* Returns 0 in the child, which dies with its parent. The parent gets the
+ * child's pid. */
 static pid_t fork_child(void)
 {
 	pid_t pid = fork();
@@ -2042,8 +2049,8 @@ static pid_t fork_child(void)
 	return pid;
 }
 
-/* Wait for the end of a child that has nothing to wait for. One that sleeps,
- * look after look, waits for a lock that nobody holds there. */
+/* Waits for a child that has no reason to wait. If it is found asleep again and
+ * again, it waits for a lock that no thread will drop. */
 static bool ends_well(pid_t child)
 {
 	unsigned asleep = 0;
@@ -2062,8 +2069,8 @@ static bool ends_well(pid_t child)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* SPEC 6.7: in a child jobs of the parent's timer do nothing, before and after
- * it was freed there. */
+/* SPEC 6.7: in a child, jobs of the parent's timer do nothing, before and after
+ * the timer was freed there. */
 static void test_exec_jobs_in_a_child_do_nothing(struct timer_bed *b)
 {
 	struct tkw_timer *t;

@@ -47,8 +47,8 @@ static void do_nothing(const struct tkw_firing *firing, void *ctx)
 }
 
 /*
- * Let so much time pass that a worker which sleeps for what was pending before
- * must not be left to sleep: what is overdue wakes it at once.
+ * Lets time pass. If the worker sleeps for a timeout that is now overdue, this
+ * wakes it at once.
  */
 static void stall(struct timer_bed *b, int64_t ns)
 {
@@ -59,13 +59,13 @@ static void stall(struct timer_bed *b, int64_t ns)
 	bed_pass(b, 0);
 }
 
-/* The first moment at which a deadline may fire. */
+/* The first moment at which a timeout with this deadline may fire. */
 static int64_t edge_of(const struct timer_bed *b, int64_t deadline_ns)
 {
 	return (deadline_ns + b->tick_ns - 1) / b->tick_ns * b->tick_ns;
 }
 
-/* Numbers without a pattern, the same in each run. */
+/* Pseudo-random numbers, the same in each run. */
 static uint64_t shuffled(uint64_t *seed)
 {
 	*seed ^= *seed << 13;
@@ -80,7 +80,7 @@ static void sem_take(sem_t *s)
 		;
 }
 
-/* Let the timer run until s is posted; a worker of its own runs by itself. */
+/* Lets the timer run until s is posted. A worker runs by itself. */
 static void drive_until(struct timer_bed *b, sem_t *s)
 {
 	if (b->drive == TKW_DRIVE_THREAD) {
@@ -100,7 +100,7 @@ static void wait_asleep(pid_t tid)
 struct visit {
 	sem_t done;
 	pid_t tid;
-	uint64_t looks; /* of this thread's at the clocks of beds */
+	uint64_t looks; /* readings of a bed's clock by this thread */
 };
 
 static void note_thread(const struct tkw_firing *firing, void *ctx)
@@ -123,7 +123,7 @@ static void visit(struct tkw_timer *t, int64_t delay_ns, struct visit *v)
 	sem_destroy(&v->done);
 }
 
-/* Wait for a task of this delay. Return the thread on which it ran. */
+/* Waits for a task with this delay. Returns the thread on which it ran. */
 static pid_t run_one(struct tkw_timer *t, int64_t delay_ns)
 {
 	struct visit v;
@@ -132,7 +132,7 @@ static pid_t run_one(struct tkw_timer *t, int64_t delay_ns)
 	return v.tid;
 }
 
-/* How often the worker has looked at its clock, which a turn begins with. */
+/* How often the worker has read its clock. A turn begins with that. */
 static uint64_t looks_of_worker(struct timer_bed *b)
 {
 	struct visit v;
@@ -201,7 +201,7 @@ static void test_timer_delay_counts_from_the_clock(struct timer_bed *b)
 	size_t i;
 
 	for (i = 0; i < sizeof(delays_ns) / sizeof(delays_ns[0]); i++) {
-		/* Not a multiple of a tick. */
+		/* Begin at a time that is not a multiple of a tick. */
 		pass_to(b, edge_of(b, clock_of(b)) + 300);
 		edge_ns = edge_of(b, clock_of(b) + delays_ns[i]);
 		bed_schedule(b, i, delays_ns[i]);
@@ -227,7 +227,7 @@ static size_t count_due(const int64_t *edges_ns, int64_t now_ns)
 	return due;
 }
 
-/* SPEC 4.1: what is due has fired, and nothing else has. */
+/* SPEC 4.1: exactly what is due has fired. */
 static void test_timer_fires_what_is_due_and_no_more(struct timer_bed *b)
 {
 	int64_t edges_ns[MANY];
@@ -253,7 +253,7 @@ static void test_timer_fires_what_is_due_and_no_more(struct timer_bed *b)
 }
 BED_TEST(test_timer_fires_what_is_due_and_no_more)
 
-/* On the clock of the system: a task looks at it. */
+/* A task that reads the clock of the system. */
 static void look_at_clock(const struct tkw_firing *firing, void *ctx)
 {
 	struct visit *v = ctx;
@@ -298,7 +298,8 @@ static void test_timer_is_never_early_by_the_system_clock(void **state)
 
 /* --- 4.2, 4.3: what wakes the worker ------------------------------------ */
 
-/* SPEC 4.2: it sleeps for an hour, then until an earlier one, and so on. */
+/* SPEC 4.2: the worker sleeps for an hour, then until an earlier timeout, and
+ * so on. */
 static void test_timer_an_earlier_timeout_wakes_the_worker(void **state)
 {
 	const struct tkw_task far = { .fn = note_thread };
@@ -332,7 +333,7 @@ static void *run_some(void *arg)
 	return NULL;
 }
 
-/* SPEC 4.2, for timers of many parts: each may be the one that wakes. */
+/* SPEC 4.2: a timer with many shards. Each of them can wake the worker. */
 static void test_timer_any_shard_wakes_the_worker(void **state)
 {
 	const struct tkw_timer_config cfg = { .shards = 8 };
@@ -393,7 +394,7 @@ static void beat(const struct tkw_firing *firing, void *ctx)
 		sem_post(&m->done);
 }
 
-/* Return when so many milliseconds of the system's have passed at least. */
+/* Returns when at least this many milliseconds of real time have passed. */
 static void beat_times(int count)
 {
 	struct beats m = { .left = count };
@@ -409,7 +410,8 @@ static void beat_times(int count)
 	sem_destroy(&m.done);
 }
 
-/* SPEC 4.3, fault 20: while another timer has ticked a hundred times. */
+/* SPEC 4.3, fault 20: the worker sleeps while another timer ticks a hundred
+ * times. */
 static void test_timer_sleeps_while_nothing_is_due(struct timer_bed *b)
 {
 	uint64_t before = looks_of_worker(b);
@@ -440,7 +442,7 @@ static unsigned count_rings(void)
 	return shape.rings;
 }
 
-/* Go from one turn that is needed to the next until a task has run. */
+/* Goes from one needed turn to the next until a task has run. */
 static unsigned useless_turns(struct timer_bed *b)
 {
 	unsigned turns = 0;
@@ -544,7 +546,7 @@ static void note_shot(const struct tkw_firing *firing, void *ctx)
 	v->fired++;
 }
 
-/* The shots of one producer; ctx is its first one. */
+/* Schedules the shots of one producer. arg is its first one. */
 static void *produce(void *arg)
 {
 	struct shot *s = arg;
@@ -560,7 +562,7 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-/* All shots from as many threads as there are producers, at once. */
+/* Schedules all shots, with one thread per producer, at the same time. */
 static struct salvo *produce_all(struct timer_bed *b, int64_t range_ns)
 {
 	struct salvo *v = calloc(1, sizeof(*v));
@@ -588,7 +590,7 @@ static struct salvo *produce_all(struct timer_bed *b, int64_t range_ns)
 	return v;
 }
 
-/* Ticks ascend, and inside a tick each producer's numbers. */
+/* Checks that ticks ascend, and inside a tick the numbers of each producer. */
 static void assert_order(const struct salvo *v)
 {
 	int64_t last_edge_ns[PRODUCERS] = { 0 };
@@ -673,8 +675,8 @@ static void *schedule_overdue(void *arg)
 	return NULL;
 }
 
-/* SPEC 4.4: overdue when it was scheduled, in a shard that has nothing else,
- * while the worker stood still. */
+/* SPEC 4.4: timeouts that were overdue when they were scheduled, in an empty
+ * shard, while the worker was blocked. */
 static void test_timer_overdue_ones_keep_the_order(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 4 };
@@ -700,7 +702,7 @@ static void test_timer_overdue_ones_keep_the_order(struct timer_bed *b)
 }
 BED_TEST(test_timer_overdue_ones_keep_the_order)
 
-/* SPEC 4.4: one scheduling thread, one tick. */
+/* SPEC 4.4: one thread schedules into one tick. */
 static void test_timer_fires_fifo_inside_a_tick(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 4 };
@@ -708,7 +710,7 @@ static void test_timer_fires_fifo_inside_a_tick(struct timer_bed *b)
 	uint64_t i;
 
 	bed_reopen(b, &cfg);
-	for (i = 0; i < 8; i++) /* different deadlines, falling */
+	for (i = 0; i < 8; i++) /* different deadlines, descending */
 		ids[i] = bed_schedule(b, i, 5500 * TKW_USEC - (int64_t)i);
 	assert_int_equal(tkw_timer_cancel(b->t, ids[3]), 0);
 	bed_schedule(b, 8, 4 * TKW_MSEC);
@@ -720,7 +722,8 @@ static void test_timer_fires_fifo_inside_a_tick(struct timer_bed *b)
 }
 BED_TEST(test_timer_fires_fifo_inside_a_tick)
 
-/* Schedule, cancel, move and let time pass, by a seed; return what fired. */
+/* Schedules, cancels, moves and lets time pass, by a seed. Returns how many
+ * fired. */
 static size_t play(struct timer_bed *b, uint64_t seed, uint64_t *tags)
 {
 	enum {
@@ -751,7 +754,7 @@ static size_t play(struct timer_bed *b, uint64_t seed, uint64_t *tags)
 	return n;
 }
 
-/* SPEC 4.4: the manual drive, whatever was asked for in shards. */
+/* SPEC 4.4: with the manual drive, whatever number of shards was asked for. */
 static void test_timer_by_hand_is_deterministic(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 8 };
@@ -762,7 +765,7 @@ static void test_timer_by_hand_is_deterministic(struct timer_bed *b)
 	bed_reopen(b, &cfg);
 	n = play(b, 7, first);
 	assert_true(n > 500);
-	/* From the same place in a tick and in the rings. */
+	/* Begins at the same place in a tick and in the rings. */
 	bed_set_clock(b, BED_START_NS);
 	bed_reopen(b, NULL);
 	bed_set_clock(b, BED_START_NS);
@@ -787,7 +790,7 @@ static void *schedule_one(void *arg)
 	return NULL;
 }
 
-/* SPEC 4.4: one shard, so that threads do not matter either. */
+/* SPEC 4.4: there is one shard, so threads do not matter either. */
 static void test_timer_by_hand_is_fifo_over_threads(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 8 };
@@ -814,7 +817,7 @@ static void schedule_within(const struct tkw_firing *firing, void *ctx)
 			      firing->deadline_ns + 2 * TKW_MSEC, NULL);
 }
 
-/* SPEC 4.4, 4.6: it waits, though the running turn covers its tick. */
+/* SPEC 4.4, 4.6: it waits, although the running turn covers its tick. */
 static void test_timer_scheduled_inside_a_turn_waits(struct timer_bed *b)
 {
 	const struct tkw_task task = { .fn = schedule_within, .ctx = b };
@@ -858,7 +861,7 @@ static void meddle(const struct tkw_firing *firing, void *ctx)
 		tkw_timer_reschedule(firing->timer, m->peers[3], TKW_SEC);
 }
 
-/* SPEC 4.5, fault 8: a task ends peers that are due in the same turn. */
+/* SPEC 4.5, fault 8: a task cancels others that are due in the same turn. */
 static void test_timer_can_be_cancelled_while_it_is_due(struct timer_bed *b)
 {
 	struct meddler m = { .state = 0 };
@@ -867,7 +870,7 @@ static void test_timer_can_be_cancelled_while_it_is_due(struct timer_bed *b)
 	m.peers[0] = bed_schedule(b, 0, 2 * TKW_MSEC);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 3 * TKW_MSEC, NULL),
 			 0);
-	m.peers[1] = bed_schedule(b, 1, 3 * TKW_MSEC); /* of the same tick */
+	m.peers[1] = bed_schedule(b, 1, 3 * TKW_MSEC); /* in the same tick */
 	m.peers[2] = bed_schedule(b, 2, 4 * TKW_MSEC);
 	m.peers[3] = bed_schedule(b, 3, 4 * TKW_MSEC);
 	bed_schedule(b, 4, 4 * TKW_MSEC);
@@ -887,7 +890,7 @@ static void test_timer_can_be_cancelled_while_it_is_due(struct timer_bed *b)
 }
 BED_TEST(test_timer_can_be_cancelled_while_it_is_due)
 
-/* SPEC 4.5: what is due counts as pending, what runs does not. */
+/* SPEC 4.5: a due timeout counts as pending, a running one does not. */
 static void test_timer_running_is_not_pending(struct timer_bed *b)
 {
 	struct meddler m = { .state = 0 };
@@ -902,7 +905,7 @@ static void test_timer_running_is_not_pending(struct timer_bed *b)
 	bed_pass(b, 10 * TKW_MSEC);
 	if (bed_by_hand(b))
 		assert_int_equal(m.pending, 3);
-	else /* a marker of the bed's may be there, or not */
+	else /* there may be a marker of the bed */
 		assert_true(m.pending == 2 || m.pending == 3);
 	assert_int_equal(tkw_timer_count(b->t), 2);
 }
@@ -911,7 +914,7 @@ BED_TEST(test_timer_running_is_not_pending)
 struct again {
 	sem_t done;
 	int left;
-	int second; /* of two schedules, at the limit */
+	int second; /* second of two schedules at the limit */
 	int first;
 };
 
@@ -928,7 +931,8 @@ static void schedule_again(const struct tkw_firing *firing, void *ctx)
 		sem_post(&a->done);
 }
 
-/* SPEC 4.5, 3.6, fault 34: its place is free before the task runs. */
+/* SPEC 4.5, 3.6, fault 34: the place of a timeout is free before its task
+ * runs. */
 static void test_timer_task_may_schedule_at_the_limit(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 1 };
@@ -947,7 +951,7 @@ static void test_timer_task_may_schedule_at_the_limit(struct timer_bed *b)
 }
 BED_TEST(test_timer_task_may_schedule_at_the_limit)
 
-/* SPEC 4.5: a peer in the due batch still holds its place. */
+/* SPEC 4.5: another timeout in the due batch still has its place. */
 static void test_timer_due_peers_hold_their_places(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 2 };
@@ -1083,7 +1087,7 @@ static void zero_delay_loop(struct timer_bed *b, int64_t delay_ns)
 	sem_destroy(&c.done);
 }
 
-/* SPEC 4.6, 3.3, fault 6: so that others have theirs. */
+/* SPEC 4.6, 3.3, fault 6: a turn ends, so that other timeouts get theirs. */
 static void test_timer_a_turn_ends(struct timer_bed *b)
 {
 	zero_delay_loop(b, 0);
@@ -1136,7 +1140,7 @@ static void *join_crowd(void *arg)
 	return NULL;
 }
 
-/* Two of these quarrel about a timer without a thread: one is in a turn. */
+/* Two threads make turns of a timer without a worker, one at a time. */
 static void *turn_for_crowd(void *arg)
 {
 	struct crowd *c = arg;
@@ -1214,7 +1218,8 @@ static void take_long(const struct tkw_firing *firing, void *ctx)
 	bed_set_clock(s->b, BED_START_NS + TKW_SEC);
 }
 
-/* SPEC 4.7: late by the begin of the turn, not by what peers took. */
+/* SPEC 4.7: lateness counts until the turn begins, without the time that other
+ * tasks took. */
 static void test_timer_lateness_counts_to_the_turn(struct timer_bed *b)
 {
 	struct told s = { .b = b };
@@ -1232,7 +1237,7 @@ BED_TEST(test_timer_lateness_counts_to_the_turn)
 
 /* --- 4.9: exit from a task ---------------------------------------------- */
 
-/* For the child: reachable, so that nothing is taken for a leak. */
+/* Static, so that the child does not report a leak. */
 static struct tkw_timer *child_timer;
 static int child_says;
 
@@ -1275,7 +1280,7 @@ static void exit_in_child(int drive)
 	char c = '\0';
 	pid_t pid;
 
-	/* What is buffered would be written by both. */
+	/* Otherwise both processes would write the buffered output. */
 	fflush(NULL);
 	assert_int_equal(pipe(ends), 0);
 	pid = fork();

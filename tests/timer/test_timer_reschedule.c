@@ -33,13 +33,13 @@ static void pass_to(struct timer_bed *b, int64_t now_ns)
 	bed_pass(b, now_ns - clock_of(b));
 }
 
-/* The first moment at which a deadline may fire. */
+/* The first moment at which a timeout with this deadline may fire. */
 static int64_t edge_of(const struct timer_bed *b, int64_t deadline_ns)
 {
 	return (deadline_ns + b->tick_ns - 1) / b->tick_ns * b->tick_ns;
 }
 
-/* Numbers without a pattern, the same in each run. */
+/* Pseudo-random numbers, the same in each run. */
 static uint64_t shuffled(uint64_t *seed)
 {
 	*seed ^= *seed << 13;
@@ -60,7 +60,8 @@ static void wait_asleep(pid_t tid)
 		sched_yield();
 }
 
-/* The tag fires once, at the edge of this deadline, not before, and says so. */
+/* Checks that the tag fires once, at this deadline and not before, and that its
+ * task gets this deadline. */
 static void expect_once_at(struct timer_bed *b, uint64_t tag,
 			   int64_t deadline_ns)
 {
@@ -133,7 +134,8 @@ static void test_timer_moves_to_a_deadline(struct timer_bed *b)
 }
 BED_TEST(test_timer_moves_to_a_deadline)
 
-/* SPEC 5.5, 3.3: to a time that has passed; never inside the call. */
+/* SPEC 5.5, 3.3: moved to a time that has passed. It never fires inside the
+ * call. */
 static void test_timer_moves_to_the_next_turn(struct timer_bed *b)
 {
 	static const int64_t delays_ns[] = { 0, -1, -TKW_SEC, INT64_MIN };
@@ -182,7 +184,7 @@ static void test_timer_moves_to_never_and_back(struct timer_bed *b)
 }
 BED_TEST(test_timer_moves_to_never_and_back)
 
-/* SPEC 5.5: an idle timeout that each packet pushes back. */
+/* SPEC 5.5: an idle timeout that is pushed back by each packet. */
 static void test_timer_pushed_back_again_and_again(struct timer_bed *b)
 {
 	const struct tkw_timeout_id id = bed_schedule(b, 1, 30 * TKW_MSEC);
@@ -199,7 +201,8 @@ static void test_timer_pushed_back_again_and_again(struct timer_bed *b)
 }
 BED_TEST(test_timer_pushed_back_again_and_again)
 
-/* SPEC 5.5: what is overdue, and waits for its turn, moves too. */
+/* SPEC 5.5: a timeout that is overdue and waits for its turn can be moved,
+ * too. */
 static void test_timer_moves_while_overdue(struct timer_bed *b)
 {
 	const struct tkw_task task = bed_task(b, 1);
@@ -221,7 +224,7 @@ BED_TEST(test_timer_moves_while_overdue)
 
 /* --- its place in a tick ------------------------------------------------ */
 
-/* SPEC 5.5, 1.6: behind those that are there, before those that come. */
+/* SPEC 5.5, 1.6: it comes after the older ones, and before newer ones. */
 static void test_timer_moved_earlier_goes_to_the_end(struct timer_bed *b)
 {
 	struct tkw_timeout_id id;
@@ -275,7 +278,8 @@ static void test_timer_keeps_its_place_in_its_tick(struct timer_bed *b)
 }
 BED_TEST(test_timer_keeps_its_place_in_its_tick)
 
-/* SPEC 5.5, 3.9: 64 ticks of slack move it to a multiple of 64 again. */
+/* SPEC 5.5, 3.9: a slack of 64 ticks moves it to a multiple of 64 ticks
+ * again. */
 static void test_timer_keeps_its_slack(struct timer_bed *b)
 {
 	struct tkw_task task = bed_task(b, 1);
@@ -310,7 +314,7 @@ enum {
 	STEPS = 600
 };
 
-/* What it should be: when each may fire first; 0 when it has. */
+/* The expected result: when each may fire first, or 0 if it has fired. */
 struct plan {
 	struct tkw_timeout_id ids[MANY];
 	int64_t edges_ns[MANY];
@@ -335,7 +339,7 @@ static void move_some(struct timer_bed *b, struct plan *p, uint64_t *seed)
 	}
 }
 
-/* All that is due has fired since the last look, and nothing else has. */
+/* Checks that exactly what is due has fired since the last look. */
 static void compare(struct timer_bed *b, struct plan *p)
 {
 	size_t due = 0;
@@ -376,7 +380,7 @@ static void move_many(struct timer_bed *b, int engine)
 	bed_assert_ledger(b, 0);
 }
 
-/* SPEC 5.5, 4.1: never early, never late by more than the tick, never twice. */
+/* SPEC 5.5, 4.1: never early, not late by more than a tick, and never twice. */
 static void test_timer_many_are_moved(struct timer_bed *b)
 {
 	move_many(b, TKW_WHEEL_HIERARCHICAL);
@@ -435,7 +439,7 @@ static void *turn_once(void *arg)
 	return NULL;
 }
 
-/* SPEC 5.5: by another thread, while its task runs. */
+/* SPEC 5.5: moved by another thread while its task runs. */
 static void test_timer_what_runs_is_not_moved(struct timer_bed *b)
 {
 	const bool by_hand = bed_by_hand(b);
@@ -466,7 +470,7 @@ static void test_timer_what_runs_is_not_moved(struct timer_bed *b)
 }
 BED_TEST(test_timer_what_runs_is_not_moved)
 
-/* SPEC 5.5, 3.6: it has its place already. */
+/* SPEC 5.5, 3.6: a reschedule needs no new place. */
 static void test_timer_moves_at_the_limit(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 2 };
@@ -494,7 +498,7 @@ BED_TEST(test_timer_moves_at_the_limit)
 struct visit {
 	sem_t done;
 	pid_t tid;
-	uint64_t looks; /* of this thread's at the clocks of beds */
+	uint64_t looks; /* readings of a bed's clock by this thread */
 };
 
 static void note_thread(const struct tkw_firing *firing, void *ctx)
@@ -507,7 +511,8 @@ static void note_thread(const struct tkw_firing *firing, void *ctx)
 	sem_post(&v->done);
 }
 
-/* SPEC 4.2, 5.5: on the clock of the system, asleep for an hour. */
+/* SPEC 4.2, 5.5: on the clock of the system, while the worker sleeps for an
+ * hour. */
 static void test_timer_moved_earlier_wakes_the_worker(void **state)
 {
 	struct visit v = { .tid = 0 };
@@ -598,7 +603,8 @@ static void *turn_on(void *arg)
 	return NULL;
 }
 
-/* Moved while it may be firing: either it is, or it waits for the hour. */
+/* Moves a timeout that may be firing. Either it fires, or it waits for an
+ * hour. */
 static void race_once(struct timer_bed *b, int round)
 {
 	struct lot l = { .ran = 0 };

@@ -19,10 +19,10 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What an id has in it before a call that must not write it. */
+/* The value of an id before a call that must not write it. */
 #define UNTOUCHED UINT64_C(0x5a5a5a5a5a5a5a5a)
 
-/* The bed's clock, at the begin of the tick in which it starts. */
+/* The bed's clock, rounded down to a tick. */
 #define BASE_NS (BED_START_NS - 300)
 
 static struct tkw_timeout_id schedule_at(struct timer_bed *b, uint64_t tag,
@@ -53,14 +53,14 @@ static void nothing(const struct tkw_firing *firing, void *ctx)
 	(void)firing;
 }
 
-/* Where a task waits until it is let go. */
+/* A task waits here until it may go on. */
 static void pass_gate(const struct tkw_firing *firing, void *ctx)
 {
 	(void)firing;
 	gate_pass(ctx);
 }
 
-/* The same for another thread, which does not count. */
+/* The same for another thread, which is not counted. */
 static void gate_wait_open(struct gate *g)
 {
 	pthread_mutex_lock(&g->lock);
@@ -75,9 +75,9 @@ static void gate_wait_open(struct gate *g)
 struct chain {
 	struct timer_bed *b;
 	int64_t delay_ns;
-	unsigned left; /* to be scheduled by a task */
+	unsigned left; /* how many a task still schedules */
 	int ret;
-	struct gate *end; /* opened by the last one, or NULL */
+	struct gate *end; /* the last one opens it; may be NULL */
 };
 
 static int chain_schedule(struct chain *c);
@@ -99,7 +99,7 @@ static void chain_fired(const struct tkw_firing *firing, void *ctx)
 		gate_open(c->end);
 }
 
-/* The first one; from then on the chain is the worker's to write. */
+/* Schedules the first one. After that only the worker writes to the chain. */
 static int chain_schedule(struct chain *c)
 {
 	const struct tkw_task task = { .fn = chain_fired, .ctx = c };
@@ -156,7 +156,7 @@ static void *turn_once(void *arg)
 	return bed_turn(b, NULL) == 1 ? b : NULL;
 }
 
-/* SPEC 3.1: it would hang here if it waited for the worker or the task. */
+/* SPEC 3.1: this would hang if schedule waited for the worker or the task. */
 static void test_timer_schedule_waits_for_no_task(struct timer_bed *b)
 {
 	struct gate g;
@@ -177,7 +177,7 @@ static void test_timer_schedule_waits_for_no_task(struct timer_bed *b)
 		schedule_at(b, i, BASE_NS + (int64_t)(i % 3) * TKW_MSEC);
 	}
 	pending = tkw_timer_count(b->t);
-	/* Asserts only when nothing hangs there any more. */
+	/* Asserts come later, when no thread can hang any more. */
 	gate_open(&g);
 	if (bed_by_hand(b)) {
 		pthread_join(turner, &turned);
@@ -195,13 +195,13 @@ enum {
 	PER_THREAD = 2000
 };
 
-/* What one of many threads does, and what came of it. */
+/* The part of one of many threads, and its results. */
 struct crew {
 	struct timer_bed *b;
 	pthread_barrier_t *begin;
 	unsigned number;
 	unsigned accepted;
-	unsigned refused; /* -EAGAIN */
+	unsigned refused; /* got -EAGAIN */
 	unsigned wrong;
 	struct tkw_timeout_id ids[PER_THREAD];
 };
@@ -278,7 +278,7 @@ BED_TEST(test_timer_schedule_from_many_threads)
 
 /* --- 3.2 deadlines ------------------------------------------------------- */
 
-/* SPEC 3.2: now + delay, and its tick is the one that ends there or after. */
+/* SPEC 3.2: the deadline is now + delay, rounded up to a tick. */
 static void test_timer_deadline_is_rounded_up_to_a_tick(struct timer_bed *b)
 {
 	static const int64_t nows[] = { 0, 1, 300, TKW_MSEC / 2, TKW_MSEC - 1 };
@@ -313,7 +313,7 @@ static void test_timer_deadline_is_rounded_up_to_a_tick(struct timer_bed *b)
 }
 BED_TEST(test_timer_deadline_is_rounded_up_to_a_tick)
 
-/* One that has been scheduled for never, however. */
+/* Checks that a timeout is scheduled for never. */
 static void assert_never(struct timer_bed *b, struct tkw_timeout_id id)
 {
 	assert_true(deadline_of(b, id) == TKW_NEVER_NS);
@@ -343,7 +343,7 @@ static void test_timer_delay_saturates_to_never(struct timer_bed *b)
 }
 BED_TEST(test_timer_delay_saturates_to_never)
 
-/* SPEC 3.2: not by any jump of the clock, on either engine. */
+/* SPEC 3.2: no jump of the clock makes it fire, on either engine. */
 static void test_timer_never_does_not_come(struct timer_bed *b)
 {
 	static const int64_t tick_ns[] = { 1, TKW_USEC, TKW_MSEC,
@@ -371,7 +371,7 @@ static void test_timer_never_does_not_come(struct timer_bed *b)
 }
 BED_TEST(test_timer_never_does_not_come)
 
-/* SPEC 3.2, fault 17: the last moments that are not never. */
+/* SPEC 3.2, fault 17: the last deadlines that are not never. */
 static void test_timer_last_deadlines_come(struct timer_bed *b)
 {
 	struct tkw_timer_config cfg = { .tick_ns = 1 };
@@ -383,7 +383,7 @@ static void test_timer_last_deadlines_come(struct timer_bed *b)
 	bed_assert_fires_at(b, 1, INT64_MAX - 2);
 	bed_pass(b, 1);
 	bed_assert_fired(b, 2);
-	/* With a coarser tick the last one that the clock can reach. */
+	/* With a coarser tick, the last deadline that the clock can reach. */
 	bed_set_clock(b, BED_START_NS);
 	bed_reopen(b, NULL);
 	schedule_at(b, 3, last_ns);
@@ -399,7 +399,7 @@ BED_TEST(test_timer_last_deadlines_come)
 
 /* --- 3.3 no delay -------------------------------------------------------- */
 
-/* On which thread a task has run, and for which schedule. */
+/* On which thread a task has run, and how often. */
 struct ran {
 	pthread_mutex_t lock;
 	unsigned runs;
@@ -429,7 +429,7 @@ test_timer_delay_of_nothing_fires_on_the_next_turn(struct timer_bed *b)
 	size_t i;
 
 	for (i = 0; i < COUNT_OF(delays); i++) {
-		/* The clock stands still: in this tick, at its very begin. */
+		/* The clock stands still, at the begin of this tick. */
 		bed_schedule(b, i, delays[i]);
 		if (bed_by_hand(b))
 			bed_assert_nothing_fired(b);
@@ -460,14 +460,14 @@ static void test_timer_schedule_does_not_run_the_task(struct timer_bed *b)
 		bed_pass(b, 0);
 		assert_int_equal(r.runs, i + 1);
 		assert_true(r.late_ns == 0);
-		/* Without a thread the turn ran on this thread. */
+		/* Without a worker, the turn ran on this thread. */
 		assert_int_equal(!pthread_equal(r.thread, pthread_self()),
 				 b->drive == TKW_DRIVE_THREAD);
 	}
 }
 BED_TEST(test_timer_schedule_does_not_run_the_task)
 
-/* SPEC 3.3, 4.6, fault 6: in a task it is the turn after. */
+/* SPEC 3.3, 4.6, fault 6: inside a task it is the next turn. */
 static void
 test_timer_delay_of_nothing_in_a_task_ends_the_turn(struct timer_bed *b)
 {
@@ -485,7 +485,8 @@ BED_TEST(test_timer_delay_of_nothing_in_a_task_ends_the_turn)
 
 /* --- 3.4 absolute deadlines ---------------------------------------------- */
 
-/* SPEC 3.4: not for a later one, nor to wake the worker for an earlier. */
+/* SPEC 3.4: it reads no clock, neither for a later timeout nor to wake the
+ * worker for an earlier one. */
 static void test_timer_schedule_at_reads_no_clock(struct timer_bed *b)
 {
 	const struct tkw_task task = bed_task(b, 1);
@@ -504,12 +505,13 @@ static void test_timer_schedule_at_reads_no_clock(struct timer_bed *b)
 					 b->t, &task,
 					 BASE_NS + (500 - i) * TKW_SEC, NULL),
 				 0);
-		/* A chance to fall asleep; nothing hangs on its being taken. */
+		/* Gives the worker time to fall asleep. The test also works
+		 * without that. */
 		for (n = 0; n < 20; n++)
 			sched_yield();
 	}
 	assert_true(bed_now_calls() == calls);
-	/* The counter counts. */
+	/* The counter works. */
 	bed_schedule(b, 2, TKW_SEC);
 	assert_true(bed_now_calls() > calls);
 }
@@ -550,7 +552,7 @@ BED_TEST(test_timer_schedule_at_a_time_that_has_passed)
 
 /* --- 3.5 ids ------------------------------------------------------------- */
 
-/* Every call says that this id names nothing. */
+/* Checks that each call returns -ENOENT for this id. */
 static void assert_unknown(struct timer_bed *b, struct tkw_timeout_id id)
 {
 	struct tkw_timeout_info info;
@@ -570,7 +572,7 @@ static void assert_unknown(struct timer_bed *b, struct tkw_timeout_id id)
 	assert_string_equal(text, "as it was");
 }
 
-/* SPEC 3.5, fault 21: those that follow in its place are not touched. */
+/* SPEC 3.5, fault 21: timeouts that use its place later are not changed. */
 static void test_timer_stale_id_touches_no_other(struct timer_bed *b)
 {
 	struct tkw_timeout_id stale[8];
@@ -598,7 +600,8 @@ static void test_timer_stale_id_touches_no_other(struct timer_bed *b)
 }
 BED_TEST(test_timer_stale_id_touches_no_other)
 
-/* SPEC 3.5, fault 21: nor does an id of those to come find anything. */
+/* SPEC 3.5, fault 21: an id that its place will have later is not valid
+ * either. */
 static void test_timer_id_of_an_ended_one_can_be_made_up(struct timer_bed *b)
 {
 	struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
@@ -634,8 +637,8 @@ static void cancel_ids(struct timer_bed *b,
 		assert_int_equal(tkw_timer_cancel(b->t, ids[i]), 0);
 }
 
-/* SPEC 3.5, 5.4: when the memory behind them has gone back to the system, and
- * when there is other memory in its place. */
+/* SPEC 3.5, 5.4: the memory of the ids was given back to the system, and other
+ * memory may be in its place. */
 static void test_timer_stale_ids_outlive_their_memory(struct timer_bed *b)
 {
 	static struct tkw_timeout_id stale[MANY];
@@ -677,7 +680,7 @@ static void test_timer_ids_are_distinct_and_not_zero(struct timer_bed *b)
 }
 BED_TEST(test_timer_ids_are_distinct_and_not_zero)
 
-/* SPEC 3.5: the id may be of no interest. */
+/* SPEC 3.5: the id may be NULL. */
 static void test_timer_schedule_without_an_id(struct timer_bed *b)
 {
 	const struct tkw_task task = bed_task(b, 1);
@@ -710,7 +713,7 @@ static bool is_live(const struct tkw_timeout_id ids[LIVE],
 	return bsearch(&id, ids, LIVE, sizeof(id), compare_ids) != NULL;
 }
 
-/* SPEC 3.5, fault 21: each bit of an id counts. */
+/* SPEC 3.5, fault 21: each bit of an id matters. */
 static void test_timer_id_with_a_wrong_bit_names_nothing(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 4 };
@@ -762,7 +765,8 @@ static void random_begin(void)
 	print_message("replay: TKW_TEST_SEED=%" PRIu64 "\n", random_state);
 }
 
-/* Half of them any number, half of them much like the id of a live one. */
+/* Half of them are any numbers, half are similar to the id of a live
+ * timeout. */
 static uint64_t made_up(const struct tkw_timeout_id ids[LIVE])
 {
 	const uint64_t r = random_next();
@@ -773,8 +777,8 @@ static uint64_t made_up(const struct tkw_timeout_id ids[LIVE])
 	       (random_next() & UINT64_C(0xff0000003f00000f));
 }
 
-/* SPEC 3.5, fault 21: it is taken if it is the id of a live one, and only then.
- */
+/* SPEC 3.5, fault 21: an id is valid if and only if it is that of a live
+ * timeout. */
 static void test_timer_made_up_ids_end_nothing_else(struct timer_bed *b)
 {
 	static struct tkw_timeout_id ids[LIVE];
@@ -874,8 +878,8 @@ static void test_timer_max_pending_of_none_is_no_limit(struct timer_bed *b)
 BED_TEST(test_timer_max_pending_of_none_is_no_limit)
 
 /*
- * SPEC 3.6, 4.5: its own place is free while a task runs. Not by bed_pass()
- * under a thread: its marker might take the one place that there is.
+ * SPEC 3.6, 4.5: the own place of a task is free while it runs. With a thread
+ * this does not use bed_pass(), because its marker might take the only place.
  */
 static void test_timer_task_can_schedule_at_the_limit(struct timer_bed *b)
 {
@@ -938,7 +942,7 @@ static void *schedule_and_cancel(void *arg)
 	return NULL;
 }
 
-/* SPEC 3.6: nobody is refused for whom there is room, not for a moment. */
+/* SPEC 3.6: no call is refused if there is room, not even for a moment. */
 static void test_timer_max_pending_refuses_nobody_too_many(struct timer_bed *b)
 {
 	struct tkw_timer_config cfg = { .shards = 4, .max_pending = THREADS };
@@ -951,7 +955,8 @@ static void test_timer_max_pending_refuses_nobody_too_many(struct timer_bed *b)
 		assert_int_equal(crew[i].refused, 0);
 		assert_int_equal(crew[i].wrong, 0);
 	}
-	/* With too few places some are refused; and none is lost. */
+	/* With too few places some calls are refused, and no timeout is
+	 * lost. */
 	cfg.max_pending = THREADS - 1;
 	bed_reopen(b, &cfg);
 	run_crew(b, crew, schedule_and_cancel);
@@ -968,18 +973,18 @@ enum {
 	TRIES = 20000
 };
 
-/* Two threads that want one place, again and again. */
+/* Two threads that want the same place, again and again. */
 struct rivals {
 	struct timer_bed *b;
 	pthread_barrier_t begin;
-	pthread_mutex_t lock; /* of the two that follow */
+	pthread_mutex_t lock; /* protects `tried` and `had` */
 	pthread_cond_t changed;
-	unsigned tried; /* by the second */
+	unsigned tried; /* tries of the second thread */
 	bool had[TRIES + 1];
 	unsigned wrong;
 };
 
-/* Take the place if it is to be had, and leave it. */
+/* Takes the place if it is free, and leaves it. */
 static bool take_place(struct timer_bed *b, unsigned *wrong)
 {
 	const struct tkw_task task = { .fn = nothing };
@@ -1025,8 +1030,8 @@ static unsigned tries_of_the_second(struct rivals *r, unsigned at_least)
 	return tried;
 }
 
-/* The first is refused only if the second had the place meanwhile: in a try
- * that was under way, or ended, or began, during that of the first. */
+/* The first thread is refused only if the second one had the place meanwhile,
+ * in a try that overlapped with the try of the first. */
 static void be_the_first(struct rivals *r)
 {
 	unsigned wrong = 0;
@@ -1049,7 +1054,8 @@ static void be_the_first(struct rivals *r)
 	assert_int_equal(wrong, 0);
 }
 
-/* SPEC 3.6: one that is refused is in nobody's way, not for a moment. */
+/* SPEC 3.6: a refused call does not block another one, not even for a
+ * moment. */
 static void test_timer_max_pending_two_are_not_both_refused(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 2, .max_pending = 1 };
@@ -1072,14 +1078,14 @@ static void test_timer_max_pending_two_are_not_both_refused(struct timer_bed *b)
 }
 BED_TEST(test_timer_max_pending_two_are_not_both_refused)
 
-/* When nothing is pending, there is room for the one that may be. */
+/* When nothing is pending, there is room for one timeout. */
 static struct tkw_timeout_id schedule_when_free(struct timer_bed *b)
 {
 	const struct tkw_task task = { .fn = nothing };
 	unsigned polls = 0;
 	struct tkw_timeout_id id = { 0 };
 
-	/* At once, if it can be: it is a matter of nanoseconds. */
+	/* Poll without a pause, because this takes only nanoseconds. */
 	while (tkw_timer_count(b->t) > 0) {
 		if (++polls % 256 == 0)
 			sched_yield();
@@ -1088,7 +1094,8 @@ static struct tkw_timeout_id schedule_when_free(struct timer_bed *b)
 	return id;
 }
 
-/* SPEC 3.6, 4.5: a place is free from the moment in which it is not counted. */
+/* SPEC 3.6, 4.5: a place is free as soon as its timeout is not counted as
+ * pending. */
 static void test_timer_max_pending_counts_what_is_pending(void **state)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 1 };
@@ -1102,12 +1109,12 @@ static void test_timer_max_pending_counts_what_is_pending(void **state)
 	bed_close(&b);
 }
 
-/* A thread that cancels what it is given. */
+/* A thread that cancels the timeouts that it is given. */
 struct canceller {
 	struct timer_bed *b;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct tkw_timeout_id id; /* or none yet */
+	struct tkw_timeout_id id; /* 0 if there is none yet */
 	bool end;
 	unsigned wrong;
 };
@@ -1143,7 +1150,7 @@ static void canceller_give(struct canceller *c, struct tkw_timeout_id id,
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* SPEC 3.6: the same for those that another thread cancels. */
+/* SPEC 3.6: the same for timeouts that another thread cancels. */
 static void test_timer_max_pending_counts_no_cancelled_ones(void **state)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 1 };
@@ -1153,7 +1160,7 @@ static void test_timer_max_pending_counts_no_cancelled_ones(void **state)
 	int i;
 
 	(void)state;
-	/* Under the manual drive nothing fires here: all are cancelled. */
+	/* With the manual drive nothing fires here. All are cancelled. */
 	bed_open(&b, TKW_DRIVE_MANUAL, &cfg);
 	pthread_mutex_init(&c.lock, NULL);
 	pthread_cond_init(&c.changed, NULL);
@@ -1190,7 +1197,7 @@ static struct trace trace_of(struct timer_bed *b)
 	return t;
 }
 
-/* Both ways to schedule are refused, and nothing has changed. */
+/* Checks that both ways to schedule are refused, and nothing has changed. */
 static void assert_refused(struct timer_bed *b, const struct tkw_task *task,
 			   int error)
 {
@@ -1209,7 +1216,8 @@ static void assert_refused(struct timer_bed *b, const struct tkw_task *task,
 	assert_memory_equal(&before, &after, sizeof(before));
 }
 
-/* A bed with something in each term of its ledger that can be without stop. */
+/* Opens a bed in which each term of the ledger is set that can be set without a
+ * stop. */
 static void begin_trace(struct timer_bed *b, const struct tkw_timer_config *cfg)
 {
 	bed_reopen(b, cfg);
@@ -1262,7 +1270,7 @@ static void test_timer_refused_when_full_leaves_no_trace(struct timer_bed *b)
 }
 BED_TEST(test_timer_refused_when_full_leaves_no_trace)
 
-/* SPEC 3.7, 2.5: here Netty's count of the pending leaks. */
+/* SPEC 3.7, 2.5: in Netty the count of pending timeouts leaks here. */
 static void test_timer_refused_when_stopped_leaves_no_trace(struct timer_bed *b)
 {
 	static const int64_t limits[] = { 0, 5 };
@@ -1282,7 +1290,7 @@ static void test_timer_refused_when_stopped_leaves_no_trace(struct timer_bed *b)
 }
 BED_TEST(test_timer_refused_when_stopped_leaves_no_trace)
 
-/* How many can be scheduled before memory is wanted. */
+/* How many can be scheduled before an allocation is needed. */
 static uint64_t fill_up(struct timer_bed *b)
 {
 	const struct tkw_task task = { .fn = nothing };
@@ -1352,7 +1360,7 @@ test_timer_refused_without_memory_takes_no_place(struct timer_bed *b)
 }
 BED_TEST(test_timer_refused_without_memory_takes_no_place)
 
-/* Return false if so many allocations are not made at all. */
+/* Returns false if there are fewer allocations than that. */
 static bool survive_refusal(struct timer_bed *b, size_t refuse_at)
 {
 	static struct bed_memory m;
@@ -1382,7 +1390,7 @@ static bool survive_refusal(struct timer_bed *b, size_t refuse_at)
 	return m.refused == 1;
 }
 
-/* SPEC 3.7, fault 1: each allocation in turn, up to 40 of them. */
+/* SPEC 3.7, fault 1: refuses each allocation in turn, up to 40. */
 static void
 test_timer_nth_refused_memory_refuses_one_schedule(struct timer_bed *b)
 {
@@ -1436,7 +1444,7 @@ static void schedule_with_slack(struct timer_bed *b, uint64_t tag,
 			 0);
 }
 
-/* SPEC 3.9, 1.10: the coarsest boundary within the slack. */
+/* SPEC 3.9, 1.10: they fire at the coarsest boundary within the slack. */
 static void test_timer_slack_makes_many_share_a_tick(struct timer_bed *b)
 {
 	const int64_t from_ns = (BASE_NS / TKW_MSEC / 64 + 1) * 64 * TKW_MSEC;
@@ -1450,7 +1458,7 @@ static void test_timer_slack_makes_many_share_a_tick(struct timer_bed *b)
 	bed_pass(b, 1);
 	assert_true(b->fired_count == 63);
 	for (i = 1; i < 64; i++) {
-		/* A task is told its own deadline. */
+		/* A task gets its own deadline, without the slack. */
 		assert_true(b->fired[i - 1].tag == (uint64_t)i);
 		assert_true(b->fired[i - 1].deadline_ns ==
 			    from_ns + i * TKW_MSEC);
@@ -1459,7 +1467,7 @@ static void test_timer_slack_makes_many_share_a_tick(struct timer_bed *b)
 }
 BED_TEST(test_timer_slack_makes_many_share_a_tick)
 
-/* When one of this slack fires, in ns. */
+/* When a timeout with this slack fires, in ns. */
 static int64_t time_with_slack(struct timer_bed *b, int64_t deadline_ns,
 			       int64_t slack_ns)
 {
@@ -1495,7 +1503,7 @@ static void test_timer_slack_bounds_how_late(struct timer_bed *b)
 }
 BED_TEST(test_timer_slack_bounds_how_late)
 
-/* SPEC 3.9: less than a tick, and less than nothing. */
+/* SPEC 3.9: a slack of less than a tick, and a negative one. */
 static void test_timer_slack_of_nothing_changes_nothing(struct timer_bed *b)
 {
 	static const int64_t slacks[] = { 0,  1,        TKW_MSEC - 1,
@@ -1511,7 +1519,7 @@ static void test_timer_slack_of_nothing_changes_nothing(struct timer_bed *b)
 }
 BED_TEST(test_timer_slack_of_nothing_changes_nothing)
 
-/* SPEC 3.9: two seconds, or two ticks. */
+/* SPEC 3.9: the largest slack is two seconds, or two ticks. */
 static void test_timer_slack_has_a_most(struct timer_bed *b)
 {
 	static const int64_t slacks[] = { 2 * TKW_SEC + 1, 3600 * TKW_SEC,

@@ -22,7 +22,7 @@ static void sem_take(sem_t *s)
 		;
 }
 
-/* A task stays here until the test lets it go on. */
+/* A task waits here until the test lets it go on. */
 struct gate {
 	struct timer_bed *b;
 	sem_t entered;
@@ -47,7 +47,7 @@ static void *turn_once(void *arg)
 	return NULL;
 }
 
-/* Return when the task of this delay runs, on another thread. */
+/* Returns when the task with this delay runs, on another thread. */
 static struct tkw_timeout_id enter_gate(struct gate *g, struct timer_bed *b,
 					int64_t delay_ns)
 {
@@ -105,7 +105,7 @@ static void test_timer_query_tells_of_a_pending_one(struct timer_bed *b)
 }
 BED_TEST(test_timer_query_tells_of_a_pending_one)
 
-/* SPEC 5.8: due, and its turn has not come. */
+/* SPEC 5.8: it is due, but its turn has not come. */
 static void test_timer_query_tells_how_late_it_is(struct timer_bed *b)
 {
 	const struct tkw_timeout_id id = bed_schedule(b, 1, TKW_MSEC);
@@ -126,7 +126,7 @@ static void test_timer_query_tells_how_late_it_is(struct timer_bed *b)
 }
 BED_TEST(test_timer_query_tells_how_late_it_is)
 
-/* SPEC 5.8: from another thread. */
+/* SPEC 5.8: asked by another thread. */
 static void test_timer_query_tells_of_a_running_one(struct timer_bed *b)
 {
 	struct tkw_timeout_info info = { .id = 0 };
@@ -161,7 +161,7 @@ static void test_timer_query_tells_of_one_that_never_comes(struct timer_bed *b)
 }
 BED_TEST(test_timer_query_tells_of_one_that_never_comes)
 
-/* SPEC 5.8, fault 21: and nothing is written. */
+/* SPEC 5.8, fault 21: nothing is written. */
 static void test_timer_query_refuses_what_has_ended(struct timer_bed *b)
 {
 	const struct tkw_timeout_id fired = bed_schedule(b, 1, TKW_MSEC);
@@ -201,7 +201,8 @@ static int64_t deadline_told(struct timer_bed *b, int64_t deadline_ns,
 	return info.deadline_ns;
 }
 
-/* Deadlines all over a tick, and far away, told to within so much. */
+/* Checks deadlines in all parts of a tick, and far away. They may be off by
+ * within_ns. */
 static void expect_deadlines(struct timer_bed *b, int64_t tick_ns,
 			     int64_t within_ns)
 {
@@ -224,7 +225,7 @@ static void expect_deadlines(struct timer_bed *b, int64_t tick_ns,
 	}
 }
 
-/* SPEC 5.8: exact for ticks up to a second, whatever the slack. */
+/* SPEC 5.8: exact for ticks up to a second, with any slack. */
 static void test_timer_tells_deadlines_exactly(struct timer_bed *b)
 {
 	expect_deadlines(b, 1, 0);
@@ -237,8 +238,8 @@ static void test_timer_tells_deadlines_exactly(struct timer_bed *b)
 }
 BED_TEST(test_timer_tells_deadlines_exactly)
 
-/* SPEC 5.8: the last deadlines that come, which a coarse tick rounds up beyond
- * the end of time. */
+/* SPEC 5.8: the last deadlines that can come. A coarse tick would round them up
+ * beyond the end of time. */
 static void test_timer_tells_the_last_deadlines(struct timer_bed *b)
 {
 	static const int64_t ticks_ns[] = { 1, TKW_MSEC, TKW_SEC,
@@ -330,7 +331,7 @@ static void test_timer_prints_what_runs(struct timer_bed *b)
 }
 BED_TEST(test_timer_prints_what_runs)
 
-/* SPEC 5.8: as snprintf() does. */
+/* SPEC 5.8: the text is cut as by snprintf(). */
 static void test_timer_print_is_cut_to_size(struct timer_bed *b)
 {
 	static const char whole[] = "due in 1.2 s";
@@ -383,7 +384,7 @@ static void expect_ledger(struct timer_bed *b, struct tkw_ledger want)
 	struct tkw_ledger l;
 
 	assert_int_equal(tkw_timer_get_ledger(b->t, &l), 0);
-	/* The markers of the bed are in it. */
+	/* The ledger includes the markers of the bed. */
 	want.accepted += b->markers;
 	want.fired += b->markers;
 	assert_memory_equal(&l, &want, sizeof(l));
@@ -391,7 +392,7 @@ static void expect_ledger(struct timer_bed *b, struct tkw_ledger want)
 	assert_null(tkw_timer_check(b->t));
 }
 
-/* The law, SPEC 5.7 and 3.7, term by term */
+/* The law, SPEC 5.7 and 3.7, term by term. */
 static void test_timer_ledger_has_each_in_one_term(struct timer_bed *b)
 {
 	const struct tkw_task none = { .fn = NULL };
@@ -422,7 +423,7 @@ static void test_timer_ledger_has_each_in_one_term(struct timer_bed *b)
 }
 BED_TEST(test_timer_ledger_has_each_in_one_term)
 
-/* SPEC 4.5: fired from the moment the task has begun. */
+/* SPEC 4.5: it counts as fired from the moment its task begins. */
 static void test_timer_ledger_counts_what_runs(struct timer_bed *b)
 {
 	struct tkw_ledger l = { .accepted = 0 };
@@ -464,7 +465,8 @@ static void *keep_busy(void *arg)
 	unsigned i;
 
 	for (i = 0; !atomic_load(&y->over); i++) {
-		/* Sixteen at a time: the checks cost as many as there are. */
+		/* Only sixteen at a time, because the cost of a check grows
+		 * with their number. */
 		tkw_timer_cancel(y->b->t, ids[i % 16]);
 		tkw_timer_schedule(y->b->t, &task, i % 3 ? 0 : HOUR_NS,
 				   &ids[i % 16]);
@@ -475,7 +477,7 @@ static void *keep_busy(void *arg)
 	return NULL;
 }
 
-/* The law: at every moment, not only at quiet ones (timer.h) */
+/* The law holds at every moment, not only when nothing happens (timer.h). */
 static void test_timer_ledger_balances_at_every_moment(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 4 };
@@ -535,7 +537,8 @@ static void test_timer_equal_readings_fire_nothing_twice(struct timer_bed *b)
 }
 BED_TEST(test_timer_equal_readings_fire_nothing_twice)
 
-/* SPEC 9.2, fault 14: a reading before that of the last turn counts as that. */
+/* SPEC 9.2, fault 14: a reading that is earlier than the last turn counts as
+ * the time of that turn. */
 static void test_timer_backward_readings_are_clamped(struct timer_bed *b)
 {
 	const int64_t high_ns = BED_START_NS + TKW_SEC;
@@ -567,7 +570,7 @@ static void test_timer_backward_readings_are_clamped(struct timer_bed *b)
 }
 BED_TEST(test_timer_backward_readings_are_clamped)
 
-/* SPEC 9.2, fault 14: also between turns. */
+/* SPEC 9.2, fault 14: this holds between turns, too. */
 static void test_timer_now_never_goes_back(struct timer_bed *b)
 {
 	const int64_t high_ns = BED_START_NS + TKW_SEC;
@@ -583,7 +586,7 @@ static void test_timer_now_never_goes_back(struct timer_bed *b)
 }
 BED_TEST(test_timer_now_never_goes_back)
 
-/* SPEC 9.2: it may begin at 0, and stay there. */
+/* SPEC 9.2: the clock may begin at 0, and stay there. */
 static void test_timer_clock_may_begin_at_zero(struct timer_bed *b)
 {
 	bed_set_clock(b, 0);

@@ -22,7 +22,8 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define LIMIT_NS (10 * TKW_MSEC)
 
-/* Not cmocka's: no assert of its own leaves a task, or another thread. */
+/* An assert of cmocka does not work in a task, or on a thread that is not the
+ * test's. */
 #define must(condition) ((condition) ? (void)0 : not_so(__LINE__, #condition))
 
 static void not_so(int line, const char *condition)
@@ -51,7 +52,7 @@ static void wait_for_lines(struct timer_bed *b, size_t count)
 	pthread_mutex_unlock(&b->lock);
 }
 
-/* So many lines in all, and what the last of them has in it. */
+/* Checks how many lines there are in all, and what the last one contains. */
 static void assert_told(struct timer_bed *b, size_t count, const char *name,
 			const char *what)
 {
@@ -96,7 +97,7 @@ static void let_pass(struct timer_bed *b, int64_t ns)
 	pthread_mutex_unlock(&b->lock);
 }
 
-/* Not static: it is found by its name. */
+/* Not static, so that its name can be found. */
 void slow_task_with_a_name(const struct tkw_firing *firing, void *ctx);
 
 void slow_task_with_a_name(const struct tkw_firing *firing, void *ctx)
@@ -143,7 +144,8 @@ static void test_timer_slow_task_is_told_when_it_ends(struct timer_bed *b)
 }
 BED_TEST(test_timer_slow_task_is_told_when_it_ends)
 
-/* SPEC 10.2: where there is no name, the file and the place in it. */
+/* SPEC 10.2: if there is no name, the file and the offset in it are
+ * reported. */
 static void test_timer_slow_task_without_a_name_is_told(struct timer_bed *b)
 {
 	struct work w = { .b = b, .takes_ns = 25 * TKW_MSEC };
@@ -154,7 +156,7 @@ static void test_timer_slow_task_without_a_name_is_told(struct timer_bed *b)
 }
 BED_TEST(test_timer_slow_task_without_a_name_is_told)
 
-/* SPEC 10.2: longer than the limit, by a nanosecond. */
+/* SPEC 10.2: a task is slow if it takes a nanosecond more than the limit. */
 static void test_timer_task_at_the_limit_is_not_slow(struct timer_bed *b)
 {
 	static const int64_t takes_ns[] = { 0, 1, LIMIT_NS / 2, LIMIT_NS - 1,
@@ -177,7 +179,7 @@ static void test_timer_task_at_the_limit_is_not_slow(struct timer_bed *b)
 }
 BED_TEST(test_timer_task_at_the_limit_is_not_slow)
 
-/* SPEC 10.2: a limit of a nanosecond, and the longest. */
+/* SPEC 10.2: the shortest limit, a nanosecond, and the longest one. */
 static void test_timer_slow_limit_is_any_positive_one(struct timer_bed *b)
 {
 	struct work w = { .b = b, .takes_ns = 2 };
@@ -210,7 +212,8 @@ static void test_timer_without_a_limit_nobody_looks(struct timer_bed *b)
 }
 BED_TEST(test_timer_without_a_limit_nobody_looks)
 
-/* SPEC 10.2: each that is, in the midst of those that are not. */
+/* SPEC 10.2: each slow task is reported, also between others that are not
+ * slow. */
 static void test_timer_each_slow_task_is_told(struct timer_bed *b)
 {
 	struct work slow = { .b = b, .takes_ns = LIMIT_NS + 1 };
@@ -241,7 +244,7 @@ static int64_t work_clock(void *ctx)
 	return ((struct timer_bed *)w->b)->now_ns;
 }
 
-/* SPEC 10.2: who has no log can still count. */
+/* SPEC 10.2: without a log, slow tasks are still counted. */
 static void test_timer_slow_tasks_are_counted_without_a_log(void **state)
 {
 	struct timer_bed b = { .now_ns = BED_START_NS };
@@ -265,7 +268,7 @@ static void test_timer_slow_tasks_are_counted_without_a_log(void **state)
 
 /* --- executors ----------------------------------------------------------- */
 
-/* SPEC 10.2: on a thread of the pool's it keeps nobody waiting. */
+/* SPEC 10.2: on a thread of a pool it delays no other task. */
 static void test_timer_slow_task_on_a_pool_is_not_told(struct timer_bed *b)
 {
 	const struct tkw_pool_config pc = { .size = sizeof(pc), .threads = 1 };
@@ -278,14 +281,14 @@ static void test_timer_slow_task_on_a_pool_is_not_told(struct timer_bed *b)
 	cfg.exec = tkw_pool_exec(p);
 	bed_reopen(b, &cfg);
 	assert_int_equal(tkw_timer_schedule(b->t, &task, 0, NULL), 0);
-	/* Under a thread a marker of the bed's goes the same way. */
+	/* With a thread, a marker of the bed goes to the pool, too. */
 	bed_pass(b, 0);
 	assert_int_equal(tkw_pool_wait_idle(p, INT64_MAX), 0);
 	assert_int_equal(w.done, 1);
 	assert_int_equal(tkw_pool_stop(p), 0);
 	assert_int_equal(lines_of(b), 0);
 	assert_int_equal(slow_of(b), 0);
-	/* The pool takes no more: now it is the worker's. */
+	/* The pool refuses jobs now, so the worker runs the task. */
 	run_one(&w, slow_task_with_a_name);
 	assert_int_equal(w.done, 2);
 	assert_told(b, 1, "slow_task_with_a_name", "ran for 1 h");
@@ -298,8 +301,8 @@ BED_TEST(test_timer_slow_task_on_a_pool_is_not_told)
 /* --- the watchdog -------------------------------------------------------- */
 
 /*
- * The linker (--wrap) sends each sleep of a thread of the library's here. Its
- * names for that are not ours to use in C.
+ * The linker (--wrap) sends each sleep of a thread of the library here. The
+ * assembler names are needed because C reserves names with two underscores.
  */
 #define NAMED(name) __asm__(name)
 struct tkw__a32;
@@ -314,16 +317,17 @@ void wrap_unpark_all(struct tkw__a32 *a) NAMED("__wrap_tkw__unpark_all");
 
 static pthread_mutex_t sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t sleep_changed = PTHREAD_COND_INITIALIZER;
-/* Of the watchdog's, that have begun: between two looks, and until a task
- * begins. */
+/* How many sleeps the watchdog has begun: naps, which are between two looks,
+ * and nights, which last until a task begins. */
 static unsigned naps;
 static unsigned nights;
-static unsigned mornings; /* nights that are over */
+static unsigned mornings; /* nights that have ended */
 static pid_t watchdog_tid;
-/* How often it was woken, at the word that it parks at. */
+/* The word on which the watchdog parks, and how often it was woken. */
 static const struct tkw__a32 *watchdog_word;
 static unsigned wakes;
-/* A nap does not end by itself, but by end_nap(); how many may. */
+/* If naps_last is set, a nap ends only by end_nap(). naps_over tells how many
+ * may end. */
 static bool naps_last;
 static unsigned naps_over;
 
@@ -335,7 +339,7 @@ static bool is_watchdog(void)
 	return strcmp(name, "tkw-watchdog") == 0;
 }
 
-/* Return  which nap or night this is. */
+/* Returns the number of this nap or night. */
 static unsigned begin_sleep(unsigned *sleeps, const struct tkw__a32 *a)
 {
 	unsigned n;
@@ -389,8 +393,8 @@ void wrap_unpark_all(struct tkw__a32 *a)
 	real_unpark_all(a);
 }
 
-/* It looks before it takes a nap. So it has looked at least once from begin to
- * end. */
+/* The watchdog looks before it takes a nap. So it looks at least once while
+ * this runs. */
 static void let_it_look(void)
 {
 	unsigned before;
@@ -402,7 +406,7 @@ static void let_it_look(void)
 	pthread_mutex_unlock(&sleep_lock);
 }
 
-/* Wait for the next nap, which lasts if naps do. */
+/* Waits for this nap. It lasts if naps_last is set. */
 static void wait_for_nap(unsigned nap)
 {
 	pthread_mutex_lock(&sleep_lock);
@@ -411,7 +415,7 @@ static void wait_for_nap(unsigned nap)
 	pthread_mutex_unlock(&sleep_lock);
 }
 
-/* From now on naps last until they are ended; or they end by themselves. */
+/* From now on naps last until end_nap(), or end by themselves. */
 static void let_naps_last(bool last)
 {
 	pthread_mutex_lock(&sleep_lock);
@@ -421,7 +425,7 @@ static void let_naps_last(bool last)
 	pthread_mutex_unlock(&sleep_lock);
 }
 
-/* The time of this nap is over. */
+/* Ends this nap. */
 static void end_nap(unsigned nap)
 {
 	pthread_mutex_lock(&sleep_lock);
@@ -440,7 +444,8 @@ static unsigned read_count(const unsigned *count)
 	return n;
 }
 
-/* Wait until it sleeps until the next task. Return  how often it has napped. */
+/* Waits until the watchdog sleeps until the next task. Returns how many naps it
+ * has taken. */
 static unsigned wait_for_night(unsigned night)
 {
 	unsigned so_far;
@@ -453,7 +458,7 @@ static unsigned wait_for_night(unsigned night)
 	return so_far;
 }
 
-/* Where a task waits until it is let go. */
+/* A task waits here until it may go on. */
 struct gate {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -482,7 +487,7 @@ void gated_task_with_a_name(const struct tkw_firing *firing, void *ctx)
 	pthread_mutex_unlock(&g->lock);
 }
 
-/* Schedule a task for now that waits at the gate, and wait until it does. */
+/* Schedules a task that waits at the gate, and returns when it does. */
 static struct tkw_timeout_id send_to_gate(struct timer_bed *b, struct gate *g)
 {
 	const struct tkw_task task = { .fn = gated_task_with_a_name, .ctx = g };
@@ -498,7 +503,7 @@ static struct tkw_timeout_id send_to_gate(struct timer_bed *b, struct gate *g)
 	return id;
 }
 
-/* Let it go; it has ended when this returns. */
+/* Lets the task go on. It has ended when this returns. */
 static void let_go(struct timer_bed *b, struct gate *g,
 		   struct tkw_timeout_id id)
 {
@@ -512,7 +517,7 @@ static void let_go(struct timer_bed *b, struct gate *g,
 	must(ret == 1 || ret == -ENOENT);
 }
 
-/* It looks twice in a millisecond, whatever the bed's clock says. */
+/* The watchdog looks twice per millisecond, whatever the bed's clock says. */
 #define WATCH_NS TKW_MSEC
 
 static void open_watched(struct timer_bed *b)
@@ -523,7 +528,7 @@ static void open_watched(struct timer_bed *b)
 	bed_reopen(b, &cfg);
 }
 
-/* SPEC 10.2: once while it runs, and when it ends. */
+/* SPEC 10.2: it is reported once while it runs, and once when it ends. */
 static void test_timer_watchdog_tells_while_it_runs(void **state)
 {
 	struct timer_bed *b = *state;
@@ -538,9 +543,9 @@ static void test_timer_watchdog_tells_while_it_runs(void **state)
 	wait_for_lines(b, 1);
 	assert_told(b, 1, "gated_task_with_a_name", "has been running for");
 	assert_told(b, 1, "gated_task_with_a_name", "7 ms");
-	/* It is not slow until it has ended. */
+	/* It does not count as slow until it has ended. */
 	assert_int_equal(slow_of(b), 0);
-	/* And not again, however long it takes. */
+	/* It is not reported again, however long it takes. */
 	let_pass(b, TKW_SEC);
 	let_it_look();
 	let_it_look();
@@ -550,7 +555,7 @@ static void test_timer_watchdog_tells_while_it_runs(void **state)
 	assert_int_equal(slow_of(b), 1);
 }
 
-/* SPEC 10.2: not at the limit, as without it. */
+/* SPEC 10.2: a task at the limit is not reported, as without a watchdog. */
 static void test_timer_watchdog_waits_for_the_limit(void **state)
 {
 	struct timer_bed *b = *state;
@@ -568,7 +573,8 @@ static void test_timer_watchdog_waits_for_the_limit(void **state)
 	assert_told(b, 2, "gated_task_with_a_name", "ran for");
 }
 
-/* SPEC 10.2: of each slow task, also if one comes right after the other. */
+/* SPEC 10.2: each slow task is reported, even if one follows directly after
+ * another. */
 static void test_timer_watchdog_tells_of_each(void **state)
 {
 	struct timer_bed *b = *state;
@@ -589,8 +595,8 @@ static void test_timer_watchdog_tells_of_each(void **state)
 	}
 }
 
-/* SPEC 10.2: when nothing runs there is nothing to be told, however long; and
- * nobody looks. */
+/* SPEC 10.2: while no task runs nothing is reported, and the watchdog does not
+ * look. */
 static void test_timer_watchdog_is_silent_when_nothing_runs(void **state)
 {
 	struct timer_bed *b = *state;
@@ -603,7 +609,7 @@ static void test_timer_watchdog_is_silent_when_nothing_runs(void **state)
 	open_watched(b);
 	for (i = 0; i < 5; i++) {
 		let_go(b, &g, send_to_gate(b, &g));
-		/* One night may have begun between start and task. */
+		/* A night may have begun between the start and the task. */
 		looks = wait_for_night(2 * i + 1);
 		let_pass(b, 3600 * TKW_SEC);
 		id = send_to_gate(b, &g);
@@ -616,7 +622,7 @@ static void test_timer_watchdog_is_silent_when_nothing_runs(void **state)
 	assert_int_equal(slow_of(b), 0);
 }
 
-/* Wait until it sleeps in the kernel, until it is woken and not for a time. */
+/* Waits until it sleeps in the kernel without a time limit. */
 static void assert_asleep_for_good(unsigned night)
 {
 	unsigned looks = wait_for_night(night);
@@ -628,7 +634,7 @@ static void assert_asleep_for_good(unsigned night)
 	assert_int_equal(read_count(&naps), looks);
 }
 
-/* One whose naps last, and that has begun its first night. */
+/* Opens a timer whose watchdog has begun its first night. Naps last. */
 static void open_asleep(struct timer_bed *b)
 {
 	pthread_mutex_lock(&sleep_lock);
@@ -652,7 +658,7 @@ static int teardown_asleep(void **state)
 	return bed_teardown(state);
 }
 
-/* SPEC 10.2: while no task runs it sleeps, and not for a time. */
+/* SPEC 10.2: while no task runs it sleeps without a time limit. */
 static void test_timer_watchdog_sleeps_while_no_task_runs(void **state)
 {
 	struct timer_bed *b = *state;
@@ -662,12 +668,12 @@ static void test_timer_watchdog_sleeps_while_no_task_runs(void **state)
 
 	open_asleep(b);
 	for (i = 1; i <= 5; i++) {
-		/* Pending, moved, cancelled: no task runs. */
+		/* Scheduling, moving and cancelling run no task. */
 		id = bed_schedule(b, i, 3600 * TKW_SEC);
 		assert_int_equal(tkw_timer_reschedule(b->t, id, TKW_SEC), 0);
 		assert_int_equal(tkw_timer_cancel(b->t, id), 0);
 		assert_asleep_for_good(i);
-		/* One does: it naps, and looks, for as long as that. */
+		/* A task runs. Meanwhile it takes naps, and looks. */
 		id = send_to_gate(b, &g);
 		wait_for_nap(2 * i);
 		end_nap(2 * i);
@@ -681,8 +687,8 @@ static void test_timer_watchdog_sleeps_while_no_task_runs(void **state)
 	assert_int_equal(lines_of(b), 0);
 }
 
-/* SPEC 10.2: the first of many short tasks wakes it; for the others, which come
- * before its nap is over, it is awake. */
+/* SPEC 10.2: the first of many short tasks wakes it. It is still awake for the
+ * others, which come before its nap ends. */
 static void test_timer_watchdog_is_woken_once_by_many_tasks(void **state)
 {
 	enum {
@@ -703,7 +709,8 @@ static void test_timer_watchdog_is_woken_once_by_many_tasks(void **state)
 		assert_int_equal(w.done, i * MANY);
 		assert_int_equal(read_count(&wakes), before + 1);
 		assert_int_equal(read_count(&mornings), i);
-		/* Tasks have begun in this nap; none does in the next. */
+		/* Tasks began during this nap, but none begins in the next
+		 * one. */
 		end_nap(2 * i);
 		wait_for_nap(2 * i + 1);
 		assert_int_equal(read_count(&nights), i);
@@ -714,7 +721,7 @@ static void test_timer_watchdog_is_woken_once_by_many_tasks(void **state)
 	assert_int_equal(lines_of(b), 0);
 }
 
-/* SPEC 10.2: the first moment of a clock is one like any other. */
+/* SPEC 10.2: a task that begins at time 0 is watched like any other. */
 static void test_timer_watchdog_sees_what_began_at_0(void **state)
 {
 	struct timer_bed *b = *state;
@@ -759,7 +766,8 @@ static void test_timer_watchdog_wants_a_limit_and_a_thread(void **state)
 	cfg.drive = TKW_DRIVE_THREAD;
 	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
 	assert_int_equal(tkw_timer_destroy(t), 0);
-	/* The least that it takes; without one, anything goes. */
+	/* The shortest limit with a watchdog. Without one, any limit is
+	 * legal. */
 	cfg.slow_task_ns = TKW_MSEC;
 	assert_int_equal(tkw_timer_create(&t, &cfg), 0);
 	assert_int_equal(tkw_timer_destroy(t), 0);
@@ -771,12 +779,12 @@ static void test_timer_watchdog_wants_a_limit_and_a_thread(void **state)
 
 /* --- threads ------------------------------------------------------------- */
 
-/* Threads that can be refused. */
+/* Thread hooks that can refuse a thread. */
 struct makers {
 	atomic_uint calls;
 	atomic_uint made;
 	atomic_uint joined;
-	unsigned fail_at; /* this call, from 1; 0: none */
+	unsigned fail_at; /* number of the call to refuse; 0: none */
 };
 
 static int make_thread(void *(*run)(void *arg), void *arg, void **handle,
@@ -829,12 +837,12 @@ static void test_timer_watchdog_lives_as_long_as_the_worker(void **state)
 {
 	struct timer_bed *b = *state;
 
-	/* Never started, there is none. */
+	/* If the timer is never started, there is no watchdog. */
 	open_with_makers(b, 1);
 	assert_threads(0, 0);
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
 	assert_threads(0, 0);
-	/* Ended by stop. */
+	/* A stop ends it. */
 	open_with_makers(b, 1);
 	assert_int_equal(tkw_timer_start(b->t), 0);
 	assert_int_equal(tkw_timer_start(b->t), 0);
@@ -845,7 +853,7 @@ static void test_timer_watchdog_lives_as_long_as_the_worker(void **state)
 	assert_threads(2, 0);
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
 	assert_threads(2, 2);
-	/* Ended by destroy. */
+	/* A destroy ends it. */
 	open_with_makers(b, 1);
 	bed_schedule(b, 2, 3600 * TKW_SEC);
 	assert_threads(2, 0);
@@ -854,7 +862,7 @@ static void test_timer_watchdog_lives_as_long_as_the_worker(void **state)
 	assert_threads(2, 2);
 }
 
-/* SPEC 10.2: without one there is the worker and nobody else. */
+/* SPEC 10.2: without a watchdog, the worker is the only thread. */
 static void test_timer_without_a_watchdog_has_one_thread(void **state)
 {
 	struct timer_bed *b = *state;
@@ -866,7 +874,8 @@ static void test_timer_without_a_watchdog_has_one_thread(void **state)
 	assert_threads(1, 1);
 }
 
-/* Each call that would start it is refused, and leaves nothing behind. */
+/* Checks that each call that would start it is refused, and leaves nothing
+ * behind. */
 static void assert_cannot_start(struct timer_bed *b, unsigned fail_at)
 {
 	const struct tkw_batch_item item = { bed_task(b, 9), 0 };
@@ -894,7 +903,7 @@ static void assert_cannot_start(struct timer_bed *b, unsigned fail_at)
 	makers.fail_at = 0;
 }
 
-/* SPEC 10.2, 2.4, fault 3: the first thread, or the second, is refused. */
+/* SPEC 10.2, 2.4, fault 3: the first or the second thread is refused. */
 static void test_timer_watchdog_that_cannot_start(void **state)
 {
 	struct timer_bed *b = *state;
@@ -905,7 +914,7 @@ static void test_timer_watchdog_that_cannot_start(void **state)
 		open_with_makers(b, 1);
 		assert_cannot_start(b, i);
 		before = makers.made;
-		/* A later start may succeed, and all is there. */
+		/* A later start may succeed, and makes both threads. */
 		assert_int_equal(tkw_timer_start(b->t), 0);
 		assert_threads(before + 2, before);
 		bed_schedule(b, i, TKW_MSEC);
@@ -916,7 +925,7 @@ static void test_timer_watchdog_that_cannot_start(void **state)
 	}
 }
 
-/* SPEC 10.2: nor does a watchdog that was given up tell less. */
+/* SPEC 10.2: after a failed start, a watchdog still reports everything. */
 static void test_timer_watchdog_watches_after_a_failed_start(void **state)
 {
 	struct timer_bed *b = *state;
@@ -942,7 +951,7 @@ static void test_timer_watchdog_watches_after_a_failed_start(void **state)
 	assert_threads(3, 1);
 }
 
-/* SPEC 10.2, 2.4: one that is never started after all has nothing to end. */
+/* SPEC 10.2, 2.4: a watchdog that was never started can be destroyed. */
 static void test_timer_watchdog_that_never_started_is_destroyed(void **state)
 {
 	struct timer_bed *b = *state;

@@ -22,7 +22,8 @@
 #define HOUR_NS (3600 * TKW_SEC)
 #define BASE_NS (BED_START_NS - 300)
 
-/* Not cmocka's: no assert of its own leaves a task, or another thread. */
+/* An assert of cmocka does not work in a task, or on a thread that is not the
+ * test's. */
 #define must(condition) ((condition) ? (void)0 : not_so(__LINE__, #condition))
 
 static void not_so(int line, const char *condition)
@@ -56,10 +57,10 @@ static uint64_t draw(uint64_t *seed)
 
 /* --- the histogram ------------------------------------------------------- */
 
-/* The first time that is in the last bucket whatever it is. */
+/* From this time on, all times are in the last bucket. */
 #define BEYOND_NS (INT64_C(1) << 44)
 
-/* SPEC 10.1: bucket and least are each other's inverse. */
+/* SPEC 10.1: the functions bucket and least are inverse to each other. */
 static void test_histogram_buckets_have_their_times(void **state)
 {
 	int64_t least;
@@ -79,7 +80,7 @@ static void test_histogram_buckets_have_their_times(void **state)
 	assert_true(tkw_histogram_least_ns(TKW_HISTOGRAM_BUCKETS) == BEYOND_NS);
 }
 
-/* SPEC 10.1: a 64th at most, and to the nanosecond where it is small. */
+/* SPEC 10.1: a bucket is at most 1/64 wide, and exact for small times. */
 static void test_histogram_buckets_are_narrow(void **state)
 {
 	int64_t least;
@@ -133,7 +134,7 @@ static void test_histogram_of_impossible_times(void **state)
 			 TKW_HISTOGRAM_BUCKETS - 1);
 }
 
-/* Any two times are in the order of their buckets. */
+/* Checks that any two times are in the order of their buckets. */
 static void test_histogram_buckets_ascend(void **state)
 {
 	uint64_t seed = seed_of_today();
@@ -178,7 +179,7 @@ static void add_sample(struct tkw_histogram *h, int64_t ns)
 		h->max_ns = ns;
 }
 
-/* From nanoseconds to hours, as many of each magnitude. */
+/* From nanoseconds to hours, with as many of each magnitude. */
 static void take_samples(struct samples *s, size_t n, uint64_t *seed)
 {
 	size_t i;
@@ -192,10 +193,11 @@ static void take_samples(struct samples *s, size_t n, uint64_t *seed)
 	qsort(s->ns, n, sizeof(s->ns[0]), compare_ns);
 }
 
-/* The first of which, with those before it, there is such a share. */
+/* The first sample up to which this share of the samples lies. */
 static int64_t exact_quantile(const struct samples *s, double share)
 {
-	/* Of its own, because a product in a comparison may be more exact. */
+	/* A variable, because a product in a comparison may have more
+	 * precision. */
 	const double wanted = share * (double)s->n;
 	size_t i = 0;
 
@@ -217,7 +219,7 @@ static void assert_quantile(const struct samples *s, double share)
 	assert_true(got <= s->h.max_ns);
 }
 
-/* SPEC 10.1: against all of them, sorted. */
+/* SPEC 10.1: compared with all samples, sorted. */
 static void test_histogram_quantiles_are_near(void **state)
 {
 	static const double shares[] = { 0,   0.001, 0.01,  0.25,   0.5,
@@ -239,7 +241,7 @@ static void test_histogram_quantiles_are_near(void **state)
 	}
 }
 
-/* What lies below 0 counts as 0. */
+/* A share below 0 counts as 0. */
 static void test_histogram_quantiles_of_shares_below_0(void **state)
 {
 	uint64_t seed = seed_of_today();
@@ -257,7 +259,7 @@ static void test_histogram_quantiles_of_shares_below_0(void **state)
 	}
 }
 
-/* What lies above 1 counts as 1. */
+/* A share above 1 counts as 1. */
 static void test_histogram_quantiles_of_shares_above_1(void **state)
 {
 	static struct tkw_histogram h;
@@ -266,7 +268,7 @@ static void test_histogram_quantiles_of_shares_above_1(void **state)
 	(void)state;
 	memset(&h, 0, sizeof(h));
 	add_sample(&h, 1000);
-	add_sample(&h, 1007); /* the last of its bucket */
+	add_sample(&h, 1007); /* the last time of its bucket */
 	all = tkw_histogram_quantile_ns(&h, 1);
 	assert_true(tkw_histogram_quantile_ns(&h, 1.0000001) == all);
 	assert_true(tkw_histogram_quantile_ns(&h, 2) == all);
@@ -285,7 +287,8 @@ static void test_histogram_quantiles_of_nothing(void **state)
 	assert_true(tkw_histogram_quantile_ns(&h, 1) == 0);
 }
 
-/* Never more than the most that was seen, however wide the bucket. */
+/* A quantile is never larger than the largest sample, however wide its bucket
+ * is. */
 static void test_histogram_quantiles_do_not_exceed_the_maximum(void **state)
 {
 	static struct tkw_histogram h;
@@ -299,7 +302,7 @@ static void test_histogram_quantiles_do_not_exceed_the_maximum(void **state)
 		assert_true(tkw_histogram_quantile_ns(&h, 0.5) == h.max_ns);
 		assert_true(tkw_histogram_quantile_ns(&h, 1) == h.max_ns);
 	}
-	/* In the last one nothing is known but that it is so long at least. */
+	/* Of the last bucket only the lower bound is known. */
 	memset(&h, 0, sizeof(h));
 	add_sample(&h, 10 * BEYOND_NS);
 	assert_true(tkw_histogram_quantile_ns(&h, 0.5) >=
@@ -309,7 +312,7 @@ static void test_histogram_quantiles_do_not_exceed_the_maximum(void **state)
 
 /* --- counters ------------------------------------------------------------ */
 
-/* The statistics; the ledger in them balances. */
+/* Returns the statistics. Checks that the ledger in them balances. */
 static struct tkw_stats *stats_of(struct timer_bed *b)
 {
 	static struct tkw_stats st;
@@ -337,7 +340,7 @@ static void test_timer_stats_of_a_new_timer_are_zero(struct timer_bed *b)
 }
 BED_TEST(test_timer_stats_of_a_new_timer_are_zero)
 
-/* SPEC 10.1: what is there twice says the same. */
+/* SPEC 10.1: numbers that are there twice are equal. */
 static void test_timer_stats_have_the_ledger(struct timer_bed *b)
 {
 	struct tkw_ledger l;
@@ -359,7 +362,7 @@ static void test_timer_stats_have_the_ledger(struct timer_bed *b)
 }
 BED_TEST(test_timer_stats_have_the_ledger)
 
-/* Each of the four calls that take something in, refused with err. */
+/* Makes the four calls that schedule. Each is refused with err. */
 static void try_all(struct timer_bed *b, int err)
 {
 	const struct tkw_batch_item items[3] = { { { .fn = nothing }, HOUR_NS },
@@ -384,7 +387,7 @@ static void assert_refusals(struct timer_bed *b, uint64_t full, uint64_t memory,
 	assert_int_equal(stats_of(b)->refused_by_exec, 0);
 }
 
-/* SPEC 10.1: calls, so that a batch counts once. */
+/* SPEC 10.1: calls are counted, so a batch counts once. */
 static void test_timer_stats_count_refusals_by_reason(struct timer_bed *b)
 {
 	static struct bed_memory m;
@@ -407,7 +410,7 @@ static void test_timer_stats_count_refusals_by_reason(struct timer_bed *b)
 	try_all(b, -EAGAIN);
 	try_all(b, -EAGAIN);
 	assert_refusals(b, 8, 4, 0);
-	/* A mistake of the caller's is not a refusal. */
+	/* A mistake of the caller does not count as a refusal. */
 	assert_int_equal(tkw_timer_schedule(b->t, &bad, 0, NULL), -EINVAL);
 	assert_int_equal(tkw_timer_schedule_batch(b->t, NULL, 1, NULL),
 			 -EINVAL);
@@ -420,7 +423,7 @@ static void test_timer_stats_count_refusals_by_reason(struct timer_bed *b)
 }
 BED_TEST(test_timer_stats_count_refusals_by_reason)
 
-/* SPEC 10.1, 5.5: those that were done. */
+/* SPEC 10.1, 5.5: only reschedules that succeeded are counted. */
 static void test_timer_stats_count_reschedules(struct timer_bed *b)
 {
 	struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
@@ -436,7 +439,7 @@ static void test_timer_stats_count_reschedules(struct timer_bed *b)
 	assert_int_equal(tkw_timer_reschedule(b->t, id, 1), -ENOENT);
 	assert_int_equal(tkw_timer_reschedule_at(b->t, BED_NO_ID, 1), -ENOENT);
 	assert_int_equal(stats_of(b)->rescheduled, 3);
-	/* It says nothing of the law. */
+	/* It is not part of the ledger. */
 	assert_int_equal(stats_of(b)->ledger.accepted, 2);
 }
 BED_TEST(test_timer_stats_count_reschedules)
@@ -448,7 +451,7 @@ static void pass_by(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 	(void)ctx;
 }
 
-/* How many steps but the last a bare wheel makes for one entry. */
+/* How many steps except the last one a bare wheel makes for one entry. */
 static uint64_t moves_of(uint64_t now, uint64_t tick, int engine,
 			 uint64_t slots)
 {
@@ -477,7 +480,8 @@ static uint64_t moves_of(uint64_t now, uint64_t tick, int engine,
 	return steps - 1;
 }
 
-/* SPEC 10.1, 1.5: as a bare wheel would move them, near and far. */
+/* SPEC 10.1, 1.5: the counts are those of a bare wheel, for near and far
+ * timeouts. */
 static void test_timer_stats_count_moves(struct timer_bed *b)
 {
 	static const int64_t delays[] = { 2 * TKW_MSEC, 20 * TKW_MSEC,
@@ -499,12 +503,13 @@ static void test_timer_stats_count_moves(struct timer_bed *b)
 		bed_assert_fired(b, i);
 		assert_int_equal(stats_of(b)->moved, moves);
 	}
-	/* The last of them is far enough in any build. */
+	/* The last delay is long enough for a move in any build. */
 	assert_true(moves > 0);
 }
 BED_TEST(test_timer_stats_count_moves)
 
-/* SPEC 10.1: hashed, each that was looked at before its round had come. */
+/* SPEC 10.1: the hashed engine counts each look at an entry before its
+ * round. */
 static void test_timer_stats_count_looks_of_the_hashed(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .engine = TKW_WHEEL_HASHED,
@@ -515,7 +520,7 @@ static void test_timer_stats_count_looks_of_the_hashed(struct timer_bed *b)
 	bed_pass(b, 2 * TKW_MSEC);
 	bed_assert_fired(b, 1);
 	assert_int_equal(stats_of(b)->moved, 0);
-	/* Two in a slot, of which the second has to wait for a round more. */
+	/* Two in one slot. The second one has to wait for another round. */
 	bed_schedule(b, 2, 2 * TKW_MSEC - 300);
 	bed_schedule(b, 3, 6 * TKW_MSEC - 300);
 	bed_pass(b, 2 * TKW_MSEC);
@@ -538,21 +543,21 @@ static void test_timer_stats_count_turns(void **state)
 		bed_schedule(b, i, 0);
 		assert_int_equal(bed_turn(b, NULL), 1);
 		assert_int_equal(stats_of(b)->turns, 2 * i + 1);
-		/* One in which nothing is due is one. */
+		/* A turn without a due timeout counts, too. */
 		assert_int_equal(bed_turn(b, NULL), 0);
 		assert_int_equal(stats_of(b)->turns, 2 * i + 2);
 	}
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
 	assert_int_equal(bed_turn(b, NULL), -ESHUTDOWN);
 	assert_int_equal(stats_of(b)->turns, 20);
-	/* Nobody sleeps here; an event loop is woken for each run. */
+	/* No worker sleeps here. An event loop is woken for each run. */
 	assert_int_equal(stats_of(b)->wake_ups,
 			 b->drive == TKW_DRIVE_LOOP ? 20 : 0);
 }
 
 /*
- * The linker (--wrap) sends each wait for an alarm here. Its names for that are
- * not ours to use in C.
+ * The linker (--wrap) sends each wait for an alarm here. The assembler names
+ * are needed because C reserves names with two underscores.
  */
 #define NAMED(name) __asm__(name)
 ssize_t real_read(int fd, void *buf, size_t size) NAMED("__real_read");
@@ -560,7 +565,7 @@ ssize_t wrap_read(int fd, void *buf, size_t size) NAMED("__wrap_read");
 
 static pthread_mutex_t sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t sleep_changed = PTHREAD_COND_INITIALIZER;
-static unsigned sleeps; /* that have begun */
+static unsigned sleeps; /* sleeps that have begun */
 
 ssize_t wrap_read(int fd, void *buf, size_t size)
 {
@@ -579,7 +584,8 @@ static void wait_for_sleeps(unsigned count)
 	pthread_mutex_unlock(&sleep_lock);
 }
 
-/* SPEC 10.1, 4.2, 4.3: one for each that is earlier than all others. */
+/* SPEC 10.1, 4.2, 4.3: there is one for each timeout that is earlier than all
+ * others. */
 static void test_timer_stats_count_wake_ups(void **state)
 {
 	struct timer_bed *b = *state;
@@ -594,7 +600,7 @@ static void test_timer_stats_count_wake_ups(void **state)
 		bed_schedule(b, i, 0);
 		bed_wait_fired(b, i + 1);
 	}
-	/* Those that are later wake nobody. */
+	/* Later timeouts wake no thread. */
 	wait_for_sleeps(21);
 	bed_schedule(b, 30, HOUR_NS);
 	wait_for_sleeps(22);
@@ -602,7 +608,7 @@ static void test_timer_stats_count_wake_ups(void **state)
 		bed_schedule(b, 31 + i, HOUR_NS + TKW_SEC);
 	assert_int_equal(stats_of(b)->wake_ups, 21);
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
-	/* That one is counted or not: no turn comes after it. */
+	/* The last one may not be counted, because no turn comes after it. */
 	assert_true(stats_of(b)->wake_ups <= 22);
 }
 
@@ -612,7 +618,7 @@ enum {
 	SHELF = 64
 };
 
-/* One that puts the jobs it takes on a shelf, where the test finds them. */
+/* An executor that puts its jobs on a shelf, where the test finds them. */
 struct shelf {
 	int says;
 	size_t count;
@@ -649,7 +655,7 @@ static void schedule_ten(struct timer_bed *b)
 	bed_set_clock(b, b->now_ns + TKW_MSEC);
 }
 
-/* SPEC 10.1, 4.8: whatever came of it. */
+/* SPEC 10.1, 4.8: each refusal counts, whatever happens to the timeout then. */
 static void test_timer_stats_count_what_the_executor_refuses(void **state)
 {
 	struct timer_bed *b = *state;
@@ -677,7 +683,7 @@ static void test_timer_stats_count_what_the_executor_refuses(void **state)
 	assert_int_equal(stats_of(b)->refused_full, 0);
 }
 
-/* SPEC 10.1, 4.8: one that is abandoned was not taken either. */
+/* SPEC 10.1, 4.8: a job that is abandoned counts as refused. */
 static void test_timer_stats_count_what_is_abandoned(void **state)
 {
 	struct timer_bed *b = *state;
@@ -703,7 +709,7 @@ static void test_timer_stats_count_what_is_abandoned(void **state)
 
 /* --- lateness ------------------------------------------------------------ */
 
-/* What the bed has seen, as a histogram. */
+/* Compares the lateness with what the bed has seen. */
 static void assert_lateness(struct timer_bed *b)
 {
 	static struct tkw_histogram h;
@@ -715,7 +721,7 @@ static void assert_lateness(struct timer_bed *b)
 	assert_memory_equal(&stats_of(b)->lateness, &h, sizeof(h));
 }
 
-/* SPEC 10.1: exact, where the clock stands still in a turn. */
+/* SPEC 10.1: exact if the clock stands still during a turn. */
 static void test_timer_stats_say_how_late(void **state)
 {
 	static const int64_t late[] = {
@@ -739,14 +745,15 @@ static void test_timer_stats_say_how_late(void **state)
 		assert_int_equal(stats_of(b)->lateness.count, i + 1);
 		assert_lateness(b);
 	}
-	/* Less comes after more. */
+	/* A smaller value follows a larger one. */
 	bed_schedule(b, i, TKW_MSEC);
 	bed_pass(b, TKW_MSEC);
 	bed_pass(b, TKW_MSEC);
 	assert_lateness(b);
 }
 
-/* SPEC 10.1: many at once, each by its own deadline; slack is no excuse. */
+/* SPEC 10.1: many at once, each compared with its own deadline. Slack makes no
+ * difference. */
 static void test_timer_stats_say_how_late_each_was(void **state)
 {
 	struct timer_bed *b = *state;
@@ -771,7 +778,7 @@ static void test_timer_stats_say_how_late_each_was(void **state)
 	assert_lateness(b);
 }
 
-/* Each makes the clock go on by a microsecond. */
+/* Each task moves the clock by a microsecond. */
 static void take_a_while(const struct tkw_firing *firing, void *ctx)
 {
 	struct timer_bed *b = ctx;
@@ -780,8 +787,8 @@ static void take_a_while(const struct tkw_firing *firing, void *ctx)
 	bed_set_clock(b, b->now_ns + TKW_USEC);
 }
 
-/* SPEC 10.1: those that wait for others are later, by a reading of the clock
- * that is at most 128 tasks old. */
+/* SPEC 10.1: timeouts that wait for others are later. The reading of the clock
+ * for that is at most 128 tasks old. */
 static void test_timer_stats_see_that_tasks_wait_for_others(void **state)
 {
 	enum {
@@ -804,11 +811,11 @@ static void test_timer_stats_see_that_tasks_wait_for_others(void **state)
 	assert_int_equal(h->count, TASKS);
 	assert_true(h->max_ns <= (TASKS - 1) * TKW_USEC);
 	assert_true(h->max_ns >= (TASKS - 1 - 128) * TKW_USEC);
-	/* Of the first so many, none is said to be later than it was, nor
-	 * earlier by more than that. */
+	/* Checks that none is reported as later than it was, nor as earlier by
+	 * more than that. */
 	for (i = 0; i < TKW_HISTOGRAM_BUCKETS; i++) {
 		seen += h->bucket[i];
-		number = (int64_t)seen - 1; /* the last in here or before */
+		number = (int64_t)seen - 1; /* the last one up to this bucket */
 		if (h->bucket[i] == 0)
 			continue;
 		assert_true(tkw_histogram_least_ns(i) <= number * TKW_USEC);
@@ -817,7 +824,7 @@ static void test_timer_stats_see_that_tasks_wait_for_others(void **state)
 	}
 }
 
-/* SPEC 10.1: on an executor's thread, to the begin of the task. */
+/* SPEC 10.1: on a thread of an executor, it counts until the task begins. */
 static void test_timer_stats_say_how_late_an_executor_is(void **state)
 {
 	struct timer_bed *b = *state;
@@ -839,7 +846,8 @@ static void test_timer_stats_say_how_late_an_executor_is(void **state)
 	assert_true(stats_of(b)->lateness.max_ns >= 45 * TKW_SEC);
 }
 
-/* SPEC 10.1: one for each that has fired, and for no other. */
+/* SPEC 10.1: there is one value for each timeout that has fired, and no
+ * other. */
 static void test_timer_stats_lateness_is_of_what_fired(struct timer_bed *b)
 {
 	const struct tkw_stats *st;
@@ -883,7 +891,7 @@ static void *schedule_each(void *arg)
 	return NULL;
 }
 
-/* SPEC 10.1: those of all shards, together. */
+/* SPEC 10.1: the numbers of all shards are added up. */
 static void test_timer_stats_are_of_all_shards(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = CREW };
@@ -968,7 +976,7 @@ static void ask_inside(const struct tkw_firing *firing, void *ctx)
 		 tkw_timer_print(firing->timer, text, sizeof(text)) <= 0;
 }
 
-/* SPEC 10.1: of tasks too, for no lock is held. */
+/* SPEC 10.1: a task may ask, too, because no lock is held. */
 static void test_timer_stats_from_a_task(struct timer_bed *b)
 {
 	int wrong = 77;
@@ -982,7 +990,7 @@ BED_TEST(test_timer_stats_from_a_task)
 
 /* --- the dump ------------------------------------------------------------ */
 
-/* A timer of which each count is another. */
+/* Makes a timer whose counts are all different. */
 static void make_history(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .max_pending = 9,
@@ -1063,7 +1071,7 @@ static void test_timer_dump_says_what_there_is(void **state)
 	assert_int_equal(text[length - 1], '\n');
 }
 
-/* SPEC 10.1: as snprintf(), at each size. */
+/* SPEC 10.1: the text is cut as by snprintf(), at each size. */
 static void test_timer_dump_is_cut_as_asked(void **state)
 {
 	struct timer_bed *b = *state;
@@ -1101,7 +1109,7 @@ static void test_timer_dump_refuses_null(struct timer_bed *b)
 }
 BED_TEST(test_timer_dump_refuses_null)
 
-/* SPEC 10.1: a line for each shard; also of one that is stopped. */
+/* SPEC 10.1: there is a line for each shard, even if the timer is stopped. */
 static void test_timer_dump_of_many_shards_and_after_stop(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .shards = 64 };

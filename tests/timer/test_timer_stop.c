@@ -31,7 +31,7 @@ static void must_not_run(const struct tkw_firing *firing, void *ctx)
 	abort();
 }
 
-/* A function of the user's waits here until the test lets it go on. */
+/* A callback waits here until the test lets it go on. */
 struct gate {
 	sem_t entered;
 	sem_t open;
@@ -86,7 +86,7 @@ static struct tkw_timeout_id schedule_gated(struct timer_bed *b, struct gate *g)
 	return id;
 }
 
-/* A turn beside the test; a worker of the timer's own needs none. */
+/* A turn on another thread. A timer with its own worker needs none. */
 struct runner {
 	struct timer_bed *b;
 	pthread_t thread;
@@ -116,8 +116,8 @@ static void run_end(struct runner *r)
 
 /*
  * Opens a gate when the timer is stopped, and a call that should wait for the
- * gate has gone to sleep. If the call returns without having waited, nobody has
- * opened the gate: over is 0.
+ * gate sleeps. If the call returns without waiting, the gate is still shut, and
+ * over is 0.
  */
 struct opener {
 	struct gate *g;
@@ -150,7 +150,7 @@ static void opener_start(struct opener *o, struct tkw_timer *t, struct gate *g)
 			 0);
 }
 
-/* The next call of this thread is the one that waits. */
+/* Called before the call that waits, on the same thread. */
 static void opener_go(struct opener *o)
 {
 	o->tid = gettid();
@@ -164,7 +164,7 @@ static void opener_end(struct opener *o)
 	sem_destroy(&o->go);
 }
 
-/* A stop on a thread of its own. */
+/* A stop on another thread. */
 struct stopper {
 	struct tkw_timer *t;
 	tkw_visit_fn *visit;
@@ -202,7 +202,7 @@ struct seen {
 	struct timer_bed *b;
 	size_t count;
 	struct tkw_timeout_info info[MAX_SEEN];
-	size_t cancelled_before[MAX_SEEN]; /* on-cancels by then */
+	size_t cancelled_before[MAX_SEEN]; /* on-cancels before the visit */
 	int stopped[MAX_SEEN];
 };
 
@@ -309,7 +309,7 @@ static void test_timer_on_cancel_cannot_stop_its_timer(struct timer_bed *b)
 	assert_int_equal(i.visited, 0);
 	bed_pass(b, 20 * TKW_MSEC);
 	bed_assert_fired(b, 1, 7);
-	/* When it has returned the same thread may. */
+	/* After it has returned, the same thread may stop it. */
 	assert_int_equal(tkw_timer_stop(b->t, NULL, NULL), 0);
 }
 BED_TEST(test_timer_on_cancel_cannot_stop_its_timer)
@@ -320,7 +320,8 @@ static void visit_ends_timer(const struct tkw_timeout_info *info, void *ctx)
 	end_from_inside(ctx);
 }
 
-/* SPEC 6.1, 6.6: nor a visitor, nor an on-cancel after it. */
+/* SPEC 6.1, 6.6: a visitor, and an on-cancel after it, cannot stop it
+ * either. */
 static void test_timer_visitor_cannot_stop_its_timer(struct timer_bed *b)
 {
 	struct inside visitor = { .b = b };
@@ -350,7 +351,7 @@ static void stop_other(const struct tkw_firing *firing, void *ctx)
 	i->stop = tkw_timer_stop(i->b->t, count_visit, i);
 }
 
-/* SPEC 6.1: of the same timer. Another one may be stopped by a task. */
+/* SPEC 6.1: this holds for its own timer. A task may stop another timer. */
 static void test_timer_task_may_stop_another_timer(struct timer_bed *b)
 {
 	const struct tkw_timer_config cfg = { .drive = TKW_DRIVE_MANUAL };
@@ -371,7 +372,8 @@ BED_TEST(test_timer_task_may_stop_another_timer)
 
 /* --- 6.2: what is handed over ------------------------------------------- */
 
-/* SPEC 6.2, 5.6: id, deadline and task; then its on-cancel. */
+/* SPEC 6.2, 5.6: stop hands over id, deadline and task, and then calls
+ * on-cancel. */
 static void test_timer_stop_hands_over(struct timer_bed *b)
 {
 	struct seen s = { .b = b };
@@ -392,7 +394,7 @@ static void test_timer_stop_hands_over(struct timer_bed *b)
 	assert_int_equal(s.count, 5);
 	assert_int_equal(b->cancelled_count, 5);
 	for (k = 0; k < 5; k++) {
-		i = (size_t)b->cancelled[k]; /* in whatever order */
+		i = (size_t)b->cancelled[k]; /* the order does not matter */
 		assert_true(s.info[k].id.bits == ids[i].bits);
 		assert_int_equal(s.info[k].state, TKW_TIMEOUT_PENDING);
 		assert_true(s.info[k].deadline_ns ==
@@ -409,7 +411,8 @@ static void test_timer_stop_hands_over(struct timer_bed *b)
 }
 BED_TEST(test_timer_stop_hands_over)
 
-/* SPEC 6.2: what never fires, what is due, and what is overdue, too. */
+/* SPEC 6.2: timeouts that never fire, are due or are overdue are handed over,
+ * too. */
 static void test_timer_stop_hands_over_all_there_is(struct timer_bed *b)
 {
 	struct seen s = { .b = b };
@@ -461,7 +464,7 @@ static void test_timer_stop_needs_no_visitor(struct timer_bed *b)
 }
 BED_TEST(test_timer_stop_needs_no_visitor)
 
-/* SPEC 2.5, 6.2, fault 28: each has ended, and nothing new is taken. */
+/* SPEC 2.5, 6.2, fault 28: all have ended, and new ones are refused. */
 static void test_timer_after_stop_all_have_ended(struct timer_bed *b)
 {
 	const struct tkw_timeout_id id = bed_schedule(b, 1, TKW_MSEC);
@@ -537,7 +540,8 @@ static void note_thread(const struct tkw_firing *firing, void *ctx)
 	sem_post(&v->done);
 }
 
-/* A worker of the system's clock that is asleep for an hour, or for ever. */
+/* The worker of a timer on the system's clock sleeps for an hour, or for
+ * ever. */
 static void stop_asleep(struct tkw_timer *t, bool for_an_hour)
 {
 	const struct tkw_task far = { .fn = must_not_run };
@@ -555,7 +559,7 @@ static void stop_asleep(struct tkw_timer *t, bool for_an_hour)
 	assert_int_equal(tkw_timer_stop(t, NULL, NULL), 0);
 }
 
-/* SPEC 6.2: and it is joined when stop returns, once. */
+/* SPEC 6.2: when stop returns, the worker has been joined, once. */
 static void test_timer_stop_wakes_and_joins_the_worker(void **state)
 {
 	struct workers w = { .created = 0 };
@@ -578,7 +582,7 @@ static void test_timer_stop_wakes_and_joins_the_worker(void **state)
 	}
 }
 
-/* SPEC 6.2: right after its start, wherever the worker is by then. */
+/* SPEC 6.2: stop directly after the start, wherever the worker is. */
 static void test_timer_stop_right_after_start(void **state)
 {
 	const struct tkw_task task = { .fn = must_not_run };
@@ -599,7 +603,7 @@ static void test_timer_stop_right_after_start(void **state)
 	}
 }
 
-/* SPEC 6.2: a running task ends first; its due peers do not begin. */
+/* SPEC 6.2: a running task ends first. Others that are due do not begin. */
 static void test_timer_stop_waits_for_the_running_task(struct timer_bed *b)
 {
 	struct seen s = { .b = b };
@@ -650,7 +654,7 @@ struct guest {
 	uint64_t pending;
 };
 
-/* Two of the others are cancelled by the first visit. */
+/* The first visit cancels two of the other timeouts. */
 static void visit_and_call(const struct tkw_timeout_info *info, void *ctx)
 {
 	struct tkw_timeout_info other = { .id = 0 };
@@ -674,7 +678,7 @@ static void visit_and_call(const struct tkw_timeout_info *info, void *ctx)
 	g->pending = tkw_timer_count(t);
 }
 
-/* SPEC 6.2, 5.1, fault 26: with no lock held, and cancels still count. */
+/* SPEC 6.2, 5.1, fault 26: no lock is held, and cancels still work. */
 static void test_timer_visitor_may_call_the_timer(struct timer_bed *b)
 {
 	struct guest g = { .b = b };
@@ -711,7 +715,7 @@ static void read_arg(const struct tkw_timeout_info *info, void *ctx)
 	*(int *)ctx += *(const int *)info->task.ctx;
 }
 
-/* SPEC 5.6, 6.2: ctx is there for the visitor, and freed by on-cancel. */
+/* SPEC 5.6, 6.2: the visitor can use ctx, and on-cancel frees it. */
 static void test_timer_stop_frees_args(struct timer_bed *b)
 {
 	struct tkw_task task = { .fn = must_not_run, .on_cancel = free_arg };
@@ -730,7 +734,8 @@ static void test_timer_stop_frees_args(struct timer_bed *b)
 }
 BED_TEST(test_timer_stop_frees_args)
 
-/* SPEC 5.3, 6.2: cancel_wait waits for what a stop is handing over. */
+/* SPEC 5.3, 6.2: cancel_wait waits for a timeout that a stop is handing
+ * over. */
 static void test_timer_cancel_wait_waits_for_the_visitor(struct timer_bed *b)
 {
 	const struct tkw_timeout_id id = bed_schedule(b, 1, HOUR_NS);
@@ -791,7 +796,7 @@ static void test_timer_stop_before_start(struct timer_bed *b)
 }
 BED_TEST(test_timer_stop_before_start)
 
-/* SPEC 6.3: at once, while the winner is at work. */
+/* SPEC 6.3: they return at once, while the winner still stops. */
 static void test_timer_losers_of_a_stop_do_not_wait(struct timer_bed *b)
 {
 	struct seen s = { .b = b };
@@ -887,7 +892,7 @@ enum {
 	FATES = SCHEDULERS * EACH
 };
 
-/* What became of one timeout. */
+/* What happened to one timeout. */
 struct fate {
 	atomic_int accepted;
 	atomic_int fired;
@@ -899,7 +904,7 @@ struct race {
 	struct tkw_timer *t;
 	pthread_barrier_t barrier;
 	atomic_int begun;
-	atomic_int odd; /* results that cannot be */
+	atomic_int odd; /* impossible results */
 	struct fate fates[FATES];
 };
 
@@ -968,7 +973,7 @@ static void *turn_in_race(void *arg)
 	return NULL;
 }
 
-/* Each accepted one has fired or was handed over; none was lost or both. */
+/* Checks that each accepted timeout either fired or was handed over. */
 static void assert_fates(const struct race *r)
 {
 	struct tkw_ledger sum = { .accepted = 0 };
@@ -1011,7 +1016,7 @@ static void race_once(int drive, int round)
 						&schedulers[i]),
 				 0);
 	}
-	/* At a different point in each round. */
+	/* Stops at a different point in each round. */
 	while (atomic_load(&r.begun) < round % FATES)
 		sched_yield();
 	assert_int_equal(tkw_timer_stop(r.t, fate_is_seen, NULL), 0);
@@ -1039,7 +1044,8 @@ static void test_timer_schedule_races_stop(void **state)
 
 /* --- 6.5: is_stopped ---------------------------------------------------- */
 
-/* SPEC 6.5: from the moment the stop wins, while it waits for a task. */
+/* SPEC 6.5: it is true as soon as the stop has won, while that waits for a
+ * task. */
 static void test_timer_is_stopped_while_stop_waits(struct timer_bed *b)
 {
 	const struct tkw_task task = bed_task(b, 9);
@@ -1061,7 +1067,7 @@ static void test_timer_is_stopped_while_stop_waits(struct timer_bed *b)
 	ret[1] = tkw_timer_schedule(b->t, &task, 0, NULL);
 	ret[2] = tkw_timer_start(b->t);
 	ret[3] = tkw_timer_stop(b->t, NULL, NULL);
-	/* What is pending can be cancelled still. */
+	/* A pending timeout can still be cancelled. */
 	ret[4] = tkw_timer_cancel(b->t, id);
 	sem_post(&g.open);
 	stopper_end(&stop);

@@ -32,7 +32,7 @@ static void open_shards(struct timer_bed *b, int shards)
 	open_with(b, (struct tkw_timer_config){ .shards = shards });
 }
 
-/* The memory is the test's, and must outlive the timer. */
+/* The memory belongs to the test, and must exist longer than the timer. */
 static void close_it(struct timer_bed *b)
 {
 	bed_reopen(b, NULL);
@@ -41,7 +41,7 @@ static void close_it(struct timer_bed *b)
 
 /* --- create --------------------------------------------------------------- */
 
-/* What a new timer of a config asks for. */
+/* How many bytes a new timer with this config asks for. */
 static size_t bytes_of(const struct tkw_timer_config *config)
 {
 	const struct tkw_timer_hooks hooks = bed_memory_hooks(&memory);
@@ -59,7 +59,7 @@ static size_t bytes_of(const struct tkw_timer_config *config)
 	return bytes;
 }
 
-/* timer.h: whatever its config is. */
+/* timer.h: this holds for any config. */
 static void test_timer_unused_is_small(void **state)
 {
 	static const int shards[] = { 0, 1, 2, 64, 1000 };
@@ -102,8 +102,8 @@ static void note_line(const char *line, void *ctx)
 	++*(unsigned *)ctx;
 }
 
-/* timer.h: more than there is on any machine is refused before anything is
- * asked for, and the log is told why. */
+/* timer.h: a timer that needs more memory than the machine has is refused
+ * before anything is allocated. The log gets the reason. */
 static void test_timer_larger_than_the_machine_is_refused(void **state)
 {
 	static const int drives[] = { TKW_DRIVE_THREAD, TKW_DRIVE_LOOP };
@@ -152,7 +152,7 @@ static void ask_about(struct timer_bed *b, struct tkw_timeout_id id)
 			 -ENOENT);
 }
 
-/* SPEC 3.7: nothing but a timeout makes it larger. */
+/* SPEC 3.7: only a timeout makes it larger. */
 static void test_timer_unused_stays_small(struct timer_bed *b)
 {
 	const struct tkw_task no_task = { .fn = NULL };
@@ -231,7 +231,7 @@ static size_t count_unused(struct timer_bed *b)
 	return count;
 }
 
-/* It furnishes the shard of its thread, and no other. */
+/* It makes the wheel of its thread's shard, and of no other. */
 static void test_timer_first_timeout_furnishes_one_shard(struct timer_bed *b)
 {
 	struct other o = { .b = b, .tag = 3 };
@@ -253,7 +253,7 @@ static void test_timer_first_timeout_furnishes_one_shard(struct timer_bed *b)
 	assert_int_equal(bytes_of_schedule(b, 1), alone);
 	assert_int_equal(count_unused(b), shards - 1);
 	assert_int_equal(bytes_of_schedule(b, 2), 0);
-	/* Another thread has a shard of its own, and its first. */
+	/* Another thread has another shard, and this is its first timeout. */
 	assert_int_equal(pthread_create(&thread, NULL, schedule_there, &o), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(o.bytes, shards == 1 ? 0 : alone);
@@ -265,7 +265,7 @@ static void test_timer_first_timeout_furnishes_one_shard(struct timer_bed *b)
 }
 BED_TEST(test_timer_first_timeout_furnishes_one_shard)
 
-/* SPEC 4.1: it fires in time, however long nobody has used the timer. */
+/* SPEC 4.1: it fires in time, however long the timer was not used. */
 static void test_timer_first_timeout_after_a_year(struct timer_bed *b)
 {
 	static const int engines[] = { TKW_WHEEL_HIERARCHICAL,
@@ -311,7 +311,7 @@ static int first_by(struct timer_bed *b, int how, struct tkw_timeout_id *ids)
 	}
 }
 
-/* As if it had never been tried. */
+/* Checks that it left no trace. */
 static void assert_no_trace(struct timer_bed *b, uint64_t refused)
 {
 	static struct tkw_stats st;
@@ -325,8 +325,8 @@ static void assert_no_trace(struct timer_bed *b, uint64_t refused)
 	assert_int_equal(b->cancelled_count, 0);
 }
 
-/* The n-th allocation fails, for all n; and then the call is made again. Return
- * how many there are. */
+/* Refuses the n-th allocation, for all n, and then makes the call again.
+ * Returns how many allocations there are. */
 static size_t sweep(struct timer_bed *b, int how)
 {
 	struct tkw_timeout_id ids[BATCH];
@@ -351,7 +351,7 @@ static size_t sweep(struct timer_bed *b, int how)
 		for (i = 0; i < BATCH; i++)
 			assert_true(ids[i].bits == 7);
 		assert_no_trace(b, 1);
-		/* All its places are there. */
+		/* All its places are free. */
 		assert_int_equal(first_by(b, how, ids), 0);
 		bed_assert_ledger(b, count);
 		assert_int_equal(first_by(b, how, NULL), -EAGAIN);
@@ -369,8 +369,8 @@ static size_t sweep(struct timer_bed *b, int how)
 	return n - 1;
 }
 
-/* SPEC 3.7, fault 1: the wheel, what is counted, the list of blocks, a block.
- */
+/* SPEC 3.7, fault 1: the wheel, the counters, the list of blocks, and a
+ * block. */
 static void test_timer_first_timeout_without_memory(struct timer_bed *b)
 {
 	assert_int_equal(sweep(b, 0), 4);
@@ -379,8 +379,8 @@ static void test_timer_first_timeout_without_memory(struct timer_bed *b)
 }
 BED_TEST(test_timer_first_timeout_without_memory)
 
-/* Fault 1: a shard that got half of it is finished when there is memory, and
- * the other threads' are not touched. */
+/* Fault 1: a shard that got only a part of its memory gets the rest later. The
+ * shards of other threads are not changed. */
 static void test_timer_first_timeout_is_tried_again(struct timer_bed *b)
 {
 	struct other o = { .b = b, .tag = 1 };
@@ -389,7 +389,8 @@ static void test_timer_first_timeout_is_tried_again(struct timer_bed *b)
 
 	open_shards(b, 64);
 	bed_schedule(b, 0, TKW_MSEC);
-	/* Its own shard has room; that of a new thread has nothing. */
+	/* The shard of this thread has room, that of a new thread has
+	 * nothing. */
 	bed_memory_refuse(&memory, true);
 	for (n = 1; n <= 20; n++)
 		bed_schedule(b, 100 + n, 2 * TKW_MSEC);

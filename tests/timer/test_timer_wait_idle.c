@@ -22,8 +22,8 @@
 #define HOUR_NS (3600 * TKW_SEC)
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Not cmocka's: an assert of its own cannot leave a thread that is not the
- * test's, nor a task. */
+/* An assert of cmocka does not work in a task, or on a thread that is not the
+ * test's. */
 #define must(condition)                                                        \
 	((condition) ? (void)0 : must_fail(__LINE__, #condition))
 static _Noreturn void must_fail(int line, const char *condition)
@@ -47,11 +47,11 @@ static void join(pthread_t thread)
 	must(pthread_join(thread, NULL) == 0);
 }
 
-/* A wait without a bound, on a thread of its own. */
+/* A wait without a bound, on another thread. */
 struct waiter {
 	struct tkw_timer *t;
-	atomic_uint *ends;  /* of tasks and on-cancels; may be NULL */
-	unsigned ends_then; /* when it came back */
+	atomic_uint *ends;  /* counts callbacks; may be NULL */
+	unsigned ends_then; /* *ends when it returned */
 	pthread_t thread;
 	struct gate ready;
 	pid_t tid;
@@ -72,7 +72,7 @@ static void *wait_beside(void *arg)
 	return NULL;
 }
 
-/* Return when it sleeps in the call, or has come back. */
+/* Returns when the thread sleeps in the call, or has returned from it. */
 static void wait_begin(struct waiter *w, struct tkw_timer *t, atomic_uint *ends)
 {
 	memset(w, 0, sizeof(*w));
@@ -85,7 +85,7 @@ static void wait_begin(struct waiter *w, struct tkw_timer *t, atomic_uint *ends)
 		sched_yield();
 }
 
-/* It comes back, and by then so many had ended. */
+/* Checks that it returns, and that this many had ended by then. */
 static void wait_end(struct waiter *w, unsigned ends)
 {
 	join(w->thread);
@@ -110,7 +110,7 @@ static int64_t monotonic_ns(void)
 	return (int64_t)ts.tv_sec * TKW_SEC + ts.tv_nsec;
 }
 
-/* It gives up, and not too soon. */
+/* Checks that it gives up, and not too soon. */
 static void assert_busy(struct tkw_timer *t)
 {
 	int64_t begin_ns;
@@ -124,8 +124,7 @@ static void assert_busy(struct tkw_timer *t)
 	}
 }
 
-/* Something of the user's that goes through a gate, and is counted when it
- * ends. */
+/* A callback that passes a gate, and is counted when it ends. */
 struct passage {
 	struct gate gate;
 	atomic_uint ends;
@@ -175,7 +174,7 @@ static struct tkw_pool *pool_of(int threads)
 	return p;
 }
 
-/* A timer of the system's clock. */
+/* Makes a timer on the system's clock. */
 static struct tkw_timer *timer_of(int shards, const struct tkw_exec *exec)
 {
 	const struct tkw_timer_config cfg = { .shards = shards, .exec = exec };
@@ -232,7 +231,7 @@ static void test_timer_wait_idle_waits_for_the_last_task(struct timer_bed *b)
 }
 BED_TEST(test_timer_wait_idle_waits_for_the_last_task)
 
-/* One that runs is not pending any more. */
+/* A running timeout is not pending any more. */
 static void test_timer_wait_idle_waits_for_a_running_task(struct timer_bed *b)
 {
 	struct passage p = { .gate = GATE_INIT };
@@ -285,7 +284,7 @@ static void test_timer_wait_idle_waits_for_an_on_cancel(struct timer_bed *b)
 }
 BED_TEST(test_timer_wait_idle_waits_for_an_on_cancel)
 
-/* SPEC 5.2: a cancel, or many in one, that leaves nothing ends the wait. */
+/* SPEC 5.2: a cancel of the last one, alone or in a batch, ends the wait. */
 static void test_timer_wait_idle_ends_with_a_cancel(struct timer_bed *b)
 {
 	struct tkw_timeout_id ids[10];
@@ -318,7 +317,7 @@ static void test_timer_wait_idle_ends_with_a_cancel(struct timer_bed *b)
 }
 BED_TEST(test_timer_wait_idle_ends_with_a_cancel)
 
-/* A task that schedules the next, and so on. */
+/* Each task of a chain schedules the next one. */
 struct chain {
 	atomic_uint begins;
 	atomic_uint ends;
@@ -347,7 +346,7 @@ static void run_chain(struct tkw_timer *t, unsigned links)
 	assert_int_equal(tkw_timer_destroy(t), 0);
 }
 
-/* There is no moment between two of them, nor between two shards. */
+/* The timer is never idle between two of them, nor between two shards. */
 static void test_timer_wait_idle_waits_for_what_tasks_schedule(void **state)
 {
 	struct tkw_pool *p = pool_of(4);
@@ -378,7 +377,7 @@ static void *schedule_beside(void *arg)
 	return NULL;
 }
 
-/* Whichever is the last of them. */
+/* It waits for all shards, whichever ends last. */
 static void test_timer_wait_idle_waits_for_all_shards(void **state)
 {
 	struct passage p = { .gate = GATE_INIT };
@@ -412,8 +411,8 @@ static void test_timer_wait_idle_waits_for_all_shards(void **state)
 
 /* --- executors ---------------------------------------------------------- */
 
-/* SPEC 4.8: what the executor has in its queue is pending, and what it runs is
- * running. */
+/* SPEC 4.8: a timeout in the executor's queue is pending, and one that the
+ * executor runs is running. */
 static void test_timer_wait_idle_waits_for_an_executor(struct timer_bed *b)
 {
 	struct tkw_pool *pool = pool_of(1);
@@ -453,7 +452,7 @@ static int keep(const struct tkw_job *job, void *ctx)
 	return 0;
 }
 
-/* What was cancelled is no more, though the executor still has its job. */
+/* A cancelled timeout has ended, although the executor still has its job. */
 static void test_timer_is_idle_while_a_stale_job_is_queued(struct timer_bed *b)
 {
 	struct keeper k = { .kept = GATE_INIT };
@@ -485,7 +484,7 @@ static int refuse(const struct tkw_job *job, void *ctx)
 	return -EAGAIN;
 }
 
-/* SPEC 4.8: what is dropped has ended, when its on-cancel has. */
+/* SPEC 4.8: a dropped timeout has ended when its on-cancel has. */
 static void test_timer_wait_idle_ends_with_a_drop(struct timer_bed *b)
 {
 	const struct tkw_exec exec = { .submit = refuse };
@@ -543,7 +542,7 @@ static void test_timer_wait_idle_ends_with_a_stop(struct timer_bed *b)
 }
 BED_TEST(test_timer_wait_idle_ends_with_a_stop)
 
-/* SPEC 6.2: of a task that still runs, and of what is handed over. */
+/* SPEC 6.2: while a task still runs, and while timeouts are handed over. */
 static void test_timer_wait_idle_of_one_being_stopped(struct timer_bed *b)
 {
 	struct passage running = { .gate = GATE_INIT };
@@ -625,7 +624,7 @@ static struct tkw_timeout_id schedule_inside(struct inside *in,
 	return id;
 }
 
-/* SPEC 6.1 has it for stop: it would wait for itself. */
+/* It would wait for itself, so it is refused (as SPEC 6.1 says of stop). */
 static void test_timer_task_cannot_wait_for_idle(struct timer_bed *b)
 {
 	struct tkw_pool *pool = pool_of(1);
@@ -634,7 +633,7 @@ static void test_timer_task_cannot_wait_for_idle(struct timer_bed *b)
 
 	schedule_inside(&in, 0);
 	assert_refused_inside(&in);
-	/* On an executor's thread, too. */
+	/* On a thread of an executor, too. */
 	bed_reopen(b, &cfg);
 	in = inside_of(b);
 	schedule_inside(&in, 0);
@@ -651,7 +650,7 @@ static void test_timer_on_cancel_cannot_wait_for_idle(struct timer_bed *b)
 	assert_int_equal(tkw_timer_cancel(b->t, schedule_inside(&in, HOUR_NS)),
 			 0);
 	assert_refused_inside(&in);
-	/* When it has returned the same thread may. */
+	/* After it has returned, the same thread may wait. */
 	assert_idle(b->t);
 }
 BED_TEST(test_timer_on_cancel_cannot_wait_for_idle)
@@ -669,7 +668,7 @@ static void test_timer_visitor_cannot_wait_for_idle(struct timer_bed *b)
 }
 BED_TEST(test_timer_visitor_cannot_wait_for_idle)
 
-/* Of the same timer. A task may wait for another one. */
+/* This holds for its own timer. A task may wait for another timer. */
 static void test_timer_task_may_wait_for_another_timer(struct timer_bed *b)
 {
 	struct tkw_timer *other = timer_of(1, NULL);
@@ -679,7 +678,7 @@ static void test_timer_task_may_wait_for_another_timer(struct timer_bed *b)
 	bed_schedule(b, 1, 0);
 	assert_int_equal(tkw_timer_schedule(other, &task, 0, NULL), 0);
 	gate_pass(&in.done);
-	/* The first one did not wait. */
+	/* The first call did not wait. */
 	assert_true(in.said[0] == 0 || in.said[0] == -ETIMEDOUT);
 	assert_int_equal(in.said[1], 0);
 	bed_assert_fired(b, 1);
@@ -687,7 +686,7 @@ static void test_timer_task_may_wait_for_another_timer(struct timer_bed *b)
 }
 BED_TEST(test_timer_task_may_wait_for_another_timer)
 
-/* There is nobody who would make the time pass. */
+/* No thread would make the timeouts fire. */
 static void test_timer_wait_idle_wants_a_thread(struct timer_bed *b)
 {
 	struct tkw_timeout_id id;
@@ -706,7 +705,7 @@ static void test_timer_wait_idle_wants_a_thread(struct timer_bed *b)
 }
 BED_TEST(test_timer_wait_idle_wants_a_thread)
 
-/* SPEC 6.7: of what is pending, and of what is not. */
+/* SPEC 6.7: whether something is pending or not. */
 static void test_timer_wait_idle_in_a_child_is_refused(struct timer_bed *b)
 {
 	int status = -1;

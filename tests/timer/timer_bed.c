@@ -15,8 +15,8 @@
 #include <time.h>
 
 enum {
-	ROOM = 1 << 18, /* for what fires, and for on-cancel calls */
-	LOOP_TASKS = 3  /* that a first turn fires */
+	ROOM = 1 << 18, /* for firings, and for on-cancel calls */
+	LOOP_TASKS = 3  /* bound of the first turn */
 };
 
 struct bed_arg {
@@ -25,14 +25,14 @@ struct bed_arg {
 	uint64_t tag;
 };
 
-/* A timeout of the bed's own; see bed_pass(). */
+/* A timeout of the bed itself. See bed_pass(). */
 struct marker {
 	struct timer_bed *b;
 	bool fired;
-	bool ended; /* without having been fired */
+	bool ended; /* it ended, but did not fire */
 };
 
-/* Per thread, because a worker may look at its clock at any moment. */
+/* Per thread, because the worker may read its clock at any moment. */
 static _Thread_local uint64_t now_calls;
 
 /* --- the hooks ---------------------------------------------------------- */
@@ -89,7 +89,7 @@ static void their_thread_join(void *handle, void *ctx)
 	b->theirs.thread_join(handle, b->theirs.ctx);
 }
 
-/* One that cfg does not have stays the system's. */
+/* A hook that cfg does not set stays that of the system. */
 static void set_hooks(struct timer_bed *b, const struct tkw_timer_hooks *theirs)
 {
 	memset(&b->theirs, 0, sizeof(b->theirs));
@@ -270,7 +270,7 @@ static void marker_ended(void *ctx)
 	pthread_mutex_unlock(&b->lock);
 }
 
-/* A millisecond, or until something has fired. */
+/* Waits for a millisecond, or until something has fired. */
 static void wait_a_moment(struct timer_bed *b)
 {
 	struct timespec until;
@@ -287,9 +287,9 @@ static void wait_a_moment(struct timer_bed *b)
 }
 
 /*
- * Its deadline is the earliest of all, for a later one than that for which the
- * worker sleeps would not wake it. Return false if there is no room for the
- * marker, and nothing is due.
+ * The marker has the earliest possible deadline, because a later one might not
+ * wake the worker. Returns false if there is no room for the marker, and
+ * nothing is due.
  */
 static bool put_marker(struct timer_bed *b, struct marker *m,
 		       struct tkw_timeout_id *id)
@@ -308,7 +308,8 @@ static bool put_marker(struct timer_bed *b, struct marker *m,
 		if (ret == -ESHUTDOWN)
 			return false;
 		assert_int_equal(ret, -EAGAIN);
-		/* What is neither pending nor due has just begun to run. */
+		/* A timeout that is neither pending nor due has just begun to
+		 * run. */
 		pending = tkw_timer_count(b->t);
 		assert_int_equal(tkw_timer_next_turn(b->t, &next_ns), 0);
 		if (pending == (uint64_t)b->max_pending &&
@@ -318,8 +319,8 @@ static bool put_marker(struct timer_bed *b, struct marker *m,
 	}
 }
 
-/* One marker there and back; its place is free again. Return false if it was
- * not fired. */
+/* Lets one marker fire. Its place is free again afterwards. Returns false if it
+ * did not fire. */
 static bool marker_round(struct timer_bed *b)
 {
 	struct marker m = { .b = b };
@@ -347,10 +348,10 @@ static uint64_t fired_in_all(struct timer_bed *b)
 
 /*
  * When a marker has fired, its turn may have begun before the clock was set, or
- * may have more to fire, and what tasks have scheduled waits for the turn after
- * it. Each marker fires in a later turn than the one before, since that one had
- * begun when it was scheduled. So if twice in a row, after the first, nothing
- * but the marker has fired, nothing is left.
+ * may have more to fire. What tasks have scheduled waits for the turn after it.
+ * Each marker fires in a later turn than the last one, because that turn had
+ * begun when the marker was scheduled. So nothing is left if, after the first,
+ * only the marker has fired twice in a row.
  */
 static void pass_by_thread(struct timer_bed *b)
 {
@@ -380,8 +381,8 @@ int bed_turn(struct timer_bed *b, int64_t *next_ns)
 	return tkw_timer_turn(b->t, 0, next_ns);
 }
 
-/* In a loop a few at a time, so that each test meets turns that are cut short.
- */
+/* With a loop, a turn fires only a few, so that each test has turns that are
+ * cut short. */
 static void pass_by_hand(struct timer_bed *b)
 {
 	int max_tasks = b->drive == TKW_DRIVE_LOOP ? LOOP_TASKS : 0;
@@ -390,7 +391,7 @@ static void pass_by_hand(struct timer_bed *b)
 
 	do {
 		ran = tkw_timer_turn(b->t, max_tasks, &next_ns);
-		/* Or a hundred thousand take their time. */
+		/* Otherwise a hundred thousand would take too long. */
 		if (max_tasks < ROOM)
 			max_tasks *= 2;
 	} while (ran >= 0 && next_ns <= b->now_ns && next_ns < TKW_NEVER_NS);
@@ -455,8 +456,8 @@ void bed_wait_fired(struct timer_bed *b, size_t count)
 
 /* --- tasks -------------------------------------------------------------- */
 
-/* The place for the next one. Not an assert: this is on the worker, from which
- * no test can be left. */
+/* The index for the next one. It does not assert, because it runs on the
+ * worker, where an assert of cmocka does not work. */
 static size_t next_place(size_t *count)
 {
 	if (*count == ROOM)
@@ -547,7 +548,7 @@ size_t bed_cancelled_times(struct timer_bed *b, uint64_t tag)
 	return times;
 }
 
-/* Where the two differ first; count if they are the same that far. */
+/* The first index at which the two differ, or count if they are the same. */
 static size_t first_other(const struct bed_fired *fired, const uint64_t *tags,
 			  size_t count)
 {

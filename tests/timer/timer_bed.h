@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-/* after those above, as it asks */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 #include <pthread.h>
 #include <sys/types.h>

@@ -115,7 +115,7 @@ static void add_next_tick(struct bed *b, uint32_t id)
 	bed_add(b, id, tkw_wheel_now_tick(b->w) + 1);
 }
 
-/* It walks to the target and not beyond it. */
+/* The chain goes up to the target and not beyond. */
 static void test_1_9_a_chain_ends_at_the_target(void **state)
 {
 	struct bed *b = *state;
@@ -129,7 +129,8 @@ static void test_1_9_a_chain_ends_at_the_target(void **state)
 	assert_int_equal(tkw_wheel_now_tick(b->w), 301);
 }
 
-/* The pass that was stopped by its bound does not take it up when resumed. */
+/* If a pass was stopped by its bound, it does not expire the new entry when it
+ * goes on. */
 static void test_1_9_a_bounded_pass_ends_too(void **state)
 {
 	struct bed *b = *state;
@@ -145,7 +146,8 @@ static void test_1_9_a_bounded_pass_ends_too(void **state)
 	assert_int_equal(tkw_wheel_now_tick(b->w), 10);
 }
 
-/* What the callback adds goes by the pass, what comes after it by now. */
+/* An add inside the callback is placed by the pass. An add after it is placed
+ * by now. */
 static void test_1_9_after_a_stop_a_past_tick_is_due_at_now_again(void **state)
 {
 	struct bed *b = *state;
@@ -279,7 +281,8 @@ static void test_1_9_advance_and_fini_inside_callback_are_refused(void **state)
 	bed_add(b, 2, 50);
 	bed_advance(b, 60);
 	bed_expect(b, "0@5 1@5 2@50");
-	/* Afterwards they are legal again, also after a stop. */
+	/* Afterwards they are legal again, also after a pass that was
+	 * stopped. */
 	bed_add(b, 0, 70);
 	bed_add(b, 1, 70);
 	while (b->expired < 4)
@@ -351,7 +354,8 @@ static void free_it(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 	free(o);
 }
 
-/* The entry is the callback's: it may be gone when the callback returns. */
+/* The entry belongs to the callback. It may be freed when the callback
+ * returns. */
 static void test_1_9_an_entry_may_be_freed_inside(void **state)
 {
 	struct bed *b = *state;
@@ -373,7 +377,8 @@ static void test_1_9_an_entry_may_be_freed_inside(void **state)
 	assert_null(tkw_wheel_check(b->w));
 }
 
-/* Inside, the tick being expired is now, and nothing is linked before it. */
+/* Inside a callback, now is the tick that is expired, and no entry is before
+ * it. */
 static void look_around(struct bed *b, uint32_t id)
 {
 	const struct tkw_entry *e;

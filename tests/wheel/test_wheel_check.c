@@ -13,7 +13,8 @@
 
 #include "wheel/engine.h"
 
-/* now is 3; 0, 1, 2 at tick 9, 3 and 4 in the next ring or a later round. */
+/* now is 3. Entries 0, 1 and 2 are at tick 9. 3 and 4 are in the next ring or
+ * in a later round. */
 static void fill(struct bed *b)
 {
 	bed_advance(b, 2);
@@ -90,7 +91,7 @@ static void test_1_11_finds_a_slot_that_is_not_marked(void **state)
 	expect_sound(b);
 }
 
-/* A word of the bit set that is said to have members, and has none. */
+/* A word of the bit set is marked as having members, but has none. */
 static void test_1_11_finds_a_broken_bit_set(void **state)
 {
 	struct bed *b = *state;
@@ -100,7 +101,7 @@ static void test_1_11_finds_a_broken_bit_set(void **state)
 	bed_add(b, 0, 0);
 	assert_true(used->levels > 1);
 	for (l = 1; l < used->levels; l++) {
-		/* In a word that the levels above lead to. */
+		/* This word is reachable from the levels above. */
 		uint32_t words = used->words[l - 1];
 		uint32_t last = words < 64 ? words - 1 : 63;
 
@@ -111,7 +112,7 @@ static void test_1_11_finds_a_broken_bit_set(void **state)
 	}
 }
 
-/* And the other way round: members that are hidden. */
+/* The other way round: there are members that cannot be reached. */
 static void test_1_11_finds_hidden_slots(void **state)
 {
 	struct bed *b = *state;
@@ -127,7 +128,8 @@ static void test_1_11_finds_hidden_slots(void **state)
 	expect_sound(b);
 }
 
-/* The first word is found without the level above: that must be whole too. */
+/* The first word is found without the level above. That level must be right,
+ * too. */
 static void test_1_11_finds_a_first_word_not_marked_above(void **state)
 {
 	struct bed *b = *state;
@@ -234,7 +236,7 @@ static void test_1_11_finds_an_extension_to_before_the_slot(void **state)
 
 	fill(b);
 	bed_extend(b, 1, 100);
-	b->w->lap_end = b->w->now + 1; /* or else it breaks C1 as well */
+	b->w->lap_end = b->w->now + 1; /* otherwise it breaks C1, too */
 	b->e[1].tick = 8;
 	expect_broken(b, "I3: an entry is extended to before its slot");
 	b->e[1].tick = 9;
@@ -314,7 +316,7 @@ static void test_1_11_finds_a_lost_cursor(void **state)
 	b->w->cursor = NULL;
 	expect_sound(b);
 	bed_advance(b, 8);
-	/* Stopped behind one that was looked at, or at the head. */
+	/* It stopped behind an entry that it had looked at, or at the head. */
 	assert_int_equal(bed_advance_by(b, 9, 2), 1);
 	assert_non_null(b->w->cursor);
 	was = b->w->cursor;
@@ -380,7 +382,7 @@ static void test_1_11_finds_a_wrong_slot_that_moves(void **state)
 	expect_sound(b);
 }
 
-/* Half way through a cascade all is sound, and what is not is found. */
+/* In the middle of a cascade the wheel is sound, and errors are still found. */
 static void test_1_11_a_half_done_cascade_is_sound(void **state)
 {
 	struct bed *b = *state;
@@ -392,7 +394,8 @@ static void test_1_11_a_half_done_cascade_is_sound(void **state)
 	assert_int_equal(bed_advance_by(b, 2 * b->shape.slots, 1), 1);
 	assert_int_not_equal(b->w->moving, 0);
 	for (i = 3; i <= 4; i++) {
-		/* The one that moved is a tick off, the other a slot. */
+		/* The entry that has moved is wrong by a tick, the other by a
+		 * slot. */
 		assert_int_equal(tkw_wheel_get_place(b->w, &b->e[i], &p), 0);
 		b->e[i].tick += p.ring == 0 ? 1 : b->shape.slots;
 		expect_broken(b, "I3: an entry is in the wrong slot");

@@ -32,7 +32,7 @@ static void test_1_5_an_empty_wheel_advances_without_a_step(void **state)
 	assert_true(tkw_wheel_now_tick(b->w) == TKW_TICK_NEVER);
 }
 
-/* Fault 15: ten years pass, and what lies beyond costs nothing. */
+/* Fault 15: ten years pass. Entries beyond that cost no step. */
 static void test_1_5_ten_years_before_far_entries_cost_no_step(void **state)
 {
 	struct bed *b = *state;
@@ -45,7 +45,7 @@ static void test_1_5_ten_years_before_far_entries_cost_no_step(void **state)
 	assert_int_equal(tkw_wheel_count(b->w), BED_ENTRIES);
 }
 
-/* The hashed one looks at them, but goes not round and round. */
+/* The hashed engine looks at them, but not in each round. */
 static void test_1_5_ten_years_hashed_look_at_an_entry_once(void **state)
 {
 	struct bed *b = *state;
@@ -54,12 +54,13 @@ static void test_1_5_ten_years_hashed_look_at_an_entry_once(void **state)
 	for (i = 0; i < BED_ENTRIES; i++)
 		bed_add(b, i, 2 * ten_years + i);
 	assert_true(bed_steps(b, ten_years) <= BED_ENTRIES);
-	/* Each lap that something is due in may look at each once more. */
+	/* In each lap with a due entry, it may look at each entry once more. */
 	assert_true(bed_steps(b, 2 * ten_years) <= UINT64_C(2) * BED_ENTRIES);
 	assert_int_equal(tkw_wheel_count(b->w), BED_ENTRIES - 1);
 }
 
-/* Through all rings: a move out of each but the lowest, and the expiry. */
+/* Through all rings: a move out of each ring except the lowest, and the
+ * expiry. */
 static void test_1_5_an_entry_moves_at_most_once_per_ring(void **state)
 {
 	struct bed *b = *state;
@@ -73,7 +74,8 @@ static void test_1_5_an_entry_moves_at_most_once_per_ring(void **state)
 		assert_true(bed_steps(b, tick) <= ring + 1);
 		assert_int_equal(tkw_wheel_count(b->w), 0);
 	}
-	/* Tick by tick where it matters gives it no chance to move more. */
+	/* It does not move more often if time goes from next tick to next
+	 * tick. */
 	bed_restart(b, 0);
 	bed_add(b, 0, tick);
 	while (tkw_wheel_next_tick(b->w) < tick)
@@ -81,7 +83,8 @@ static void test_1_5_an_entry_moves_at_most_once_per_ring(void **state)
 	assert_int_equal(bed_steps(b, tick), 1);
 }
 
-/* An entry whose lower digits are 0 needs no move between: it is due. */
+/* An entry whose lower digits are 0 skips the rings below, because it is
+ * due. */
 static void test_1_5_n_entries_cost_n_times_the_rings_at_most(void **state)
 {
 	struct bed *b = *state;
@@ -101,7 +104,7 @@ static void test_1_5_n_entries_cost_n_times_the_rings_at_most(void **state)
 	assert_int_equal(b->expired, BED_ENTRIES);
 }
 
-/* Pushed back a thousand times, it moves once per stop at its old slot. */
+/* Extended a thousand times, it moves once each time its old slot comes up. */
 static void
 test_1_5_extensions_cost_a_move_only_when_the_slot_is_up(void **state)
 {
@@ -116,7 +119,7 @@ test_1_5_extensions_cost_a_move_only_when_the_slot_is_up(void **state)
 	assert_int_equal(tkw_wheel_count(b->w), 1);
 }
 
-/* A step is what the bound counts: exactly so many, no more. */
+/* A step is what the bound counts. There is exactly one per entry. */
 static void test_1_5_a_tick_costs_a_step_per_entry_due(void **state)
 {
 	struct bed *b = *state;
@@ -129,7 +132,7 @@ static void test_1_5_a_tick_costs_a_step_per_entry_due(void **state)
 	assert_int_equal(b->expired, 10);
 }
 
-/* Passing over an entry whose round has not come is a step like any other. */
+/* Passing an entry whose round has not come is a step, too. */
 enum {
 	PASSED = 5
 };
@@ -142,7 +145,7 @@ static void add_passed(struct bed *b, uint64_t now)
 		bed_add(b, i, now + i * b->shape.slots);
 }
 
-/* The slot of now is looked through: nothing but the time is different. */
+/* Looks through the slot of now. Only the time must have changed. */
 static void expect_passed(struct bed *b, uint64_t now)
 {
 	uint64_t slot = now & (b->shape.slots - 1);
@@ -177,7 +180,7 @@ static void test_1_5_an_entry_passed_over_is_a_step(void **state)
 	expect_passed(b, now);
 }
 
-/* One that is due behind them has to wait for so many steps. */
+/* An entry that is due behind them has to wait for that many steps. */
 static void test_1_5_entries_passed_over_delay_one_behind(void **state)
 {
 	struct bed *b = *state;
@@ -214,8 +217,8 @@ static struct pages map_pages(void)
 }
 
 /*
- * A slot's list: e[0], e[1], a page of others, e[2], e[3]. With the page
- * untouchable, whoever walks the list dies.
+ * The list of a slot: e[0], e[1], a page of others, e[2], e[3]. The page is
+ * protected, so code that walks over the list crashes.
  */
 static struct pages make_long_list(struct bed *b, uint64_t tick)
 {
@@ -271,8 +274,8 @@ static void test_1_7_next_looks_at_no_entry(void **state)
 }
 
 /*
- * A wheel of very many slots, a few of them in use. The pages of the others are
- * untouchable: whoever goes through all slots dies.
+ * A wheel with very many slots, a few of them in use. The pages of the others
+ * are protected, so code that goes through all slots crashes.
  */
 enum {
 	SPARSE_SLOTS = 1 << 20,
@@ -286,7 +289,7 @@ struct sparse {
 	struct tkw_entry e[SPARSE];
 };
 
-/* Set the access to the pages that hold slots and nothing else. */
+/* Sets the access to the pages that contain only slots. */
 static void protect_slots(struct sparse *s, int access)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -311,7 +314,8 @@ static void open_slot(struct sparse *s, uint32_t slot)
 			 0);
 }
 
-/* Due in twenty years and later; two share a slot, one has the last of all. */
+/* Entries that are due in twenty years or later. Two share a slot, and one has
+ * the last slot. */
 static void sparse_init(struct sparse *s)
 {
 	static const uint32_t slots[SPARSE] = {
@@ -382,7 +386,7 @@ static void test_1_7_next_touches_only_slots_in_use(void **state)
 	sparse_init(&s);
 	first = tkw_entry_tick(&s.e[0]);
 	assert_true(tkw_wheel_next_tick(s.w) <= first);
-	/* Asked again in the middle of a slot, and of a lap. */
+	/* Asks again in the middle of a slot, and of a lap. */
 	assert_int_equal(
 		tkw_wheel_advance(s.w, first, 1, count_it, &(unsigned){ 0 }),
 		1);
@@ -395,7 +399,7 @@ static void test_1_7_next_touches_only_slots_in_use(void **state)
 	sparse_fini(&s);
 }
 
-/* Ten years of nothing, and then to the last entry. */
+/* Ten years without an entry, and then to the last entry. */
 static void test_1_5_an_advance_touches_only_slots_in_use(void **state)
 {
 	unsigned fired = 0;
@@ -428,7 +432,7 @@ static void test_1_5_fini_touches_only_slots_in_use(void **state)
 	assert_int_equal(munmap(s.mem, s.bytes), 0);
 }
 
-/* A store: the wheel itself is not written to, nor any other entry. */
+/* extend writes to its own entry only, not to the wheel or to another entry. */
 static void test_1_5_extend_writes_to_its_entry_only(void **state)
 {
 	struct bed *b = *state;
@@ -450,7 +454,8 @@ static void test_1_5_extend_writes_to_its_entry_only(void **state)
 
 /*
  * The linker (--wrap) sends each call of the allocator in this program here,
- * the library's included. Its names for that are not ours to use in C.
+ * including those of the library. The assembler names are needed because C
+ * reserves names with two underscores.
  */
 #define NAMED(name) __asm__(name)
 void *real_malloc(size_t size) NAMED("__real_malloc");
@@ -488,7 +493,7 @@ static void test_1_1_no_call_of_the_allocator(void **state)
 	struct tkw_wheel *w;
 	uint32_t i;
 
-	assert_true(allocator_calls > 0); /* the bed's own are seen */
+	assert_true(allocator_calls > 0); /* calls of the bed are counted */
 	before = allocator_calls;
 	assert_int_equal(tkw_wheel_init(&w, b->mem, b->bytes, &b->cfg), 0);
 	for (i = 0; i < BED_ENTRIES; i++)
@@ -507,7 +512,7 @@ static void test_1_1_no_call_of_the_allocator(void **state)
 	b->w = NULL;
 }
 
-/* Nothing outside of the bytes that were asked for is written. */
+/* Nothing is written outside of the bytes that were asked for. */
 static void test_1_1_the_wheel_stays_in_its_memory(void **state)
 {
 	struct bed *b = *state;

@@ -19,7 +19,7 @@ static struct tkw_link *step(const struct tkw_link *l, bool from_tail)
 	return from_tail ? l->prev : l->next;
 }
 
-/* The list in which entry 0 is: LONG entries, each with its hint. */
+/* Checks the list of entry 0. It has LONG entries, each with its hint. */
 static void expect_hints(struct bed *b, bool from_tail)
 {
 	const struct tkw_link *head = &b->w->slots[b->e[0].slot];

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A tick two rings up, or two rounds away, and its neighbours. */
+/* A tick that is two rings up, or two rounds away. */
 static uint64_t far_tick(const struct bed *b)
 {
 	return b->shape.slots * b->shape.slots * 2 + b->shape.slots + 3;
@@ -21,7 +21,7 @@ static void add_all(struct bed *b, uint32_t from, uint32_t to, uint64_t tick)
 		bed_add(b, from, tick);
 }
 
-/* The log of one tick: these ids, in this order. */
+/* Checks that in one tick these ids expired, in this order. */
 static void expect_tick(struct bed *b, uint64_t tick, const uint32_t *ids,
 			size_t n)
 {
@@ -64,7 +64,8 @@ static void test_1_6_order_across_a_cascade(void **state)
 	bed_add(b, 0, tick);
 	bed_add(b, 1, tick + 1);
 	bed_add(b, 2, tick);
-	/* From each ring on the way down, behind those that were there. */
+	/* Adds from each ring on the way down. They come after the older
+	 * entries. */
 	bed_advance(b, b->shape.slots * b->shape.slots * 2 - 1);
 	bed_add(b, 3, tick);
 	bed_advance(b, b->shape.slots * b->shape.slots * 2);
@@ -138,7 +139,8 @@ static void test_1_6_a_moved_entry_counts_as_added_when_moved(void **state)
 	EXPECT_TICK(b, tick + 1, 4, 2);
 }
 
-/* Behind those that were in the tick before the extension; not lost. */
+/* An extended entry comes after those that were in the tick before the
+ * extension. It is not lost. */
 static void test_1_6_an_extended_entry_comes_after_the_older_ones(void **state)
 {
 	struct bed *b = *state;
@@ -158,7 +160,7 @@ static void test_1_6_an_extended_entry_comes_after_the_older_ones(void **state)
 	EXPECT_TICK(b, tick, 1, 2, 0);
 }
 
-/* The same where both are in one slot of a coarse ring, the extended first. */
+/* The same if both are in one slot of a coarse ring, the extended one first. */
 static void test_1_6_extended_within_a_coarse_slot(void **state)
 {
 	struct bed *b = *state;
@@ -180,7 +182,7 @@ static void test_1_6_extended_within_a_coarse_slot(void **state)
 	}
 }
 
-/* Extend, then add into the same tick: the others keep their order. */
+/* Extends an entry, then adds to the same tick. The others keep their order. */
 static void test_1_6_extend_then_add_into_the_same_tick(void **state)
 {
 	struct bed *b = *state;
@@ -193,7 +195,7 @@ static void test_1_6_extend_then_add_into_the_same_tick(void **state)
 	bed_add(b, 3, tick);
 	bed_advance(b, tick);
 	assert_int_equal(b->expired, 4);
-	/* 0 is anywhere behind 1. */
+	/* Entry 0 is anywhere behind entry 1. */
 	assert_int_equal(b->log[0], '1');
 	assert_non_null(strstr(b->log, " 0@"));
 	assert_true(strstr(b->log, " 2@") < strstr(b->log, " 3@"));
@@ -269,7 +271,7 @@ static void test_1_8_a_bound_stops_and_a_call_resumes(void **state)
 	assert_int_equal(tkw_wheel_now_tick(b->w), 2);
 }
 
-/* All that was to be done is done: the bound was not met first. */
+/* Everything was done before the bound was reached. */
 static void test_1_8_a_bound_that_just_suffices_is_done(void **state)
 {
 	struct bed *b = *state;
@@ -340,7 +342,7 @@ static void test_1_8_changes_in_the_middle_of_a_tick_keep_order(void **state)
 	bed_expect(b, "3@8 4@9");
 }
 
-/* The one at which a stopped advance stands may go, however it goes. */
+/* The entry at which a stopped advance stands may be removed in any way. */
 static void test_1_8_the_entry_last_looked_at_goes_away(void **state)
 {
 	struct bed *b = *state;
@@ -370,7 +372,8 @@ static void test_1_8_the_entry_last_looked_at_goes_away(void **state)
 	}
 }
 
-/* Stop after each number of steps of a cascade, change, and go on. */
+/* Stops after each number of steps of a cascade, changes something, and goes
+ * on. */
 static void test_1_8_changes_in_the_middle_of_a_cascade(void **state)
 {
 	struct bed *b = *state;
@@ -394,7 +397,7 @@ static void test_1_8_changes_in_the_middle_of_a_cascade(void **state)
 	}
 }
 
-/* What else the half moved slot holds: neighbours, old and new. */
+/* Other entries of the half moved slot: neighbours, old and new. */
 static void test_1_8_new_ticks_around_a_half_done_cascade(void **state)
 {
 	struct bed *b = *state;
@@ -434,17 +437,17 @@ static void test_1_8_resumed_with_another_target(void **state)
 	while (b->expired < 2)
 		assert_int_equal(bed_advance_by(b, 100, 1), 1);
 	bed_expect(b, "0@7 1@7");
-	bed_advance(b, 6); /* before now: nothing */
+	bed_advance(b, 6); /* before now: does nothing */
 	bed_expect(b, "");
 	assert_int_equal(tkw_wheel_now_tick(b->w), 7);
-	bed_advance(b, 7); /* a nearer one */
+	bed_advance(b, 7); /* a nearer target */
 	bed_expect(b, "2@7 3@7");
 	assert_int_equal(tkw_wheel_now_tick(b->w), 8);
-	bed_advance(b, 400); /* a farther one */
+	bed_advance(b, 400); /* a farther target */
 	bed_expect(b, "4@8 5@300");
 }
 
-/* Any bound gives the same sequence as none. */
+/* Any bound gives the same sequence as no bound. */
 static void test_1_8_every_bound_gives_the_same_order(void **state)
 {
 	struct bed *b = *state;
@@ -494,7 +497,8 @@ static void test_1_8_all_removed_while_stopped(void **state)
 	}
 }
 
-/* Bound, never: an entry that never comes moves, and stays. */
+/* A bounded advance to the end of time. An entry that never comes moves, and
+ * stays. */
 static void test_1_8_bounded_to_the_end_of_time(void **state)
 {
 	struct bed *b = *state;

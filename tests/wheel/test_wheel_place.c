@@ -44,7 +44,7 @@ static void test_1_2_a_zeroed_config_is_hierarchical(void **state)
 	free(mem);
 }
 
-/* The rings span all ticks, whatever the geometry of this build. */
+/* The rings cover all ticks, whatever the geometry of this build is. */
 static void test_1_2_the_rings_span_all_of_time(void **state)
 {
 	struct bed *b = *state;
@@ -97,7 +97,7 @@ static void test_1_3_zero_and_too_many_slots_are_refused(void **state)
 	assert_int_equal(bytes, 77);
 }
 
-/* The largest one is legal; where pointers are small it may not fit. */
+/* The largest number is legal. With small pointers it may not fit. */
 static void test_1_3_the_largest_number_of_slots_has_a_size(void **state)
 {
 	struct tkw_wheel_config cfg;
@@ -129,7 +129,7 @@ static void test_1_4_sixteen_slots_expiry_100_is_slot_4(void **state)
 	bed_expect_place(b, 0, 0, 4, 6);
 }
 
-/* Deadline 700 ns at 20 ns a tick. */
+/* A deadline of 700 ns with ticks of 20 ns. */
 static void test_1_4_twenty_slots_tick_35_one_round_left(void **state)
 {
 	struct bed *b = *state;
@@ -195,7 +195,7 @@ static void test_1_4_the_same_entry_in_rings(void **state)
 		bed_expect(b, "0@19");
 }
 
-/* Each ring on its way: the digits of the tick say which slot. */
+/* In each ring on its way down, a digit of its tick gives the slot. */
 static void test_1_4_down_through_all_rings(void **state)
 {
 	struct bed *b = *state;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All that a refused call could have changed. */
+/* Everything that a refused call could have changed. */
 struct snapshot {
 	void *mem;
 	struct tkw_entry e[BED_ENTRIES];
@@ -38,7 +38,8 @@ static void expect_same(struct bed *b, struct snapshot *s)
 	free(s->mem);
 }
 
-/* A wheel in the middle of its life: 0 to 9 linked, 10 was, 11 never was. */
+/* A wheel in use. Entries 0 to 9 are linked, 10 was linked, and 11 never
+ * was. */
 static void live(struct bed *b)
 {
 	uint32_t i;
@@ -184,7 +185,7 @@ static void test_null_reads_as_nothing(void **state)
 	assert_non_null(tkw_wheel_check(NULL));
 }
 
-/* A context of NULL is the caller's business. */
+/* ctx may be NULL. */
 static void do_nothing(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 {
 	assert_non_null(w);
@@ -203,7 +204,7 @@ static void test_a_null_context_is_legal(void **state)
 	assert_int_equal(tkw_wheel_count(b->w), 0);
 }
 
-/* Refused by bytes and by init alike, and nothing is written. */
+/* Checks that both bytes and init refuse it, and write nothing. */
 static void expect_bad_config(const struct tkw_wheel_config *cfg)
 {
 	static _Alignas(64) unsigned char mem[TKW_WHEEL_BYTES];
@@ -243,13 +244,13 @@ static void test_bad_configs_are_refused(void **state)
 		expect_bad_config(&bad[i]);
 }
 
-/* As a program has it that was compiled against a later header. */
+/* The config of a program that was compiled with a later header. */
 struct later_config {
 	struct tkw_wheel_config cfg;
 	unsigned char more[4096];
 };
 
-/* Unknown fields that are zero mean what an older library does anyway. */
+/* If the unknown fields are zero, they ask for what an older library does. */
 static void test_a_longer_config_is_taken_if_the_rest_is_zero(void **state)
 {
 	static const size_t more[] = { 1, 8, 100, 4095, 4096 };
@@ -272,7 +273,7 @@ static void test_a_longer_config_is_taken_if_the_rest_is_zero(void **state)
 		expect_bad_config(&later.cfg);
 		later.more[more[i] - 1] = 0;
 	}
-	/* What lies beyond the size is not looked at. */
+	/* Bytes beyond the size are not read. */
 	memset(later.more, 0xff, sizeof(later.more));
 	later.cfg.size = sizeof(later.cfg);
 	assert_int_equal(tkw_wheel_bytes(&later.cfg, &bytes), 0);

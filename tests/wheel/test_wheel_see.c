@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Slots of a ring with entries: a walk, and each place once. */
+/* Counts the slots of a ring with entries, by a walk. Each place counts
+ * once. */
 static uint64_t slots_by_walk(const struct bed *b, uint32_t ring)
 {
 	struct tkw_wheel_place seen[BED_ENTRIES];
@@ -61,7 +62,7 @@ static void test_10_1_steps_of_nothing_are_none(void **state)
 	assert_int_equal(tkw_wheel_count_steps(b->w), 0);
 	bed_advance(b, 1000000);
 	assert_int_equal(tkw_wheel_count_steps(b->w), 0);
-	/* What is not an advance is not a step. */
+	/* Only an advance makes steps. */
 	bed_add(b, 0, 2000000);
 	bed_add(b, 1, 2000000);
 	bed_move(b, 0, 3000000);
@@ -69,12 +70,12 @@ static void test_10_1_steps_of_nothing_are_none(void **state)
 	bed_remove(b, 0);
 	bed_remove(b, 1);
 	assert_int_equal(tkw_wheel_count_steps(b->w), 0);
-	/* Nor is an advance to a tick that is over. */
+	/* An advance to a tick that is over makes no step. */
 	bed_advance(b, 5);
 	assert_int_equal(tkw_wheel_count_steps(b->w), 0);
 }
 
-/* As many as an advance bounded to one step needs calls. */
+/* The count is the number of calls with a bound of one step. */
 static void test_10_1_steps_are_those_that_a_bound_counts(void **state)
 {
 	struct bed *b = *state;
@@ -94,7 +95,7 @@ static void test_10_1_steps_are_those_that_a_bound_counts(void **state)
 	assert_int_equal(b->expired, BED_ENTRIES);
 }
 
-/* A bound of any size, met or not; a bound of 0 makes none. */
+/* Bounds of any size, reached or not. A bound of 0 makes no step. */
 static void test_10_1_steps_of_a_bounded_advance_are_exact(void **state)
 {
 	struct bed *b = *state;
@@ -116,7 +117,7 @@ static void test_10_1_steps_of_a_bounded_advance_are_exact(void **state)
 	assert_int_equal(before, BED_ENTRIES);
 }
 
-/* All at once the same: no step of an unbounded pass is lost. */
+/* The same without a bound. No step is missed. */
 static void test_10_1_steps_of_an_unbounded_advance_are_counted(void **state)
 {
 	struct bed *b = *state;
@@ -127,12 +128,13 @@ static void test_10_1_steps_of_an_unbounded_advance_are_counted(void **state)
 	bed_advance(b, 100);
 	assert_int_equal(b->expired, 10);
 	assert_true(tkw_wheel_count_steps(b->w) >= 10);
-	/* To expire them in the ring where they were takes no more. */
+	/* Entries that expire in the ring where they were added need one step
+	 * each. */
 	if (b->shape.slots >= 16)
 		assert_int_equal(tkw_wheel_count_steps(b->w), 10);
 }
 
-/* One that lies k rings up moves k times, and expires. */
+/* An entry that is k rings up moves k times, and expires. */
 static void test_10_1_steps_count_the_moves_between_rings(void **state)
 {
 	struct bed *b = *state;
@@ -149,7 +151,7 @@ static void test_10_1_steps_count_the_moves_between_rings(void **state)
 	}
 }
 
-/* Hashed: to look at one whose round has not come is a step. */
+/* Hashed engine: a look at an entry whose round has not come is a step. */
 static void test_10_1_steps_count_what_is_passed_over(void **state)
 {
 	struct bed *b = *state;
@@ -164,7 +166,8 @@ static void test_10_1_steps_count_what_is_passed_over(void **state)
 	assert_int_equal(tkw_wheel_count_steps(b->w), 3);
 }
 
-/* An extended one that is put where it belongs: one step, and one at last. */
+/* An extended entry is moved to its new place in one step, and expires in
+ * another. */
 static void test_10_1_steps_count_the_move_of_an_extended_one(void **state)
 {
 	struct bed *b = *state;
@@ -195,8 +198,8 @@ static void test_10_1_no_slots_are_used_of_what_is_not_there(void **state)
 	assert_int_equal(tkw_wheel_count_slots(b->w, UINT32_MAX), 0);
 }
 
-/* The first slots and the last ones of each ring; nothing of one ring is
- * counted for its neighbour. */
+/* The first and last slots of each ring. An entry of one ring is not counted in
+ * its neighbour. */
 static void test_10_1_slots_at_the_ends_of_each_ring(void **state)
 {
 	struct bed *b = *state;
@@ -215,7 +218,8 @@ static void test_10_1_slots_at_the_ends_of_each_ring(void **state)
 	}
 }
 
-/* All at once: two in every ring, up to the last tick and never. */
+/* All at once: two entries in every ring, up to the last tick, and one that
+ * never comes. */
 static void test_10_1_slots_of_all_rings_at_once(void **state)
 {
 	struct bed *b = *state;
@@ -239,7 +243,7 @@ static void test_10_1_slots_of_all_rings_at_once(void **state)
 	assert_int_equal(slots_in_all(b), 0);
 }
 
-/* Every slot of a ring, as many as there are entries for. */
+/* Every slot of a ring, or as many as there are entries for. */
 static void test_10_1_slots_fill_one_by_one(void **state)
 {
 	struct bed *b = *state;
@@ -253,7 +257,7 @@ static void test_10_1_slots_fill_one_by_one(void **state)
 		i++;
 		assert_int_equal(tkw_wheel_count_slots(b->w, 0), i);
 	} while (i < many);
-	/* More of them in a slot make no difference. */
+	/* More entries in a slot make no difference. */
 	for (; i < BED_ENTRIES; i++)
 		bed_add(b, i, i % many);
 	assert_int_equal(tkw_wheel_count_slots(b->w, 0), many);
@@ -262,7 +266,7 @@ static void test_10_1_slots_fill_one_by_one(void **state)
 	assert_int_equal(slots_in_all(b), tkw_wheel_count(b->w) > 0);
 }
 
-/* In the middle of a slot that a bounded advance has begun. */
+/* In the middle of a slot, where a bounded advance has stopped. */
 static void test_10_1_slots_while_an_advance_is_under_way(void **state)
 {
 	struct bed *b = *state;
@@ -297,7 +301,7 @@ static uint32_t draw(uint64_t *seed)
 	return (uint32_t)(*seed >> 33);
 }
 
-/* Near and far alike: first how many bits, then which. */
+/* Near and far ticks: first picks the number of bits, then the bits. */
 static uint64_t some_tick(struct bed *b, uint64_t *seed)
 {
 	uint64_t far = (uint64_t)draw(seed) << 31 | draw(seed);
@@ -322,7 +326,7 @@ static void change_one(struct bed *b, uint64_t *seed)
 		bed_move(b, id, tick);
 }
 
-/* Whatever is done, it is what a walk would find. */
+/* After any calls, the counts are what a walk finds. */
 static void test_10_1_slots_and_steps_after_anything(void **state)
 {
 	struct bed *b = *state;

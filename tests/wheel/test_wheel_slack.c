@@ -38,7 +38,7 @@ static void test_1_10_rounded_up_to_the_coarsest_boundary(void **state)
 	expect(1025, 1023, 2048);
 }
 
-/* A tick that is such a boundary already needs no rounding. */
+/* A tick that is already on the boundary is not rounded. */
 static void test_1_10_a_boundary_stays_if_no_coarser_one_is_near(void **state)
 {
 	(void)state;
@@ -71,7 +71,7 @@ static void test_1_10_never_stays_never(void **state)
 	expect(TKW_TICK_NEVER, UINT64_MAX, TKW_TICK_NEVER);
 }
 
-/* The number of zeros at the end of x; of 0: more than of any other. */
+/* The number of zero bits at the end of x. 0 has more than any other number. */
 static unsigned zeros(uint64_t x)
 {
 	unsigned n = 0;
@@ -81,7 +81,7 @@ static unsigned zeros(uint64_t x)
 	return n;
 }
 
-/* By trying each tick that the slack allows. */
+/* Compares with each tick that the slack allows. */
 static void test_1_10_against_all_candidates(void **state)
 {
 	uint64_t tick, slack, t, got;
@@ -97,7 +97,8 @@ static void test_1_10_against_all_candidates(void **state)
 	}
 }
 
-/* How often one who sleeps until the next tick wakes, until all expired. */
+/* How often a caller that sleeps until the next tick wakes, until all have
+ * expired. */
 static unsigned wake_ups(struct bed *b)
 {
 	unsigned n = 0;
@@ -107,7 +108,7 @@ static unsigned wake_ups(struct bed *b)
 	return n;
 }
 
-/* What it is for: entries that may be late share a tick and a wake-up. */
+/* The purpose of slack: entries that may be late share a tick and a wake-up. */
 static void test_1_10_entries_with_slack_share_ticks(void **state)
 {
 	struct bed *b = *state;

@@ -119,7 +119,7 @@ static void test_1_1_after_the_end_of_time_all_is_never_due(void **state)
 	assert_int_equal(tkw_wheel_count(b->w), 0);
 }
 
-/* A wheel may begin at any tick, the one that never comes included. */
+/* A wheel may begin at any tick, even at the one that never comes. */
 static void test_1_1_a_wheel_starts_at_any_tick(void **state)
 {
 	static const uint64_t starts[] = {
@@ -158,7 +158,7 @@ static void test_1_1_a_wheel_starts_at_any_tick(void **state)
 	assert_int_equal(tkw_wheel_count(b->w), 1);
 }
 
-/* One entry at tick: not due the tick before, due at it, and gone then. */
+/* Checks that an entry at tick is not due a tick earlier, and is due then. */
 static void expect_exact(struct bed *b, uint64_t start, uint64_t tick)
 {
 	bed_restart(b, start);
@@ -194,7 +194,7 @@ static void test_1_6_boundary_of_each_ring_and_one_tick_beside(void **state)
 	}
 }
 
-/* Fault 18 again, all in one wheel, tick by tick through the boundary. */
+/* Fault 18 again, in one wheel, tick by tick over the boundary. */
 static void test_1_6_boundary_passed_tick_by_tick(void **state)
 {
 	struct bed *b = *state;
@@ -305,7 +305,7 @@ static void test_1_7_next_is_exact_for_near_entries(void **state)
 	assert_int_equal(tkw_wheel_next_tick(b->w), 9);
 }
 
-/* What was in the wheel, and went, leaves no trace in an empty one. */
+/* Entries that were in the wheel before leave no trace when it is empty. */
 static void test_1_7_next_is_exact_after_the_wheel_was_empty(void **state)
 {
 	struct bed *b = *state;
@@ -317,7 +317,7 @@ static void test_1_7_next_is_exact_after_the_wheel_was_empty(void **state)
 	assert_int_equal(tkw_wheel_next_tick(b->w), 165);
 }
 
-/* Neither before now nor late, whatever was added and removed meanwhile. */
+/* Neither before now nor late, whatever was added and removed before. */
 static void test_1_7_next_after_removals(void **state)
 {
 	struct bed *b = *state;
@@ -359,7 +359,8 @@ static void test_1_8_a_bounded_advance_never_puts_now_back(void **state)
 	}
 }
 
-/* Sleeping until next must wake in time, and get there, whatever the tick. */
+/* A caller that sleeps until next wakes in time and reaches the tick, whatever
+ * it is. */
 static void test_1_7_next_is_never_late(void **state)
 {
 	struct bed *b = *state;
@@ -392,7 +393,7 @@ static void test_1_7_next_reaches_an_entry_within_a_call_per_ring(void **state)
 	unsigned useless;
 	uint32_t ring;
 
-	/* Every digit is 1: the entry comes through every ring. */
+	/* Every digit is 1, so the entry goes through every ring. */
 	for (ring = 0; ring < b->shape.rings; ring++) {
 		tick = tick * b->shape.slots + 1;
 		bed_restart(b, 0);
@@ -404,7 +405,8 @@ static void test_1_7_next_reaches_an_entry_within_a_call_per_ring(void **state)
 	}
 }
 
-/* A lazily extended entry is known by its old slot, which is early: fine. */
+/* next uses the old slot of a lazily extended entry. That is early, which is
+ * legal. */
 static void test_1_7_next_of_an_extended_entry_is_not_late(void **state)
 {
 	struct bed *b = *state;

@@ -125,7 +125,7 @@ uint64_t bed_steps(struct bed *b, uint64_t to)
 {
 	uint64_t steps = 0;
 
-	/* A bound of 0 does nothing but say whether there is more to do. */
+	/* With a bound of 0 this only tells whether there is more to do. */
 	while (bed_advance_by(b, to, 0) == 1) {
 		bed_advance_by(b, to, 1);
 		steps++;

@@ -11,7 +11,7 @@
 #ifndef TKW_TESTS_WHEEL_BED_H
 #define TKW_TESTS_WHEEL_BED_H
 
-/* cmocka.h wants the first four before itself. */
+/* cmocka.h needs the first four. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ enum {
 
 #define BED_LAST (TKW_TICK_NEVER - 1)
 
-/* On which variants a test runs. */
+/* The variants on which a test runs. */
 enum bed_on {
 	BED_HIER = 1,
 	BED_HASHED = 2,
@@ -58,7 +58,7 @@ struct bed_test {
 	const char *name;
 	CMUnitTestFunction function;
 	enum bed_on on;
-	uint64_t slots; /* on hashed rings of so many slots at least */
+	uint64_t slots; /* the smallest hashed ring for it */
 };
 
 #define BED_TEST_FROM(least, test, where)                                      \
@@ -68,28 +68,28 @@ struct bed_test {
 	}
 #define BED_TEST(test, where) BED_TEST_FROM(0, test, where)
 
-/* Run tests[n] on their variants. Return 0 if all passed. */
+/* Runs tests[n] on their variants. Returns 0 if all passed. */
 int bed_main(const char *group, const struct bed_test *tests, size_t n);
 
-/* Begin anew with an empty wheel whose first tick is now. */
+/* Starts again with an empty wheel whose first tick is now. */
 void bed_restart(struct bed *b, uint64_t now);
 
-/* Each must succeed, and leave the wheel sound. */
+/* Each of these must succeed, and leave the wheel sound. */
 void bed_add(struct bed *b, uint32_t id, uint64_t tick);
 void bed_remove(struct bed *b, uint32_t id);
 void bed_move(struct bed *b, uint32_t id, uint64_t tick);
 void bed_extend(struct bed *b, uint32_t id, uint64_t tick);
 
-/* Advance without bound; it must be done. */
+/* Advances without a bound. It must be done. */
 void bed_advance(struct bed *b, uint64_t to);
-/* Advance with a bound. Return 0 or 1, as tkw_wheel_advance(). */
+/* Advances with a bound. Returns 0 or 1, as tkw_wheel_advance() does. */
 int bed_advance_by(struct bed *b, uint64_t to, uint64_t max_steps);
-/* Advance, one step at a time. Return how many steps it took. */
+/* Advances one step at a time. Returns how many steps it took. */
 uint64_t bed_steps(struct bed *b, uint64_t to);
 
-/* What has expired since the last call is this. */
+/* Checks what has expired since the last call. */
 void bed_expect(struct bed *b, const char *log);
-/* Entry id is in this place. */
+/* Checks that entry id is in this place. */
 void bed_expect_place(struct bed *b, uint32_t id, uint32_t ring, uint64_t slot,
 		      uint64_t rounds);
 
