@@ -143,7 +143,7 @@ static void run_round(struct queue_fault_bed *b, enum queue_fault_cut cut,
 	t->lost_writes += queue_fault_cut_power(b, cut, crew_random(random));
 	truth_read(&b->truth, b->share);
 	count_round(b, t);
-	queue_fault_verify(b, true);
+	queue_fault_verify_at(b, t->rounds);
 }
 
 static void print_tally(const struct tally *t)

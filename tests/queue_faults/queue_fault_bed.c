@@ -159,18 +159,53 @@ bool queue_fault_has_torn_tail(const struct queue_fault_bed *b)
 	return last == 0;
 }
 
-void queue_fault_verify(struct queue_fault_bed *b, bool use)
+static void verify(struct queue_fault_bed *b, bool use, uint64_t place)
 {
+	unsigned long long at = place;
 	struct tkw_queues *f;
 	struct tkw_queue *q;
 	char why[256] = "";
 	int err = crew_open(&f, &q, b->path, why, sizeof(why));
 
 	if (err)
-		fail_msg("the open fails with %d: %s", err, why);
-	if (!truth_check(&b->truth, f, q, why, sizeof(why)))
-		fail_msg("%s", why);
-	if (use && !truth_use(&b->truth, b->share, q, why, sizeof(why)))
-		fail_msg("%s", why);
+		fail_msg("%llu: the open fails with %d: %s", at, err, why);
+	if (!truth_check(&b->truth, f, q, why, sizeof(why)) ||
+	    (use && !truth_use(&b->truth, b->share, q, why, sizeof(why))))
+		fail_msg("%llu: %s", at, why);
 	assert_int_equal(tkw_queues_close(f), 0);
+}
+
+void queue_fault_verify(struct queue_fault_bed *b, bool use)
+{
+	verify(b, use, 0);
+}
+
+void queue_fault_verify_at(struct queue_fault_bed *b, uint64_t place)
+{
+	verify(b, true, place);
+}
+
+/* --- a short life --------------------------------------------------------- */
+
+int queue_fault_step(struct crew_worker *w, int step)
+{
+	static const enum crew_kind kinds[QUEUE_FAULT_STEPS] = {
+		CREW_PUT,    CREW_PUT,  CREW_TAKE, CREW_PUT,    CREW_ACK,
+		CREW_TAKE,   CREW_NACK, CREW_PUT,  CREW_CANCEL, CREW_TAKE,
+		CREW_EXTEND, CREW_PUT,  CREW_ACK,  CREW_TAKE,   CREW_NACK,
+		CREW_CANCEL, CREW_TAKE, CREW_ACK,
+	};
+
+	return crew_call(w, kinds[step]);
+}
+
+int queue_fault_play(struct crew_worker *w)
+{
+	for (int i = 0; i < QUEUE_FAULT_STEPS; i++) {
+		int err = queue_fault_step(w, i);
+
+		if (err < 0)
+			return err;
+	}
+	return 0;
 }

@@ -58,4 +58,15 @@ bool queue_fault_has_torn_tail(const struct queue_fault_bed *b);
  * use is true it is also used. Then it is closed. */
 void queue_fault_verify(struct queue_fault_bed *b, bool use);
 
+/* The same for one place of a sweep, which a failure names. */
+void queue_fault_verify_at(struct queue_fault_bed *b, uint64_t place);
+
+/* A short life: each kind of call, the same in each run. Step by step, or all
+ * steps up to the first error, which is returned. */
+enum {
+	QUEUE_FAULT_STEPS = 18
+};
+int queue_fault_step(struct crew_worker *w, int step);
+int queue_fault_play(struct crew_worker *w);
+
 #endif /* TKW_TESTS_QUEUE_FAULT_BED_H */
