@@ -33,13 +33,22 @@ struct life {
 	struct crew_worker w;
 	struct tkw_queues *f;
 	uint64_t place;
+	uint64_t hits; /* of the plan */
 	uint64_t told; /* how many calls have failed */
 };
+
+/* Nothing fails any more. */
+static void lift(struct life *l)
+{
+	l->hits += shim_vfs_hits();
+	shim_vfs_plan(NULL);
+}
 
 static void begin_life(struct life *l, struct queue_fault_bed *b)
 {
 	queue_fault_start_again(b);
 	l->b = b;
+	l->hits = 0;
 	l->w = (struct crew_worker){ .share = b->share,
 				     .notes = &b->share->notes[0],
 				     .random = SEED };
@@ -76,6 +85,7 @@ static void check_life(struct life *l)
 static void end_life(struct life *l)
 {
 	assert_int_equal(tkw_queues_close(l->f), 0);
+	lift(l);
 	truth_read(&l->b->truth, l->b->share);
 	queue_fault_verify_at(l->b, l->place);
 }
@@ -101,7 +111,7 @@ static void full_step(struct life *l, int step)
 	l->told++;
 	if (n != -ENOSPC || !has_reason(l))
 		fail_at(l, "another error than -ENOSPC, or no reason");
-	shim_vfs_plan(NULL);
+	lift(l);
 	n = queue_fault_step(&l->w, step);
 	if (n < 0)
 		fail_at(l, "a call fails though there is room again");
@@ -115,25 +125,20 @@ static void sweep_full(struct queue_fault_bed *b, bool for_ever)
 				  .for_ever = for_ever,
 				  .code = SQLITE_FULL };
 	struct life l = { 0 };
-	uint64_t hits = 1;
 
-	while (hits) {
+	do {
 		l.place = ++plan.at;
 		begin_life(&l, b);
 		shim_vfs_plan(&plan);
-		hits = 0;
 		if (open_life(&l) != 0) {
-			hits = shim_vfs_hits();
 			l.told++;
-			shim_vfs_plan(NULL);
+			lift(&l);
 			assert_int_equal(open_life(&l), 0);
 		}
-		for (int i = 0; i < QUEUE_FAULT_STEPS; i++) {
+		for (int i = 0; i < QUEUE_FAULT_STEPS; i++)
 			full_step(&l, i);
-			hits += shim_vfs_hits();
-		}
 		end_life(&l);
-	}
+	} while (l.hits);
 	print_message("no room at each of %llu writes, %llu calls failed\n",
 		      (unsigned long long)plan.at - 1,
 		      (unsigned long long)l.told);
@@ -163,7 +168,7 @@ static void play_until_dead(struct life *l)
 	l->told++;
 	if (n != -EIO || !has_reason(l))
 		fail_at(l, "another error than -EIO, or no reason");
-	shim_vfs_plan(NULL);
+	lift(l);
 	if (tkw_queue_put(l->w.q, &put, 1, NULL) != -EIO ||
 	    tkw_queue_pause(l->w.q) != -EIO)
 		fail_at(l, "a call works after an error of the disk");
@@ -178,24 +183,19 @@ static void sweep_errors(struct queue_fault_bed *b, enum shim_call call,
 				  .act = SHIM_FAIL,
 				  .code = code };
 	struct life l = { 0 };
-	uint64_t hits = 1;
 
-	while (hits) {
+	do {
 		l.place = ++plan.at;
 		begin_life(&l, b);
 		shim_vfs_plan(&plan);
 		if (open_life(&l) != 0) {
-			assert_int_equal(shim_vfs_hits(), 1);
-			shim_vfs_plan(NULL);
+			lift(&l);
+			assert_int_equal(l.hits, 1);
 			assert_int_equal(open_life(&l), 0);
-			assert_int_equal(queue_fault_play(&l.w), 0);
-		} else {
-			play_until_dead(&l);
-			hits = shim_vfs_hits() + (l.f && has_reason(&l));
 		}
-		shim_vfs_plan(NULL);
+		play_until_dead(&l);
 		end_life(&l);
-	}
+	} while (l.hits);
 	print_message("errors at each of %llu, %llu calls failed\n",
 		      (unsigned long long)plan.at - 1,
 		      (unsigned long long)l.told);
@@ -351,9 +351,10 @@ static int shim_end(void **state)
 	return err;
 }
 
-#define WITH_SHIM(test) cmocka_unit_test_setup_teardown(test, shim_begin, shim_end)
+#define WITH_SHIM(test)                                                        \
+	cmocka_unit_test_setup_teardown(test, shim_begin, shim_end)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_SHIM(fault_queue_no_room_at_each_write),
@@ -363,5 +364,6 @@ int main(void)
 		QUEUE_FAULT(fault_queue_acks_on_a_full_disk),
 	};
 
+	queue_fault_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,12 +197,13 @@ static void fault_queue_power_cut_at_random_moments(void **state)
 	run_rounds(*state, 1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		QUEUE_FAULT(fault_queue_killed_at_random_moments),
 		QUEUE_FAULT(fault_queue_power_cut_at_random_moments),
 	};
 
+	queue_fault_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,7 +127,7 @@ static void fault_queue_sectors_lost_at_each_write(void **state)
 	sweep(*state, SHIM_WRITE, SHIM_TEAR, QUEUE_FAULT_CUT_SOME);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		QUEUE_FAULT(fault_queue_killed_before_each_write),
@@ -140,5 +140,6 @@ int main(void)
 		QUEUE_FAULT(fault_queue_sectors_lost_at_each_write),
 	};
 
+	queue_fault_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,12 @@ enum {
 	FRAME = 24 + 4096
 };
 
+void queue_fault_choose(int argc, char **argv)
+{
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+}
+
 uint64_t queue_fault_number(const char *name, uint64_t otherwise)
 {
 	const char *given = getenv(name);

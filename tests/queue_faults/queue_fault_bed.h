@@ -27,6 +27,9 @@ int queue_fault_end(void **state);
 	cmocka_unit_test_setup_teardown(test, queue_fault_begin,               \
 					queue_fault_end)
 
+/* An argument names the only test to run; it may have wildcards. */
+void queue_fault_choose(int argc, char **argv);
+
 /* A number of the environment, or another one. */
 uint64_t queue_fault_number(const char *name, uint64_t otherwise);
 /* A seed, printed. TKW_SEED in the environment replays one. */

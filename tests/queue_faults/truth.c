@@ -99,10 +99,11 @@ static void read_end(struct truth *t, const struct crew_call *c)
 	for (uint32_t i = 0; i < c->count; i++) {
 		struct truth_item *it = &t->item[c->item[i].serial];
 
-		it->exists = 1;
+		bool done = !in_doubt(c) && c->item[i].done == 1;
+
+		it->exists = it->exists || done;
 		it->doubt = it->doubt || in_doubt(c);
-		it->ended = (uint8_t)(it->ended +
-				      (!in_doubt(c) && c->item[i].done == 1));
+		it->ended = (uint8_t)(it->ended + done);
 	}
 }
 
@@ -362,7 +363,7 @@ static void take_over(struct truth *t)
 		struct truth_item *it = &t->item[i];
 
 		if (!it->present) {
-			bool ended = it->exists;
+			bool ended = it->exists || it->ended;
 
 			*it = (struct truth_item){ .group = i };
 			/* It must not come back. */
