@@ -142,6 +142,7 @@ set(tkw_store_sources
   src/store/socket.c
   src/store/sqlite.c
   src/store/sqlite_open.c
+  src/store/sqlite_replay.c
   src/store/wal.c)
 # What the home uses of src/os. libtickwheel.so does not export it, so the shared
 # library has its own; with the static one, it comes from libtickwheel.a.

@@ -36,7 +36,7 @@ rivals="$rivals golang-go libnetty-java openjdk-17-jdk-headless"
 test_tools="$build_tools g++ libcmocka-dev pkg-config"
 # Without one of these, the tests that need it are not built, or are skipped.
 more_test_tools="valgrind $loops libhiredis-dev redis-server redis-tools"
-more_test_tools="$more_test_tools mandoc abigail-tools"
+more_test_tools="$more_test_tools mandoc abigail-tools jq"
 
 installed()
 {

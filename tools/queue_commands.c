@@ -239,7 +239,7 @@ static int print_answers(const struct queue_options *o, const int *done,
 static const char stale[] = "the claim is stale";
 static const char no_item[] = "no such item";
 static const char not_dead[] = "no such dead item";
-static const char taken[] = "the item is taken";
+static const char is_taken[] = "the item is taken";
 
 int queue_ack(struct queue_session *s, const struct queue_options *o,
 	      struct queue_words *w)
@@ -295,8 +295,9 @@ int queue_cancel(struct queue_session *s, const struct queue_options *o,
 				  w->done));
 	if (r < 0)
 		return queue_session_fail(s, "cancel", r);
-	return print_answers(o, w->done,
-			     &(struct meaning){ "cancelled", no_item, taken });
+	return print_answers(
+		o, w->done,
+		&(struct meaning){ "cancelled", no_item, is_taken });
 }
 
 int queue_reschedule(struct queue_session *s, const struct queue_options *o,
@@ -311,7 +312,8 @@ int queue_reschedule(struct queue_session *s, const struct queue_options *o,
 		return queue_session_fail(s, "reschedule", r);
 	w->done[0] = r ? r : 1;
 	return print_answers(
-		o, w->done, &(struct meaning){ "rescheduled", no_item, taken });
+		o, w->done,
+		&(struct meaning){ "rescheduled", no_item, is_taken });
 }
 
 /* Prints how many dead items were revived or purged by --all. */

@@ -99,18 +99,18 @@ static void print_base64(const void *bytes, size_t len)
 	const uint8_t *at = bytes;
 
 	(void)putchar('"');
-	for (size_t i = 0; i < len; i += 3) {
-		size_t n = len - i < 3 ? len - i : 3;
-		uint32_t v = (uint32_t)at[i] << 16;
+	for (; len > 0; at += 3) {
+		uint32_t v = (uint32_t)at[0] << 16;
 
-		if (n > 1)
-			v |= (uint32_t)at[i + 1] << 8;
-		if (n > 2)
-			v |= at[i + 2];
+		if (len > 1)
+			v |= (uint32_t)at[1] << 8;
+		if (len > 2)
+			v |= at[2];
 		(void)putchar(digits[v >> 18]);
 		(void)putchar(digits[v >> 12 & 63]);
-		(void)putchar(n > 1 ? digits[v >> 6 & 63] : '=');
-		(void)putchar(n > 2 ? digits[v & 63] : '=');
+		(void)putchar(len > 1 ? digits[v >> 6 & 63] : '=');
+		(void)putchar(len > 2 ? digits[v & 63] : '=');
+		len -= len < 3 ? len : 3;
 	}
 	(void)putchar('"');
 }

@@ -44,8 +44,8 @@ static uint64_t find_unit(const char *text)
 		const char *name;
 		uint64_t ms;
 	} units[] = {
-		{ "ms", 1 },         { "s", 1000 },     { "m", 60000 },
-		{ "h", 60 * 60000 }, { "d", 86400000 },
+		{ "ms", 1 },      { "s", 1000 },     { "m", 60000 },
+		{ "h", 3600000 }, { "d", 86400000 },
 	};
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {

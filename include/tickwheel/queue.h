@@ -52,12 +52,15 @@
  * Errors, the same in every call of this header:
  *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
  *   -ENOMEM     there is not enough memory, or no thread can be created
- *   -ENOSPC     the disk is full. The call works again when there is room.
+ *   -ENOSPC     the disk is full, or another program has kept the file locked
+ *               for seconds. The call works again when this is over.
  *   -EIO        the disk has failed. Nobody knows if the change is on the disk.
  *               From then on, each call that changes something returns -EIO.
  *               Close the file and open it again.
  *   -ESHUTDOWN  the file is being closed
- *   -EDEADLK    the call is made inside a callback, and would wait for itself
+ *   -EDEADLK    the call would wait for itself, because it is made inside a
+ *               callback on a thread of the library. Use an ..._async call
+ *               there, or set exec in struct tkw_queues_config.
  *   -EPERM      the file was opened by the parent of a fork
  */
 #ifndef TICKWHEEL_QUEUE_H
@@ -207,8 +210,7 @@ int tkw_queue_open(struct tkw_queue **out, struct tkw_queues *f,
 
 /* Returns the queue that was created after prev; the first queue if prev is
  * NULL; NULL if there is none. */
-struct tkw_queue *tkw_queues_next(struct tkw_queues *f,
-				  struct tkw_queue *prev);
+struct tkw_queue *tkw_queues_next(struct tkw_queues *f, struct tkw_queue *prev);
 
 /* Returns the name of a queue. It is valid until the file is closed. */
 const char *tkw_queue_name(const struct tkw_queue *q);
@@ -330,7 +332,8 @@ struct tkw_put {
  *   -EBUSY     the item to replace is taken
  *   -EAGAIN    the queue is full; see struct tkw_queue_limits
  *   -EMSGSIZE  a payload is larger than the queue allows
- *   -EINVAL    an argument is not valid, for example a key of 256 bytes
+ *   -EINVAL    an argument is not valid, for example a key of 256 bytes or a
+ *              count of 0
  *   -ENOMEM, -ENOSPC, -EIO, -ESHUTDOWN, -EDEADLK, -EPERM
  *              as listed at the top
  */
@@ -516,8 +519,9 @@ int tkw_queue_purge(struct tkw_queue *q, const struct tkw_item_id *ids,
 		    size_t count, int *done);
 
 /*
- * Revive or purge all dead items, piece by piece. If such a call fails, some
- * items may have been revived or purged.
+ * tkw_queue_revive_all() revives all dead items, and tkw_queue_purge_all() ends
+ * all dead items, piece by piece. If the call fails, some items may have been
+ * revived or purged.
  *
  * Returns how many items were revived or purged, or
  *   -EINVAL, -ENOMEM, -ENOSPC, -EIO, -ESHUTDOWN, -EDEADLK, -EPERM
@@ -600,9 +604,9 @@ struct tkw_queue_stats {
 	 * tkw_queue_lateness_ms(i) after they were due, but less than
 	 * tkw_queue_lateness_ms(i + 1). */
 	uint64_t lateness[TKW_QUEUE_LATENESS_BUCKETS];
-	/* Counted since the file was opened, for all its queues together: how
-	 * often was written to the disk, for how many calls, and how many bytes
-	 * of records. */
+	/* Since the file was opened, for all its queues together: how many
+	 * writes to the disk there were, for how many calls, and with how many
+	 * bytes of records. */
 	uint64_t commits;
 	uint64_t commit_calls;
 	uint64_t commit_bytes;
@@ -643,8 +647,8 @@ typedef void tkw_queue_end_fn(struct tkw_queue *q,
 			      const struct tkw_queue_end *end, void *ctx);
 
 /*
- * Begin a put, a take or an ack, and do not wait for it. fn is called when it
- * has ended. All arguments are copied, also keys and payloads.
+ * The calls begin a put, a take or an ack, and do not wait for it. fn is called
+ * when it has ended. All arguments are copied, also keys and payloads.
  *
  * Returns 0 if the call has begun. If it returns an error, fn is not called:
  *   -EINVAL, -ENOMEM, -ESHUTDOWN, -EPERM

@@ -50,10 +50,7 @@ static int64_t look(struct tkw_queues *f, struct tkw_queue *q, tkw__look_fn *fn,
 
 /* A few arguments fit on the stack. */
 struct scratch {
-	union {
-		unsigned char here[768];
-		max_align_t align;
-	};
+	_Alignas(max_align_t) unsigned char here[768];
 	void *heap;
 };
 
@@ -311,6 +308,7 @@ static int claim(struct tkw__request *r, const struct tkw_claim *claims,
 	n = change(file_of(r->queue), r);
 	for (size_t i = 0; i < count && done && n >= 0; i++)
 		done[i] = c->answer[i] == TKW__QUEUE_DONE;
+	*c = (struct tkw__queue_claims){ NULL, 0, NULL };
 	scratch_free(&s);
 	return (int)n;
 }
@@ -494,6 +492,7 @@ static int bury(struct tkw__request *r, const struct tkw_item_id *ids,
 	n = change(file_of(r->queue), r);
 	for (size_t i = 0; i < count && done && n >= 0; i++)
 		done[i] = r->ids.answers[i] == TKW__QUEUE_DONE ? 1 : -ENOENT;
+	r->ids = (struct tkw__request_ids){ NULL, 0, NULL };
 	scratch_free(&s);
 	return (int)n;
 }

@@ -133,9 +133,9 @@ static int submit(struct async *a, enum tkw__request_kind kind)
 	return err;
 }
 
-static int admit(struct tkw_queue *q, tkw_queue_end_fn *fn)
+static int admit(const struct tkw_queue *q, bool has_fn)
 {
-	return q && fn ? tkw__keeper_admit(q->owner) : -EINVAL;
+	return q && has_fn ? tkw__keeper_admit(q->owner) : -EINVAL;
 }
 
 /* --- put ------------------------------------------------------------------ */
@@ -176,7 +176,7 @@ int tkw_queue_put_async(struct tkw_queue *q, const struct tkw_put *puts,
 	unsigned char *at;
 	struct async *a;
 	size_t bytes;
-	int err = admit(q, fn);
+	int err = admit(q, fn != NULL);
 
 	if (err)
 		return err;
@@ -211,7 +211,7 @@ int tkw_queue_take_async(struct tkw_queue *q, const struct tkw_take *how,
 {
 	struct tkw__request_take take;
 	struct async *a;
-	int err = admit(q, fn);
+	int err = admit(q, fn != NULL);
 
 	if (!err)
 		err = tkw__take_read(&take, how);
@@ -231,7 +231,7 @@ int tkw_queue_ack_async(struct tkw_queue *q, const struct tkw_claim *claims,
 		      sizeof(enum tkw__queue_answer) + sizeof(int);
 	struct tkw__queue_claim *to;
 	struct async *a;
-	int err = admit(q, fn);
+	int err = admit(q, fn != NULL);
 
 	if (err)
 		return err;

@@ -26,8 +26,8 @@ static int new_path(char **out, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
-	char *folder = slash ? strndup(path, (size_t)(slash + 1 - path))
-			     : strdup(".");
+	char *folder =
+		slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
 	char *real;
 
 	if (!folder)

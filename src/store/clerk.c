@@ -58,14 +58,16 @@ static void forget(struct tkw__clerk *c)
 	c->sum = 0;
 }
 
-/* Ends the frame with an answer that is only a result. */
+/* Ends the frame with an answer that is only a result. After some errors the
+ * connection is closed. */
 static enum tkw__clerk_step refuse(struct tkw__clerk *c, int64_t result)
 {
 	forget(c);
 	tkw__clerk_answer(c, result);
-	return result == -EPROTO || result == -EPROTONOSUPPORT
-		       ? TKW__CLERK_CLOSE
-		       : TKW__CLERK_ANSWER;
+	if (result == -EPROTO || result == -EPROTONOSUPPORT ||
+	    result == -ESHUTDOWN)
+		return TKW__CLERK_CLOSE;
+	return TKW__CLERK_ANSWER;
 }
 
 /* A request is used again only after it was cleared. */
@@ -431,11 +433,11 @@ static enum tkw__clerk_step greet(struct tkw__clerk *c, int64_t pid)
 enum tkw__clerk_step tkw__clerk_read(struct tkw__clerk *c, const void *frame,
 				     size_t len, int64_t pid)
 {
-	forget(c);
 	c->in = (struct tkw__wire_in){ frame, len, false };
 	c->call = (enum tkw__wire_call)tkw__wire_get_u8(&c->in);
 	tkw__wire_get_name(&c->in, c->name);
-	if (c->in.bad || c->call >= TKW__WIRE_CALLS ||
+	if (c->in.bad || c->call < TKW__WIRE_HELLO ||
+	    c->call >= TKW__WIRE_CALLS ||
 	    (!c->greeted && c->call != TKW__WIRE_HELLO))
 		return refuse(c, -EPROTO);
 	switch (c->call) {
@@ -587,9 +589,6 @@ enum tkw__clerk_step tkw__clerk_go_on(struct tkw__clerk *c)
 	begin_answer(c, c->request.result);
 	write_answer(c);
 	end_answer(c);
-	/* The claims of a take are kept until its answer was sent. */
-	if (c->call != TKW__WIRE_TAKE)
-		forget(c);
 	return TKW__CLERK_ANSWER;
 }
 
@@ -612,6 +611,11 @@ bool tkw__clerk_give_back(struct tkw__clerk *c)
 			 .reason = { gone, sizeof(gone) - 1 } },
 	};
 	return true;
+}
+
+void tkw__clerk_sent(struct tkw__clerk *c)
+{
+	forget(c);
 }
 
 void tkw__clerk_fini(struct tkw__clerk *c)

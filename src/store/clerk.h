@@ -74,6 +74,9 @@ bool tkw__clerk_takes(const struct tkw__clerk *c);
  */
 bool tkw__clerk_give_back(struct tkw__clerk *c);
 
+/* The answer was sent as a whole. */
+void tkw__clerk_sent(struct tkw__clerk *c);
+
 void tkw__clerk_fini(struct tkw__clerk *c);
 
 #endif /* TKW_STORE_CLERK_H */

@@ -8,11 +8,13 @@
 #ifndef TKW_STORE_CRC32C_H
 #define TKW_STORE_CRC32C_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct tkw__crc32c {
 	uint32_t table[8][256];
+	bool by_instruction; /* of the processor; a test may clear it */
 };
 
 void tkw__crc32c_init(struct tkw__crc32c *c);

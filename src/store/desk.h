@@ -247,8 +247,8 @@ struct tkw__desk_config {
 	/* Bounds of a turn. */
 	uint32_t max_rows;  /* 4096 */
 	uint32_t max_bytes; /* 1 MiB */
-	/* A snapshot begins when the journal has more bytes than twice the live
-	 * items and this. 8 MiB */
+	/* A snapshot begins when the journal has more bytes than 1.75 times the
+	 * live items and this. 8 MiB */
 	uint64_t slack_bytes;
 	/* How many items of a snapshot a turn appends at least. 256 */
 	uint32_t snapshot_items;

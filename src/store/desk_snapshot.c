@@ -24,7 +24,9 @@ enum {
 	AT_ONCE = 8,
 	/* A turn copies this many items for each of its other rows, so that a
 	 * snapshot is finished before the journal has grown by much. */
-	ITEMS_PER_ROW = 2,
+	ITEMS_PER_ROW = 4,
+	/* A turn without requests copies so many times more. */
+	IF_IDLE = 4,
 	REMOVE_ROWS = 4096
 };
 
@@ -32,10 +34,14 @@ static bool is_due(const struct tkw__desk *d)
 {
 	const struct tkw__desk_cycle *c = &d->cycle;
 
-	/* Half of the slack must have been written since the last one, or a
-	 * store that gives nothing back would keep the desk busy for ever. */
+	/* While it is copied, the journal has the items once more, and what
+	 * came meanwhile: together less than three times what lives, and the
+	 * slack. Half of the slack must have been written since the last one,
+	 * or a store that gives nothing back would keep the desk busy for ever.
+	 */
 	return c->state == TKW__CYCLE_NONE && d->first &&
-	       d->store->bytes > 2 * d->live + d->cfg.slack_bytes &&
+	       d->store->bytes >
+		       d->live + d->live / 4 * 3 + d->cfg.slack_bytes &&
 	       d->facts.commit_bytes - c->bytes_at_begin >=
 		       d->cfg.slack_bytes / 2;
 }
@@ -103,7 +109,8 @@ static int copy_some(struct tkw__desk *d, uint64_t *items)
 void tkw__cycle_copy(struct tkw__desk *d)
 {
 	struct tkw__desk_cycle *c = &d->cycle;
-	uint64_t max = d->cfg.snapshot_items + ITEMS_PER_ROW * d->rows;
+	uint64_t max = ITEMS_PER_ROW * d->rows +
+		       d->cfg.snapshot_items * (d->batch_count ? 1 : IF_IDLE);
 	uint64_t max_bytes = d->bytes + d->cfg.max_bytes;
 	uint64_t items = 0;
 	int err = 0;

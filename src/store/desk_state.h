@@ -100,6 +100,7 @@ struct tkw__desk {
 	bool broken;            /* -EIO, for ever */
 	uint64_t held_until_us; /* mono: no work of its own before */
 	struct tkw_wheel *wheel;
+	bool late; /* more takes are to be timed out */
 	void *wheel_mem;
 	struct tkw__queue_taken *taken;
 	struct tkw__desk_cycle cycle;

@@ -203,6 +203,6 @@ static void time_out(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 
 void tkw__desk_time_out(struct tkw__desk *d)
 {
-	tkw_wheel_advance(d->wheel, d->mono_us / 1000, TKW_STEPS_UNBOUNDED,
-			  time_out, d);
+	d->late = tkw_wheel_advance(d->wheel, d->mono_us / 1000,
+				    TKW__DESK_BATCH, time_out, d) == 1;
 }

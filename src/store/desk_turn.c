@@ -488,7 +488,7 @@ static int has_more(struct tkw__desk *d)
 {
 	const struct tkw_queue *q = tkw__agenda_first(d);
 
-	if (d->todo.first || (q && q->at_us <= d->now_us))
+	if (d->todo.first || d->late || (q && q->at_us <= d->now_us))
 		return 1;
 	return d->cycle.state != TKW__CYCLE_NONE && !d->broken &&
 	       !tkw__desk_is_held(d);

@@ -57,12 +57,21 @@ enum {
 	YIELD_NS = 100000,
 	/* It waits for this part of a turn. */
 	GATHER_PART = 4,
-	MAX_SHY = 255
+	MAX_SHY = 255,
+	/* How many requests are looked at to find one whose thread sleeps. */
+	MAX_SEARCH = 64
 };
 
 struct requests {
 	struct tkw__request *first;
 	struct tkw__request *last;
+};
+
+/* A thread that waits for its request. */
+struct sleeper {
+	struct tkw_queues *f;
+	struct tkw__a32 word;
+	bool of_keeper;
 };
 
 struct tkw_queues {
@@ -79,6 +88,8 @@ struct tkw_queues {
 	uint64_t inside; /* calls, requests and callbacks */
 	pthread_cond_t empty;
 	struct tkw__watch watch;
+	/* The keeper's own thread, if it waits in a call of a callback. */
+	struct sleeper *keeper;
 
 	/* Only the leader. */
 	struct tkw__desk *desk;
@@ -106,12 +117,6 @@ struct tkw_queues {
 	struct tkw__watch watching; /* a copy of watch */
 	struct pollfd *polled;
 	size_t room;
-};
-
-/* A thread that waits for its request. */
-struct sleeper {
-	struct tkw_queues *f;
-	struct tkw__a32 word;
 };
 
 static _Thread_local struct tkw__inside *insides;
@@ -350,12 +355,15 @@ static int turn(struct tkw_queues *f)
 	return more;
 }
 
-/* Finds a request whose thread sleeps. */
+/* Finds a request whose thread sleeps, among the first ones. */
 static struct sleeper *find_sleeper(struct tkw__request *r)
 {
-	while (r && r->done != end_sleeper)
+	for (int i = 0; r && i < MAX_SEARCH; i++) {
+		if (r->done == end_sleeper)
+			return r->ctx;
 		r = r->next;
-	return r ? r->ctx : NULL;
+	}
+	return NULL;
 }
 
 static bool has_work(const struct tkw_queues *f)
@@ -368,7 +376,9 @@ static struct sleeper *choose_heir(struct tkw_queues *f)
 {
 	struct sleeper *heir = find_sleeper(f->inbox.first);
 
-	return heir ? heir : find_sleeper(tkw__desk_first(f->desk));
+	if (!heir)
+		heir = find_sleeper(tkw__desk_first(f->desk));
+	return heir ? heir : f->keeper;
 }
 
 /* Ends the lead: passes it on, and wakes those who have their answers. */
@@ -377,14 +387,21 @@ static void pass_on(struct tkw_queues *f, int more)
 	struct requests ended = f->ended;
 	struct sleeper *heir = NULL;
 	uint32_t away = 0;
+	bool of_keeper = false;
 
 	f->ended = (struct requests){ NULL, NULL };
-	for (const struct tkw__request *r = ended.first; r; r = r->next)
+	for (const struct tkw__request *r = ended.first; r; r = r->next) {
+		const struct sleeper *s = r->ctx;
+
+		of_keeper = of_keeper || s->of_keeper;
 		away++;
+	}
 	arm_timers(f);
 	f->passed_ns = mono_ns();
 	pthread_mutex_lock(&f->mutex);
 	TKW__STORE(&f->away, away, RELAXED);
+	if (of_keeper)
+		f->keeper = NULL;
 	f->more = more != 0;
 	if (has_work(f))
 		heir = choose_heir(f);
@@ -466,6 +483,8 @@ static int enter(struct tkw_queues *f, struct tkw__request *r, bool *leads)
 	f->inside++;
 	push(&f->inbox, r);
 	if (leads) {
+		if (kept == f)
+			f->keeper = r->ctx;
 		come_back(f);
 		*leads = !f->leading;
 		f->leading = true;
@@ -478,7 +497,7 @@ static int enter(struct tkw_queues *f, struct tkw__request *r, bool *leads)
 
 int64_t tkw__keeper_call(struct tkw_queues *f, struct tkw__request *r)
 {
-	struct sleeper s = { .f = f };
+	struct sleeper s = { .f = f, .of_keeper = kept == f };
 	bool leads;
 	int was;
 	int err;
@@ -496,6 +515,7 @@ int64_t tkw__keeper_call(struct tkw_queues *f, struct tkw__request *r)
 		tkw__keeper_release(f);
 	}
 	pthread_setcancelstate(was, NULL);
+	r->ctx = NULL;
 	return err ? err : r->result;
 }
 

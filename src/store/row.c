@@ -43,11 +43,20 @@ _Static_assert(TKW__ROW_IDLE + TKW__TAKEN == TKW__ROW_TAKEN &&
 		       TKW__ROW_IDLE + TKW__DEAD == TKW__ROW_DEAD,
 	       "the kind of an ITEM's row tells its state");
 
-static uint8_t *put_le(uint8_t *at, uint64_t x, size_t n)
+/* Written like this, each is one store. */
+static uint8_t *put_4(uint8_t *at, uint32_t x)
 {
-	for (size_t i = 0; i < n; i++)
-		at[i] = (uint8_t)(x >> 8 * i);
-	return at + n;
+	at[0] = (uint8_t)x;
+	at[1] = (uint8_t)(x >> 8);
+	at[2] = (uint8_t)(x >> 16);
+	at[3] = (uint8_t)(x >> 24);
+	return at + 4;
+}
+
+static uint8_t *put_8(uint8_t *at, uint64_t x)
+{
+	put_4(at, (uint32_t)x);
+	return put_4(at + 4, (uint32_t)(x >> 32));
 }
 
 static uint8_t *put_number(uint8_t *at, uint64_t x)
@@ -78,7 +87,7 @@ static uint32_t checksum(const struct tkw__crc32c *crc,
 {
 	uint8_t head[12];
 
-	put_le(put_le(head, row->seq, 8), row->queue, 4);
+	put_4(put_8(head, row->seq), row->queue);
 	return tkw__crc32c(crc, tkw__crc32c(crc, 0, head, sizeof(head)),
 			   row->record, row->len);
 }
@@ -105,7 +114,7 @@ static void pack_more(const struct tkw__record *r, struct tkw__columns *c,
 		if (r->word[i])
 			end = at;
 	}
-	end = put_le(end, sum, CHECKSUM);
+	end = put_4(end, sum);
 	c->more = (struct tkw__queue_text){ c->room, (size_t)(end - c->room) };
 }
 
@@ -185,20 +194,18 @@ static void put_record(const struct tkw__columns *c, uint8_t *to, size_t len)
 {
 	const uint8_t *at = c->more.at;
 	const uint8_t *end = at + c->more.len - CHECKSUM;
-	uint64_t kind = c->kind < TKW__ROW_IDLE ? (uint64_t)c->kind
-						: TKW__RECORD_ITEM;
+	uint32_t kind =
+		c->kind < TKW__ROW_IDLE ? (uint32_t)c->kind : TKW__RECORD_ITEM;
+	uint32_t flags = (uint32_t)get_number(&at, end);
 
-	to = put_le(to, len, 4);
-	to = put_le(to, kind, 1);
-	to = put_le(to, TKW__RECORD_VERSION, 1);
-	to = put_le(to, get_number(&at, end), 2);
-	to = put_le(to, c->item < 0 ? 0 : (uint64_t)c->item, 8);
+	to = put_4(to, (uint32_t)len);
+	to = put_4(to, kind | TKW__RECORD_VERSION << 8 | flags << 16);
+	to = put_8(to, c->item < 0 ? 0 : (uint64_t)c->item);
 	for (int i = 0; i < shapes[c->kind].words; i++)
-		to = put_le(to, word_of(c, i, &at, end), 8);
+		to = put_8(to, word_of(c, i, &at, end));
 	if (body_len(c)) {
-		to = put_le(to, c->key.len, 1);
-		to = put_le(to, c->reason.len, 1);
-		to = put_le(to, 0, 2);
+		to = put_4(to, (uint8_t)c->key.len |
+				       (uint32_t)(uint8_t)c->reason.len << 8);
 		put_text(put_text(put_text(to, c->key), c->reason), c->payload);
 	}
 }
@@ -209,8 +216,7 @@ int tkw__row_unpack(const struct tkw__crc32c *crc, const struct tkw__columns *c,
 	size_t len;
 	const uint8_t *sum;
 
-	if (c->kind <= 0 || c->kind >= TKW__ROW_KINDS ||
-	    c->more.len < CHECKSUM)
+	if (c->kind <= 0 || c->kind >= TKW__ROW_KINDS || c->more.len < CHECKSUM)
 		return -EBADMSG;
 	len = TKW__RECORD_HEADER + (size_t)shapes[c->kind].words * 8 +
 	      body_len(c);

@@ -16,8 +16,8 @@
  *
  * The numbers are: the flags of the record, and then its words that have no
  * column, in their order. Each number is written in groups of seven bits, the
- * lowest first, one group in a byte; a byte with its highest bit set is followed
- * by another one. Zeros at the end are left out. So an ack has none.
+ * lowest first, one group in a byte; a byte with its highest bit set is
+ * followed by another one. Zeros at the end are left out. So an ack has none.
  *
  * The checksum, little endian, is the CRC-32C of seq (8 bytes, little endian),
  * queue (4 bytes, little endian) and the bytes of the record.

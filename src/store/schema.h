@@ -9,7 +9,7 @@
 enum {
 	TKW__SCHEMA_ID = 0x746b7771, /* "tkwq" */
 	TKW__SCHEMA_VERSION = 1,
-	TKW__SCHEMA_PAGE = 4096
+	TKW__SCHEMA_PAGE = 2048
 };
 
 /*

@@ -38,8 +38,10 @@ enum {
 	/* How much is done before the keeper gets its thread back. */
 	EVENTS = 64,
 	ACCEPTS = 16,
-	/* How much is read at once, and how a request's buffer grows. */
+	/* How large a request's buffer is first, and how often it is read from
+	 * a connection before it is the turn of the next one. */
 	READ_BYTES = 64 << 10,
+	READS = 8,
 	/* Buffers that are larger are not kept for the next request. */
 	KEEP_BYTES = 256 << 10,
 	BACKLOG = 128,
@@ -90,6 +92,13 @@ struct tkw__socket {
 /* --- the life of a client ----------------------------------------------------
  */
 
+static void free_memory(struct client *c)
+{
+	tkw__clerk_fini(&c->clerk);
+	free(c->frame);
+	free(c);
+}
+
 static void free_client(struct client *c)
 {
 	struct tkw__socket *s = c->socket;
@@ -101,9 +110,7 @@ static void free_client(struct client *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	s->count--;
-	tkw__clerk_fini(&c->clerk);
-	free(c->frame);
-	free(c);
+	free_memory(c);
 }
 
 /* Frees a client that has gone, unless the desk has a request of it. */
@@ -188,6 +195,7 @@ static int send_some(struct client *c)
 /* Makes the connection ready for the next request. */
 static void start_read(struct client *c)
 {
+	tkw__clerk_sent(&c->clerk);
 	c->head_len = 0;
 	c->frame_len = 0;
 	if (c->frame_room > KEEP_BYTES) {
@@ -330,26 +338,24 @@ static ssize_t receive_frame(struct client *c, size_t len)
 	return n;
 }
 
-/* Reads what has come. Returns 1 if a whole request is there, 0 if not yet, or
- * an error. */
+/* Reads what has come, but not for ever. Returns 1 if a whole request is there,
+ * 0 if not yet, or an error. */
 static int receive_some(struct client *c)
 {
-	size_t budget = 4 * (size_t)READ_BYTES;
-	size_t len = 0;
-	ssize_t n = 1;
+	for (int i = 0; i < READS; i++) {
+		ssize_t n;
 
-	while (n > 0 && budget > 0) {
-		if (c->head_len < TKW__WIRE_HEAD) {
+		if (c->head_len < TKW__WIRE_HEAD)
 			n = receive_head(c);
-			continue;
-		}
-		len = tkw__wire_length(c->head);
-		if (c->frame_len == len)
+		else
+			n = receive_frame(c, tkw__wire_length(c->head));
+		if (n <= 0)
+			return (int)n;
+		if (c->head_len == TKW__WIRE_HEAD &&
+		    c->frame_len == tkw__wire_length(c->head))
 			return 1;
-		n = receive_frame(c, len);
-		budget -= n > 0 && (size_t)n < budget ? (size_t)n : budget;
 	}
-	return n < 0 ? (int)n : 0;
+	return 0;
 }
 
 /* The client may be freed. */
@@ -586,11 +592,12 @@ static void close_if_open(int fd)
 
 static void destroy(struct tkw__socket *s)
 {
-	while (s->clients) {
-		struct client *c = s->clients;
+	struct client *c, *next;
 
+	for (c = s->clients; c; c = next) {
+		next = c->next;
 		close_if_open(c->fd);
-		free_client(c);
+		free_memory(c);
 	}
 	close_if_open(s->listener);
 	close_if_open(s->epoll);

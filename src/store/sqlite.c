@@ -8,8 +8,8 @@
  *
  * Errors: if SQLite found no room, the transaction is rolled back and nothing
  * has happened. After any other error of a commit, nobody knows what the disk
- * has: the store is dead until it is opened again. A commit is in the log, so an
- * error of the checkpoint that follows does not take it back.
+ * has: the store is dead until it is opened again. A commit is in the log, so
+ * an error of the checkpoint that follows does not take it back.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,13 +24,7 @@ enum {
 	CLOSE_MS = 100  /* how long a close waits for another program */
 };
 
-static struct tkw__sqlite *of(struct tkw__store *s)
-{
-	return (struct tkw__sqlite *)s;
-}
-
-/* Notes what went wrong. Returns -errno. */
-static int note(struct tkw__sqlite *s, int rc)
+int tkw__sqlite_note(struct tkw__sqlite *s, int rc)
 {
 	int err = tkw__sqlite_errno(s->db, rc);
 
@@ -41,12 +35,12 @@ static int note(struct tkw__sqlite *s, int rc)
 
 static int note_death(struct tkw__sqlite *s, int rc)
 {
-	(void)note(s, rc);
+	(void)tkw__sqlite_note(s, rc);
 	s->dead = true;
 	return -EIO;
 }
 
-/* --- open ------------------------------------------------------------------- */
+/* --- open ----------------------------------------------------------------- */
 
 static void free_store(struct tkw__sqlite *s)
 {
@@ -84,7 +78,7 @@ static int store_open(struct tkw__store **out, const void *config, char *why,
 	return 0;
 }
 
-/* --- checkpoints -------------------------------------------------------------- */
+/* --- checkpoints ---------------------------------------------------------- */
 
 /*
  * Copies the log to the file. Then the log is written from its beginning again.
@@ -95,9 +89,8 @@ static void checkpoint(struct tkw__sqlite *s)
 {
 	int logged = 0;
 	int copied = 0;
-	int rc = sqlite3_wal_checkpoint_v2(s->db, NULL,
-					   SQLITE_CHECKPOINT_PASSIVE, &logged,
-					   &copied);
+	int rc = sqlite3_wal_checkpoint_v2(
+		s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &logged, &copied);
 	int err = rc ? tkw__sqlite_errno(s->db, rc) : 0;
 
 	if (err && err != -ENOSPC && err != -EBUSY && err != -ENOMEM)
@@ -113,7 +106,7 @@ static void checkpoint_sometimes(struct tkw__sqlite *s)
 		checkpoint(s);
 }
 
-/* --- append --------------------------------------------------------------------- */
+/* --- append --------------------------------------------------------------- */
 
 static int insert_names(struct tkw__sqlite *s, const struct tkw__row *rows,
 			size_t count)
@@ -153,7 +146,7 @@ static int insert_rows(struct tkw__sqlite *s, const struct tkw__row *rows,
 /* Takes a transaction back. */
 static int roll_back(struct tkw__sqlite *s, int rc)
 {
-	int err = note(s, rc);
+	int err = tkw__sqlite_note(s, rc);
 
 	if (!sqlite3_get_autocommit(s->db)) {
 		rc = tkw__sqlite_run(s, TKW__STMT_ROLLBACK);
@@ -221,7 +214,7 @@ static int insert_batch(struct tkw__sqlite *s, const struct tkw__row *rows,
 static int store_append(struct tkw__store *store, const struct tkw__row *rows,
 			size_t count, uint64_t *last)
 {
-	struct tkw__sqlite *s = of(store);
+	struct tkw__sqlite *s = tkw__sqlite_of(store);
 	uint64_t bytes = 0;
 	size_t records = count_records(rows, count, &bytes);
 	int rc;
@@ -249,131 +242,7 @@ static int store_append(struct tkw__store *store, const struct tkw__row *rows,
 	return 0;
 }
 
-/* --- replay ------------------------------------------------------------------------ */
-
-static struct tkw__queue_text text_at(sqlite3_stmt *stmt, int i)
-{
-	const void *at = sqlite3_column_blob(stmt, i);
-
-	return (struct tkw__queue_text){ at,
-					 (size_t)sqlite3_column_bytes(stmt, i) };
-}
-
-static void read_columns(sqlite3_stmt *stmt, struct tkw__columns *c)
-{
-	c->seq = (uint64_t)sqlite3_column_int64(stmt, 0);
-	c->queue = (uint32_t)sqlite3_column_int64(stmt, 1);
-	c->item = sqlite3_column_int64(stmt, 2);
-	c->kind = sqlite3_column_int(stmt, 3);
-	c->due = sqlite3_column_int64(stmt, 4);
-	c->until = sqlite3_column_int64(stmt, 5);
-	c->attempts = sqlite3_column_int64(stmt, 6);
-	c->key = text_at(stmt, 7);
-	c->payload = text_at(stmt, 8);
-	c->reason = text_at(stmt, 9);
-	c->more = text_at(stmt, 10);
-}
-
-/* Ends a statement whose last step returned rc. Returns 0 or -errno. */
-static int end_reading(struct tkw__sqlite *s, sqlite3_stmt *stmt, int rc)
-{
-	int err = rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : note(s, rc);
-
-	sqlite3_finalize(stmt);
-	return err;
-}
-
-static int damaged(struct tkw__sqlite *s, const char *what, uint64_t seq)
-{
-	snprintf(s->why, sizeof(s->why), "%s %llu", what,
-		 (unsigned long long)seq);
-	s->store.why = s->why;
-	return -EBADMSG;
-}
-
-static int replay_names(struct tkw__sqlite *s, tkw__row_fn *fn, void *ctx)
-{
-	sqlite3_stmt *stmt;
-	int rc = sqlite3_prepare_v2(
-		s->db, "SELECT number, name, sum FROM queue ORDER BY number",
-		-1, &stmt, NULL);
-	int err = 0;
-
-	if (rc != SQLITE_OK)
-		return note(s, rc);
-	while (!err && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-		struct tkw__row row = {
-			.queue = (uint32_t)sqlite3_column_int64(stmt, 0),
-			.name = (const char *)sqlite3_column_text(stmt, 1),
-		};
-		int len = sqlite3_column_bytes(stmt, 1);
-
-		if (!row.name || (size_t)len != strlen(row.name) ||
-		    tkw__sqlite_name_sum(s, row.queue, row.name, (size_t)len) !=
-			    (uint32_t)sqlite3_column_int64(stmt, 2))
-			err = damaged(s, "damaged name of queue", row.queue);
-		else
-			err = fn(&row, ctx);
-	}
-	rc = end_reading(s, stmt, rc);
-	return err ? err : rc;
-}
-
-/* One row. seq is the number that it must have. */
-static int replay_row(struct tkw__sqlite *s, sqlite3_stmt *stmt, uint64_t seq,
-		      struct tkw__row *row)
-{
-	struct tkw__columns c;
-	int err;
-
-	read_columns(stmt, &c);
-	if (c.seq != seq)
-		return damaged(s, "no row of the journal has number", seq);
-	err = tkw__row_unpack(&s->crc, &c, &s->room, row);
-	if (err == -EBADMSG)
-		return damaged(s, "damaged row of the journal, number", seq);
-	return err;
-}
-
-static int replay_rows(struct tkw__sqlite *s, tkw__row_fn *fn, void *ctx)
-{
-	uint64_t seq = s->base.first ? s->base.first : 1;
-	sqlite3_stmt *stmt;
-	int rc = sqlite3_prepare_v2(s->db,
-				    "SELECT seq, queue, item, kind, due, "
-				    "until, attempts, key, payload, reason, "
-				    "more FROM journal WHERE seq >= ?1 "
-				    "ORDER BY seq",
-				    -1, &stmt, NULL);
-	struct tkw__row row;
-	int err = 0;
-
-	if (rc != SQLITE_OK)
-		return note(s, rc);
-	sqlite3_bind_int64(stmt, 1, (sqlite3_int64)seq);
-	while (!err && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-		err = replay_row(s, stmt, seq++, &row);
-		if (!err)
-			err = fn(&row, ctx);
-	}
-	rc = end_reading(s, stmt, rc);
-	if (!err && !rc && seq <= s->base.whole)
-		err = damaged(s, "no row of the journal has number", seq);
-	return err ? err : rc;
-}
-
-static int store_replay(struct tkw__store *store, tkw__row_fn *fn,
-			struct tkw__base *base, void *ctx)
-{
-	struct tkw__sqlite *s = of(store);
-	int err;
-
-	*base = s->base;
-	err = replay_names(s, fn, ctx);
-	return err ? err : replay_rows(s, fn, ctx);
-}
-
-/* --- compact ------------------------------------------------------------------------- */
+/* --- compact -------------------------------------------------------------- */
 
 static int set_base(struct tkw__sqlite *s, const struct tkw__base *base)
 {
@@ -398,12 +267,11 @@ static int delete_below(struct tkw__sqlite *s, uint64_t seq)
 static int store_compact(struct tkw__store *store, const struct tkw__base *base,
 			 uint64_t max)
 {
-	struct tkw__sqlite *s = of(store);
+	struct tkw__sqlite *s = tkw__sqlite_of(store);
 	/* The last row stays, because SQLite numbers by it. */
 	uint64_t end = base->first < s->last ? base->first : s->last;
-	uint64_t to = end > s->lowest && end - s->lowest > max
-			      ? s->lowest + max
-			      : end;
+	uint64_t to = end > s->lowest && end - s->lowest > max ? s->lowest + max
+							       : end;
 	int rc;
 	int err;
 
@@ -428,13 +296,13 @@ static int store_compact(struct tkw__store *store, const struct tkw__base *base,
 	return s->lowest < end;
 }
 
-/* --- close ----------------------------------------------------------------------------- */
+/* --- close ---------------------------------------------------------------- */
 
 /* If another program still reads the file, the log stays, and that program
  * copies it when it closes the file. */
 static int store_close(struct tkw__store *store)
 {
-	struct tkw__sqlite *s = of(store);
+	struct tkw__sqlite *s = tkw__sqlite_of(store);
 	int err = 0;
 	int rc;
 
@@ -455,7 +323,7 @@ static int store_close(struct tkw__store *store)
 const struct tkw__store_ops tkw__sqlite_store = {
 	.open = store_open,
 	.append = store_append,
-	.replay = store_replay,
+	.replay = tkw__sqlite_replay,
 	.compact = store_compact,
 	.close = store_close,
 };

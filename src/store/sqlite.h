@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sqlite.h - inside the store on SQLite; for sqlite.c and sqlite_open.c. */
+/* sqlite.h - inside the store on SQLite; for sqlite*.c and tests. */
 #ifndef TKW_STORE_SQLITE_H
 #define TKW_STORE_SQLITE_H
 
@@ -35,12 +35,17 @@ struct tkw__sqlite {
 	uint64_t lowest; /* rows before this one are deleted */
 	uint64_t last;   /* 0: there was none */
 	bool to_system;
-	bool dead; /* after an error that leaves doubt */
+	bool dead;  /* after an error that leaves doubt */
 	int frames; /* of the log */
 	int limit;  /* so many frames lead to a checkpoint */
 	int next;   /* the same, now; 0: before the next batch */
 	char why[256];
 };
+
+static inline struct tkw__sqlite *tkw__sqlite_of(struct tkw__store *s)
+{
+	return (struct tkw__sqlite *)s;
+}
 
 /* Opens the file; the caller frees s after an error. */
 int tkw__sqlite_open_file(struct tkw__sqlite *s, char *why, size_t why_size);
@@ -60,7 +65,14 @@ uint32_t tkw__sqlite_name_sum(const struct tkw__sqlite *s, uint32_t number,
 /* The -errno of a code of SQLite. */
 int tkw__sqlite_errno(sqlite3 *db, int rc);
 
-/* Resets the statement. Returns SQLITE_OK or an error. */
+/* Notes what went wrong, for store.why. Returns -errno. */
+int tkw__sqlite_note(struct tkw__sqlite *s, int rc);
+
+/* The call of store.h. */
+int tkw__sqlite_replay(struct tkw__store *store, tkw__row_fn *fn,
+		       struct tkw__base *base, void *ctx);
+
+/* Steps and resets the statement. Returns SQLITE_OK or an error. */
 int tkw__sqlite_run(struct tkw__sqlite *s, enum tkw__stmt which);
 
 #endif /* TKW_STORE_SQLITE_H */

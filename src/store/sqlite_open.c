@@ -3,12 +3,12 @@
  * sqlite_open.c - opens and closes a file of queues.
  *
  * A file that is refused must stay as it is. So its log is looked at before
- * SQLite opens it, nothing is written before all checks have passed, and a close
- * does not copy the log to the file unless it is asked to.
+ * SQLite opens it, nothing is written before all checks have passed, and a
+ * close does not copy the log to the file unless it is asked to.
  *
  * quick_check finds what the checksums of the rows cannot: rows at the end of
- * the journal, or whole pages, that are not reached any more; and pages that are
- * used twice, which a later batch would destroy.
+ * the journal, or whole pages, that are not reached any more; and pages that
+ * are used twice, which a later batch would destroy.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -94,8 +94,8 @@ uint32_t tkw__sqlite_name_sum(const struct tkw__sqlite *s, uint32_t number,
 			      const void *name, size_t len)
 {
 	char text[16];
-	int digits = snprintf(text, sizeof(text), "%lu ",
-			      (unsigned long)number);
+	int digits =
+		snprintf(text, sizeof(text), "%lu ", (unsigned long)number);
 
 	return tkw__crc32c(&s->crc,
 			   tkw__crc32c(&s->crc, 0, text, (size_t)digits), name,
@@ -112,8 +112,8 @@ int tkw__sqlite_run(struct tkw__sqlite *s, enum tkw__stmt which)
 
 /* --- steps of the opening ------------------------------------------------- */
 
-/* SQLite would open a file for reading if it must not write to it, and its error
- * would be that of the second try. */
+/* SQLite would open a file for reading if it must not write to it, and its
+ * error would be that of the second try. */
 static int check_writable(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -181,7 +181,8 @@ static int count_frames(void *ctx, sqlite3 *db, const char *name, int frames)
 	return SQLITE_OK;
 }
 
-/* Asks for a log. Where SQLite cannot have one, it answers with another mode. */
+/* Asks for a log. Where SQLite cannot have one, it answers with another mode.
+ */
 static int set_mode(struct tkw__sqlite *s, char *why, size_t why_size)
 {
 	sqlite3_stmt *stmt;
@@ -196,8 +197,9 @@ static int set_mode(struct tkw__sqlite *s, char *why, size_t why_size)
 
 		rc = SQLITE_OK;
 		if (!mode || strcmp(mode, "wal") != 0) {
-			snprintf(why, why_size,
-				 "SQLite cannot have a log on this file system");
+			snprintf(
+				why, why_size,
+				"SQLite cannot have a log on this file system");
 			rc = SQLITE_PROTOCOL;
 		}
 	}
@@ -239,9 +241,8 @@ static int prepare(struct tkw__sqlite *s)
 static int read_base(struct tkw__sqlite *s, char *why, size_t why_size)
 {
 	sqlite3_stmt *stmt;
-	int rc = sqlite3_prepare_v2(s->db,
-				    "SELECT first, whole, sum FROM base", -1,
-				    &stmt, NULL);
+	int rc = sqlite3_prepare_v2(s->db, "SELECT first, whole, sum FROM base",
+				    -1, &stmt, NULL);
 
 	if (rc != SQLITE_OK)
 		return rc;
@@ -291,7 +292,7 @@ int tkw__sqlite_measure(struct tkw__sqlite *s)
 	return rc;
 }
 
-/* --- the opening ------------------------------------------------------------ */
+/* --- the opening ---------------------------------------------------------- */
 
 /* Returns a code of SQLite. */
 static int open_steps(struct tkw__sqlite *s, char *why, size_t why_size)

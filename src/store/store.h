@@ -102,7 +102,7 @@ struct tkw__store {
 	uint64_t bytes;
 };
 
-/* --- SQLite ---------------------------------------------------------------- */
+/* --- SQLite --------------------------------------------------------------- */
 
 /* The caller holds the lock of the file (lock.h). */
 struct tkw__sqlite_config {

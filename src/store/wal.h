@@ -2,11 +2,11 @@
 /*
  * wal.h - tells a torn tail of SQLite's log from damage.
  *
- * When SQLite opens a file, it reads FILE-wal up to the first frame with a wrong
- * checksum, and forgets the rest. This is right if the rest is a transaction
- * that was being written when the power failed. But if a byte of an older
- * transaction was damaged, transactions that were acknowledged would vanish
- * without a word.
+ * When SQLite opens a file, it reads FILE-wal up to the first frame with a
+ * wrong checksum, and forgets the rest. This is right if the rest is a
+ * transaction that was being written when the power failed. But if a byte of an
+ * older transaction was damaged, transactions that were acknowledged would
+ * vanish without a word.
  */
 #ifndef TKW_STORE_WAL_H
 #define TKW_STORE_WAL_H

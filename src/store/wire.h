@@ -182,19 +182,24 @@ static inline void tkw__wire_put_i64(struct tkw__wire_out *o, int64_t v)
 	tkw__wire_put_number(o, (uint64_t)v, 8);
 }
 
+static inline void tkw__wire_put_bytes(struct tkw__wire_out *o, const void *at,
+				       size_t len)
+{
+	uint8_t *p = tkw__wire_grow(o, len);
+
+	if (p && len > 0)
+		memcpy(p, at, len);
+}
+
 static inline void tkw__wire_put_text(struct tkw__wire_out *o, const void *at,
 				      size_t len)
 {
-	uint8_t *p;
-
 	if (len > UINT32_MAX) {
 		o->failed = true;
 		return;
 	}
 	tkw__wire_put_u32(o, (uint32_t)len);
-	p = tkw__wire_grow(o, len);
-	if (p && len > 0)
-		memcpy(p, at, len);
+	tkw__wire_put_bytes(o, at, len);
 }
 
 /* A text that may be missing. */
@@ -210,16 +215,13 @@ static inline void tkw__wire_put_option(struct tkw__wire_out *o, const void *at,
 static inline void tkw__wire_put_name(struct tkw__wire_out *o, const char *name)
 {
 	size_t len = strlen(name);
-	uint8_t *p;
 
 	if (len > UINT8_MAX) {
 		o->failed = true;
 		return;
 	}
 	tkw__wire_put_u8(o, (uint8_t)len);
-	p = tkw__wire_grow(o, len);
-	if (p && len > 0)
-		memcpy(p, name, len);
+	tkw__wire_put_bytes(o, name, len);
 }
 
 static inline void tkw__wire_put_item(struct tkw__wire_out *o,

@@ -14,7 +14,7 @@ set -u
 CC=${CC:-cc}
 CXX=${CXX:-g++}
 
-kinds='timeout request retry lease'
+kinds='timeout request retry lease item'
 
 # Prints a table. Each line has the right kind of id, and an expression that
 # uses an id of this kind. The gate complains about a call that is not in the
@@ -42,10 +42,15 @@ uses()
 	retry tkw_retries_cancel(retries, id)
 	lease tkw_leases_add(leases, data, 0, &id)
 	lease tkw_leases_release(leases, id)
+	item tkw_queue_put(queue, put, 1, &id)
+	item tkw_queue_revive(queue, &id, 1, results)
+	item tkw_queue_purge(queue, &id, 1, results)
 	timeout firing->id.bits == (id = firing->id).bits
 	request request_end->id.bits == (id = request_end->id).bits
 	retry attempt->id.bits == (id = attempt->id).bits
 	lease lease->id.bits == (id = lease->id).bits
+	item claim->id.bits == (id = claim->id).bits
+	item name->id.bits == (id = name->id).bits
 	END
 }
 
@@ -66,6 +71,10 @@ prelude()
 	extern const struct tkw_retry *retry;
 	extern const struct tkw_try *attempt;
 	extern const struct tkw_lease *lease;
+	extern struct tkw_queue *queue;
+	extern const struct tkw_put *put;
+	extern const struct tkw_claim *claim;
+	extern const struct tkw_item_name *name;
 	extern int *results;
 	extern char *buf;
 	extern void *data;
@@ -86,12 +95,13 @@ compile()
 {
 	case $1 in
 	c*++*)
-		$CXX -std="$1" -x c++ -include tickwheel.h -I"$include" \
-			-fsyntax-only "$2"
+		$CXX -std="$1" -x c++ -I"$include" -include tickwheel.h \
+			-include tickwheel/queue.h -fsyntax-only "$2"
 		;;
 	*)
-		$CC -std="$1" -x c -include tickwheel.h -I"$include" \
-			-pedantic-errors -fsyntax-only "$2"
+		$CC -std="$1" -x c -I"$include" -include tickwheel.h \
+			-include tickwheel/queue.h -pedantic-errors \
+			-fsyntax-only "$2"
 		;;
 	esac
 }
@@ -146,9 +156,9 @@ check_language()
 # Prints the public functions that have an id among their parameters.
 functions()
 {
-	echo '#include <tickwheel.h>' | $CC -std=c11 -E -P -I"$include" - |
+	printf '#include <%s>\n' tickwheel.h tickwheel/queue.h | $CC -std=c11 -E -P -I"$include" - |
 		tr '\n' ' ' | sed 's/[;{}]/\n/g' |
-		grep -E '\(.*struct tkw_(timeout|request|retry|lease)_id ' |
+		grep -E '\(.*struct tkw_(timeout|request|retry|lease|item)_id ' |
 		grep -Ev '^ *typedef' |
 		sed -n 's/^[^(]*\b\(tkw_[a-z0-9_]*\) *(.*/\1/p' | sort -u
 }
@@ -202,10 +212,10 @@ struct tkw_lease_id { uint64_t bits; };'
 	broken '{ return tkw_timer_cancel(timer, id)' timer.h \
 		's/^int tkw_timer_cancel(.*/int tkw_timer_cancel(struct tkw_timer *t, uint64_t id);/'
 	# A call that writes through a void pointer accepts each kind.
-	broken 'compiles as c11: int use_4(uint64_t id); int use_4(uint64_t id)' \
+	broken 'compiles as c11: int use_5(uint64_t id); int use_5(uint64_t id)' \
 		lease.h 's/^\t\t   struct tkw_lease_id \*id);/\t\t   void *id);/'
 	# In C++ a constructor turns a number into an id.
-	broken 'compiles as c++11: int use_4(uint64_t id); int use_4(uint64_t id)' \
+	broken 'compiles as c++11: int use_5(uint64_t id); int use_5(uint64_t id)' \
 		lease.h '/^struct tkw_lease_id {/,/^};/s/^};/\
 #ifdef __cplusplus\
 tkw_lease_id(uint64_t b = 0) : bits(b) {}\

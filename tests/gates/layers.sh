@@ -27,6 +27,9 @@ os_for_patterns="$os_for_patterns src/os/fork.h src/os/cpus.h src/os/dice.h"
 os_for_patterns="$os_for_patterns src/os/id_table.h src/timer/for_patterns.h"
 api_timer="$api_wheel $api/exec.h $api/stats.h $api/timer.h"
 
+# What is spoken through the socket of a queue.
+wire='src/store/wire.h src/store/address.h src/store/name.h'
+
 # The oracles judge the wheel and the queue, so they share no code with them.
 oracle='tests/model/oracle.[ch]'
 queue_oracle='tests/queue/queue_oracle.[ch]'
@@ -49,7 +52,7 @@ rules()
 	src/store | src/store src/queue src/os src/base include | *
 	src/patterns | src/patterns src/base $os_for_patterns include   | $libc
 	adapters  | adapters include                           | *
-	tools     | tools include                              | *
+	tools     | tools include $wire                        | *
 	examples  | examples include                           | *
 	bench     | bench include                              | *
 	$oracle   | tests/model/oracle.h                       | $libc
@@ -189,7 +192,7 @@ plant()
 		src/base/links.h src/wheel/engine.h src/os/sync.h \
 		src/os/clock.h src/timer/shard.h src/exec/queue.h \
 		src/timer/for_patterns.h bench/harness/report.h \
-		src/queue/heart.h src/store/store.h \
+		src/queue/heart.h src/store/store.h src/store/wire.h \
 		"${1%.c}.h" "$1"; do
 		mkdir -p "$scratch/tree/$(dirname "$h")"
 		: >"$scratch/tree/$h"
@@ -250,6 +253,7 @@ self_test()
 	bad src/patterns/a.c '"wheel/engine.h"'
 	bad adapters/a.h '"../src/os/sync.h"' src/os/sync.h
 	bad tools/a.c '"wheel/engine.h"'
+	bad tools/a.c '"store/store.h"'
 	bad examples/a.c '"base/links.h"'
 	bad bench/a.c '"timer/shard.h"'
 	bad bench/timer/a.c '"../../src/timer/shard.h"' src/timer/shard.h
@@ -284,6 +288,7 @@ self_test()
 	good src/patterns/a.c '"timer/for_patterns.h"'
 	good src/patterns/a.c '"os/sync.h"'
 	good tools/a.c '<stdio.h>'
+	good tools/a.c '"store/wire.h"'
 	good bench/a.c '"tickwheel.h"'
 	good bench/timer/a.c '"harness/report.h"'
 	good tests/model/oracle.c '<string.h>'

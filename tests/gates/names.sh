@@ -35,8 +35,9 @@ check_unique()
 {
 	# These names need not be unique. Tools prescribe the names of dot
 	# files, CMakeLists.txt and README.md. An input of the corpus is named
-	# after its content.
-	grep -Ev '^fuzz/corpus/|(^|/)(CMakeLists\.txt|README\.md|\.[^/]*)$' \
+	# after its content. A page of docs/internals may have the name of the
+	# guide to the same part.
+	grep -Ev '^fuzz/corpus/|^docs/internals/|(^|/)(CMakeLists\.txt|README\.md|\.[^/]*)$' \
 		"$scratch/files" >"$scratch/ours"
 	for name in $(sed 's,.*/,,' "$scratch/ours" | sort | uniq -d); do
 		complain "two files are called $name:" \
@@ -93,6 +94,14 @@ plant()
 	: >"$tree/build/a.c"
 }
 
+self_test_pages()
+{
+	plant
+	mkdir -p "$tree/docs/internals"
+	echo page | tee "$tree/docs/a.md" >"$tree/docs/internals/a.md"
+	must_accept 'a guide and the page of its inside' sh "$self" "$tree"
+}
+
 self_test_corpus()
 {
 	plant
@@ -139,6 +148,7 @@ self_test()
 	plant
 	rm "$tree"/src/*.[ch]
 	must_reject 'no sources' sh "$self" "$tree"
+	self_test_pages
 	self_test_corpus
 	self_test_clone
 	self_verdict

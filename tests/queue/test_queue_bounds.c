@@ -121,7 +121,7 @@ static void ack_all(struct queue_bed *b, uint32_t n, uint64_t first,
 	}
 }
 
-/* 11.12: a million due in one millisecond, with advances in between. */
+/* SPEC 11.12: a million due in one millisecond, with advances in between. */
 static void test_queue_million_due_at_once_after_advances(void **state)
 {
 	struct queue_bed *b = *state;
@@ -136,7 +136,7 @@ static void test_queue_million_due_at_once_after_advances(void **state)
 	ack_all(b, MILLION, first, token);
 }
 
-/* 11.12: the same, and nobody has called advance: takes say that they are
+/* SPEC 11.12: the same, and nobody has called advance: takes say that they are
  * behind, do a bounded part of the work each, and come to an end. */
 static void test_queue_million_due_at_once_without_advance(void **state)
 {
@@ -147,7 +147,7 @@ static void test_queue_million_due_at_once_without_advance(void **state)
 	assert_true(take_all(b, MILLION, first, 1000) > 0);
 }
 
-/* 11.12: a million ready at once, as in a plain queue. */
+/* SPEC 11.12: a million ready at once, as in a plain queue. */
 static void test_queue_million_without_delay_in_order(void **state)
 {
 	struct queue_bed *b = *state;
@@ -156,8 +156,8 @@ static void test_queue_million_without_delay_in_order(void **state)
 	assert_int_equal(take_all(b, MILLION, first, 1000), 0);
 }
 
-/* 11.12: a consumer dies that holds a million leases. They are lost in bounded
- * pieces, and given out again in order. */
+/* SPEC 11.12: a consumer dies that holds a million leases. They are lost in
+ * bounded pieces, and given out again in order. */
 static void test_queue_million_leases_lost_at_once(void **state)
 {
 	struct queue_bed *b = *state;
@@ -170,7 +170,7 @@ static void test_queue_million_leases_lost_at_once(void **state)
 	assert_int_equal(take_all(b, MILLION, first, 1000), 0);
 }
 
-/* 11.12: items for times in the past, the latest first: each goes into the
+/* SPEC 11.12: items for times in the past, the latest first: each goes into the
  * tree. */
 static void test_queue_million_for_the_past_backwards(void **state)
 {
@@ -192,7 +192,7 @@ static void test_queue_million_for_the_past_backwards(void **state)
 	}
 }
 
-/* 11.12: the clock is put back under a million ready items. */
+/* SPEC 11.12: the clock is put back under a million ready items. */
 static void test_queue_million_ready_wait_again(void **state)
 {
 	struct queue_bed *b = *state;
@@ -214,7 +214,7 @@ static void count_visit(const struct tkw__queue_facts *f, void *ctx)
 	++*(uint64_t *)ctx;
 }
 
-/* 11.11, 11.12: a list in bounded pieces sees each item once, if nothing
+/* SPEC 11.11, 11.12: a list in bounded pieces sees each item once, if nothing
  * changes; and freeing is bounded as well. */
 static void test_queue_lists_and_frees_in_bounded_pieces(void **state)
 {

@@ -11,7 +11,7 @@ static struct tkw__queue_put keyed(const char *key, enum tkw__queue_held held)
 	};
 }
 
-/* 11.1: ids are max(last + 1, now in us), and never used again. */
+/* SPEC 11.1: ids are max(last + 1, now in us), and never used again. */
 static void test_queue_ids_are_the_time_or_the_next_number(void **state)
 {
 	struct queue_bed *b = *state;
@@ -25,7 +25,7 @@ static void test_queue_ids_are_the_time_or_the_next_number(void **state)
 	assert_int_equal(bed_put(b, b->now), b->now * 1000);
 }
 
-/* 11.2, 11.3: an item through all its states, and the law at each. */
+/* SPEC 11.2, 11.3: an item through all its states, and the law at each. */
 static void test_queue_item_through_all_states(void **state)
 {
 	struct queue_bed *b = *state;
@@ -52,7 +52,7 @@ static void test_queue_item_through_all_states(void **state)
 	assert_int_equal(bed_ack(b, id, t.token), TKW__QUEUE_UNKNOWN);
 }
 
-/* 11.4: a put of several items is all or none. */
+/* SPEC 11.4: a put of several items is all or none. */
 static void test_queue_put_of_many_is_all_or_none(void **state)
 {
 	struct queue_bed *b = *state;
@@ -70,7 +70,7 @@ static void test_queue_put_of_many_is_all_or_none(void **state)
 	assert_int_equal(bed_count(b, TKW__QUEUE_IS_READY), 2);
 }
 
-/* 11.4: a held key refuses, replaces or keeps. */
+/* SPEC 11.4: a held key refuses, replaces or keeps. */
 static void test_queue_held_key_refuses_replaces_or_keeps(void **state)
 {
 	struct queue_bed *b = *state;
@@ -100,7 +100,7 @@ static void test_queue_held_key_refuses_replaces_or_keeps(void **state)
 	assert_int_equal(s.totals.replaces, 2);
 }
 
-/* 11.4: a dead item holds its key, and a replacement revives it. */
+/* SPEC 11.4: a dead item holds its key, and a replacement revives it. */
 static void test_queue_replace_revives_a_dead_item(void **state)
 {
 	struct queue_bed *b = *state;
@@ -118,7 +118,7 @@ static void test_queue_replace_revives_a_dead_item(void **state)
 	assert_int_equal(bed_take(b, 5).attempt, 1);
 }
 
-/* 11.8: cancel ends what nobody holds, and leaves what somebody does. */
+/* SPEC 11.8: cancel ends what nobody holds, and leaves what somebody does. */
 static void test_queue_cancel_leaves_a_taken_item(void **state)
 {
 	struct queue_bed *b = *state;
@@ -132,8 +132,8 @@ static void test_queue_cancel_leaves_a_taken_item(void **state)
 	assert_int_equal(bed_cancel(b, 12345), TKW__QUEUE_UNKNOWN);
 }
 
-/* 11.9: the back-off doubles up to its limit, for nacks without a delay and for
- * lost leases. */
+/* SPEC 11.9: the back-off doubles up to its limit, for nacks without a delay
+ * and for lost leases. */
 static void test_queue_backoff_doubles_up_to_its_limit(void **state)
 {
 	static const uint64_t waits[] = { 100, 200, 400, 500, 500 };
@@ -156,7 +156,7 @@ static void test_queue_backoff_doubles_up_to_its_limit(void **state)
 	}
 }
 
-/* 11.9: used up attempts make an item dead, with the last reason. */
+/* SPEC 11.9: used up attempts make an item dead, with the last reason. */
 static void test_queue_dead_item_knows_its_last_reason(void **state)
 {
 	struct queue_bed *b = *state;
@@ -183,7 +183,7 @@ static void test_queue_dead_item_knows_its_last_reason(void **state)
 	assert_memory_equal(f.reason.at, "lease lost", 10);
 }
 
-/* 11.10: each limit refuses with its error, and nothing changes. */
+/* SPEC 11.10: each limit refuses with its error, and nothing changes. */
 static void test_queue_limits_are_exact(void **state)
 {
 	struct queue_bed *b = *state;
@@ -204,7 +204,7 @@ static void test_queue_limits_are_exact(void **state)
 	assert_int_equal(bed_put_with(b, &p), -EAGAIN);
 }
 
-/* 11.1: a payload of 1 MiB by default, and a key of 255 bytes. */
+/* SPEC 11.1: a payload of 1 MiB by default, and a key of 255 bytes. */
 static void test_queue_default_payload_is_a_mebibyte(void **state)
 {
 	static char text[(1 << 20) + 1];
@@ -224,7 +224,7 @@ static void test_queue_default_payload_is_a_mebibyte(void **state)
 	assert_int_equal(bed_put_with(b, &p), -EINVAL);
 }
 
-/* 11.9: the dead are listed by id, revived and purged, some at a time. */
+/* SPEC 11.9: the dead are listed by id, revived and purged, some at a time. */
 static void test_queue_purge_some_of_the_dead(void **state)
 {
 	struct queue_bed *b = *state;
@@ -247,7 +247,7 @@ static void test_queue_purge_some_of_the_dead(void **state)
 	assert_int_equal(bed_count(b, TKW__QUEUE_IS_READY), 2);
 }
 
-/* 11.11: how late items were taken. */
+/* SPEC 11.11: how late items were taken. */
 static void test_queue_lateness_has_a_sample_per_take(void **state)
 {
 	struct queue_bed *b = *state;
@@ -270,7 +270,7 @@ static void test_queue_lateness_has_a_sample_per_take(void **state)
 	assert_int_equal(s.lateness[tkw__queue_lateness_bucket(1000)], 1);
 }
 
-/* 11.7, 11.8: calls with bad arguments change nothing. */
+/* SPEC 11.7, 11.8: calls with bad arguments change nothing. */
 static void test_queue_refuses_bad_arguments(void **state)
 {
 	struct queue_bed *b = *state;

@@ -166,7 +166,7 @@ static void fail_each(struct queue_bed *b, bool commit)
 	assert_true(n > 20);
 }
 
-/* 11.10, and fault 1 of the project: no memory, nothing changed. */
+/* SPEC 11.10, and fault 1 of the project: no memory, nothing changed. */
 static void test_queue_without_memory_changes_nothing(void **state)
 {
 	fail_each(*state, true);
@@ -184,8 +184,8 @@ static void test_queue_is_not_created_without_memory(void **state)
 	b->fail_at = 0;
 }
 
-/* 11.21 at the heart: undo after each command of the script, and after all of
- * them, goes back exactly. */
+/* SPEC 11.21 at the heart: undo after each command of the script, and after all
+ * of them, goes back exactly. */
 static void test_queue_undo_goes_back_to_the_commit(void **state)
 {
 	struct queue_bed *b = *state;

@@ -4,7 +4,7 @@
 
 #define NONE UINT64_C(0)
 
-/* 11.5: never before its due time. */
+/* SPEC 11.5: never before its due time. */
 static void test_queue_item_is_given_out_when_it_is_due(void **state)
 {
 	struct queue_bed *b = *state;
@@ -16,7 +16,7 @@ static void test_queue_item_is_given_out_when_it_is_due(void **state)
 	bed_expect(b, id, NONE);
 }
 
-/* 11.5: the order is due, then sequence. */
+/* SPEC 11.5: the order is due, then sequence. */
 static void test_queue_order_is_due_then_sequence(void **state)
 {
 	struct queue_bed *b = *state;
@@ -28,8 +28,8 @@ static void test_queue_order_is_due_then_sequence(void **state)
 	bed_expect(b, first, second, late, NONE);
 }
 
-/* 11.5, 11.4: a time in the past comes before all that is due later, although
- * it was put last. */
+/* SPEC 11.5, 11.4: a time in the past comes before all that is due later,
+ * although it was put last. */
 static void test_queue_past_time_comes_first(void **state)
 {
 	struct queue_bed *b = *state;
@@ -39,7 +39,7 @@ static void test_queue_past_time_comes_first(void **state)
 	bed_expect(b, past, ready, NONE);
 }
 
-/* 11.5: a reschedule sets due, and so gives a new sequence. */
+/* SPEC 11.5: a reschedule sets due, and so gives a new sequence. */
 static void test_queue_rescheduled_item_goes_behind_its_equals(void **state)
 {
 	struct queue_bed *b = *state;
@@ -58,8 +58,8 @@ static void test_queue_rescheduled_item_goes_behind_its_equals(void **state)
 	bed_expect(b, c, a, NONE);
 }
 
-/* 11.2: a lost lease is a nack at the end of the lease. The item then comes
- * before one that is due later, whenever the loss is noticed. */
+/* SPEC 11.2: a lost lease is a nack at the end of the lease. The item then
+ * comes before one that is due later, whenever the loss is noticed. */
 static void test_queue_lost_lease_comes_back_at_its_end(void **state)
 {
 	struct queue_bed *b = *state;
@@ -78,8 +78,8 @@ static void test_queue_lost_lease_comes_back_at_its_end(void **state)
 	bed_expect(b, later, NONE);
 }
 
-/* 11.2, 11.7: a token is stale as soon as its lease has ended, even if nothing
- * has recorded it, and changes nothing. */
+/* SPEC 11.2, 11.7: a token is stale as soon as its lease has ended, even if
+ * nothing has recorded it, and changes nothing. */
 static void test_queue_token_is_stale_when_its_lease_ends(void **state)
 {
 	struct queue_bed *b = *state;
@@ -96,7 +96,7 @@ static void test_queue_token_is_stale_when_its_lease_ends(void **state)
 	assert_int_equal(bed_ack(b, id, t.token), TKW__QUEUE_UNKNOWN);
 }
 
-/* 11.6: tokens grow with every take, also when the clock is put back. */
+/* SPEC 11.6: tokens grow with every take, also when the clock is put back. */
 static void test_queue_tokens_grow_when_the_clock_goes_back(void **state)
 {
 	struct queue_bed *b = *state;
@@ -115,8 +115,8 @@ static void test_queue_tokens_grow_when_the_clock_goes_back(void **state)
 	}
 }
 
-/* 11.23 at the heart: when the clock is put back, what was ready waits again,
- * and comes in order with what is put meanwhile. */
+/* SPEC 11.23 at the heart: when the clock is put back, what was ready waits
+ * again, and comes in order with what is put meanwhile. */
 static void test_queue_ready_waits_again_when_clock_goes_back(void **state)
 {
 	struct queue_bed *b = *state;
@@ -156,8 +156,8 @@ static void test_queue_clock_goes_back_under_a_wheel(void **state)
 				 id[i % 10 * 10 + i / 10]);
 }
 
-/* 11.23 at the heart: a lease goes on when the clock is put back before its
- * end, unless its loss was recorded. */
+/* SPEC 11.23 at the heart: a lease goes on when the clock is put back before
+ * its end, unless its loss was recorded. */
 static void test_queue_lease_goes_on_when_clock_goes_back(void **state)
 {
 	struct queue_bed *b = *state;
@@ -175,7 +175,7 @@ static void test_queue_lease_goes_on_when_clock_goes_back(void **state)
 	assert_int_equal(bed_get(b, a).state, TKW__QUEUE_IS_WAITING);
 }
 
-/* 11.5: many due at once and leases that end in between, with all kinds of
+/* SPEC 11.5: many due at once and leases that end in between, with all kinds of
  * lines: the order is one. */
 static void test_queue_lost_leases_mix_with_ready_items(void **state)
 {
@@ -193,7 +193,7 @@ static void test_queue_lost_leases_mix_with_ready_items(void **state)
 	bed_expect(b, id[3], id[0], id[4], id[1], id[5], id[2], NONE);
 }
 
-/* 11.10: a paused queue gives nothing out; puts go on. */
+/* SPEC 11.10: a paused queue gives nothing out; puts go on. */
 static void test_queue_paused_gives_nothing_out(void **state)
 {
 	struct queue_bed *b = *state;
@@ -211,7 +211,8 @@ static void test_queue_paused_gives_nothing_out(void **state)
 	bed_expect(b, id, NONE);
 }
 
-/* 11.5: an extension moves the end of the lease, to later or to earlier. */
+/* SPEC 11.5: an extension moves the end of the lease, to later or to
+ * earlier. */
 static void test_queue_extended_lease_ends_at_its_new_time(void **state)
 {
 	struct queue_bed *b = *state;

@@ -76,7 +76,7 @@ static void test_queue_damaged_records_are_refused_whole(void **state)
 	}
 }
 
-/* 11.3: a command is applied whole or not at all, wherever it is cut. */
+/* SPEC 11.3: a command is applied whole or not at all, wherever it is cut. */
 static void test_queue_cut_command_is_not_applied(void **state)
 {
 	struct queue_bed *b = *state;
@@ -123,7 +123,7 @@ static void test_queue_bytes_of_a_record(void **state)
 	assert_memory_equal(b->log.bytes, wanted, sizeof(wanted) - 1);
 }
 
-/* 11.20 at the heart: a record of a newer version or an unknown kind is
+/* SPEC 11.20 at the heart: a record of a newer version or an unknown kind is
  * refused. */
 static void test_queue_unknown_records_are_refused(void **state)
 {

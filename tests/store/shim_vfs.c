@@ -112,7 +112,7 @@ static int shim_sync(sqlite3_file *f, int flags)
 	return SQLITE_OK;
 }
 
-/* --- the rest goes through --------------------------------------------------- */
+/* --- the rest goes through ------------------------------------------------ */
 
 static int shim_close(sqlite3_file *f)
 {

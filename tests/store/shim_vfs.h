@@ -27,7 +27,7 @@ enum shim_act {
 struct shim_plan {
 	enum shim_call call;
 	enum shim_act act;
-	uint64_t at;  /* the n-th call from now on; 0: never */
+	uint64_t at;   /* the n-th call from now on; 0: never */
 	bool for_ever; /* and all that follow */
 	int code;      /* of SQLite, for SHIM_FAIL */
 };

@@ -34,8 +34,7 @@ static void on_done(struct tkw__request *r)
 	c->result = r->result;
 }
 
-/* --- arguments
- * --------------------------------------------------------------*/
+/* --- arguments ----------------------------------------------------------- */
 
 static struct tkw__queue_when draw_when(struct life *l, const struct qo *o)
 {
@@ -298,8 +297,12 @@ static int64_t look(struct tkw__desk *d, struct tkw__request *r)
 	struct call *c = r->ctx;
 
 	(void)d;
-	if (!c->life->gone && r->queue)
+	if (!c->life->gone) {
+		life_verify_undone(c->life);
 		life_verify_queue(c->life, c->q);
+	}
+	/* From now on an event loop watches this queue. */
+	r->queue->watched = true;
 	return 7;
 }
 
@@ -324,8 +327,7 @@ static bool draw_withdraw(struct life *l, struct call *c)
 	return true;
 }
 
-/* --- drawing
- * ----------------------------------------------------------------*/
+/* --- drawing ------------------------------------------------------------- */
 
 /* How many lots each kind gets, before a life shifts the weights. */
 static const struct {

@@ -14,7 +14,10 @@
 
 enum {
 	TURNS = 400,
-	TURNS_OF_ONE_FAULT = 100
+	TURNS_OF_ONE_FAULT = 100,
+	/* So many turns are enough for any work that is left. */
+	REST = 1000,
+	SECOND = 1000000
 };
 
 uint32_t life_below(struct life *l, uint32_t n)
@@ -22,8 +25,7 @@ uint32_t life_below(struct life *l, uint32_t n)
 	return n < 2 ? 0 : choice_below(&l->choice, n);
 }
 
-/* --- what the disk tells
- * ----------------------------------------------------*/
+/* --- what the disk tells ------------------------------------------------- */
 
 static void on_appending(const struct tkw__row *rows, size_t count, void *ctx)
 {
@@ -42,6 +44,28 @@ static void on_crash(void *ctx)
 	life_trace(l, "crash", 0, 0);
 	l->gone = true;
 	l->tally->n[LT_CRASH_IN_SNAPSHOT] += l->snapshot;
+}
+
+static void *life_alloc(size_t bytes, void *ctx)
+{
+	struct life *l = ctx;
+	void *mem;
+
+	if (l->hunger && --l->hunger == 0) {
+		l->starved = true;
+		return NULL;
+	}
+	mem = malloc(bytes);
+	if (!mem)
+		abort();
+	return mem;
+}
+
+static void life_free(void *mem, size_t bytes, void *ctx)
+{
+	(void)bytes;
+	(void)ctx;
+	free(mem);
 }
 
 /* Room on the disk that is kept for bad times. */
@@ -63,8 +87,7 @@ static bool get_reserve(void *ctx)
 	return l->reserve;
 }
 
-/* --- birth
- * ------------------------------------------------------------------*/
+/* --- birth --------------------------------------------------------------- */
 
 static struct sim_faults draw_faults(struct life *l)
 {
@@ -74,6 +97,7 @@ static struct sim_faults draw_faults(struct life *l)
 		.crash = { .one_in = 20 + life_below(l, 200) },
 		.full = { .one_in = odds[life_below(l, 4)] },
 		.error = { .one_in = odds[life_below(l, 4)] * 3u },
+		.busy = { .one_in = odds[life_below(l, 4)] * 3u },
 	};
 }
 
@@ -90,6 +114,8 @@ static void set_faults(struct life *l)
 		f.full = one;
 	if (l->opts->fault == LIFE_ERROR)
 		f.error = one;
+	if (l->opts->fault == LIFE_BUSY)
+		f.busy = one;
 	sim_disk_set_faults(l->disk, &f);
 }
 
@@ -99,12 +125,15 @@ static void draw_config(struct life *l)
 
 	l->cfg = (struct tkw__desk_config){
 		.seed = { choice_u64(&l->choice), 1 },
+		.hooks = { life_alloc, life_free, l },
 		.reserve = { give_reserve, get_reserve, l },
 		.slack_bytes = slack[life_below(l, 4)],
 		.snapshot_items = 1 + life_below(l, 20),
 	};
 	if (life_below(l, 3) == 0)
 		l->cfg.max_rows = 1 + life_below(l, 12);
+	if (life_below(l, 5) == 0)
+		l->cfg.max_bytes = 1 + life_below(l, 600);
 	l->reserve = life_below(l, 4) != 0;
 	l->queues = 1 + life_below(l, LIFE_QUEUES);
 	l->callers = 1 + life_below(l, LIFE_CALLERS);
@@ -162,8 +191,7 @@ static void begin(struct life *l, uint64_t seed)
 	open_file(l);
 }
 
-/* --- the file is closed and opened again
- * ------------------------------------*/
+/* --- the file is closed and opened again --------------------------------- */
 
 static void forget_calls(struct life *l, bool crashed)
 {
@@ -178,6 +206,7 @@ static void forget_calls(struct life *l, bool crashed)
 		c->busy = false;
 	}
 	memset(l->queue, 0, sizeof(l->queue));
+	memset(l->told, 0, sizeof(l->told));
 }
 
 /* The disk knows if a batch without an answer is there. */
@@ -214,16 +243,14 @@ static void reopen(struct life *l)
 	life_verify_open(l);
 }
 
-/* --- turns
- * ------------------------------------------------------------------*/
+/* --- turns --------------------------------------------------------------- */
 
 static void step_back(struct life *l)
 {
-	uint64_t by =
-		(uint64_t)(1 + life_below(l, life_below(l, 4) ? 20 : 3000));
+	uint64_t ms = life_below(l, life_below(l, 4) ? 20 : 3000);
+	uint64_t us = (1 + ms) * 1000;
 
-	l->now_us = l->now_us > by * 1000 + 1000000 ? l->now_us - by * 1000
-						    : 1000000;
+	l->now_us = l->now_us > us + 1000000 ? l->now_us - us : 1000000;
 	l->tally->n[LT_CLOCK_BACK]++;
 }
 
@@ -266,6 +293,9 @@ static void pass_time(struct life *l)
 	case 10:
 		us = (uint64_t)life_below(l, 6) * 1000;
 		break;
+	case 11:
+		us = SECOND + (uint64_t)life_below(l, 1000) * 1000;
+		break;
 	default:
 		break;
 	}
@@ -298,42 +328,68 @@ static void submit_some(struct life *l)
 	}
 }
 
-static void check_disk(struct life *l)
+static void begin_turn(struct life *l)
 {
-	if (sim_disk_wrong(l->disk))
-		life_fail(l, sim_disk_wrong(l->disk));
+	l->full = false;
+	l->busy = false;
+	l->starved = false;
+	l->reserve_asked = false;
+	l->written = false;
+	if (life_below(l, 40) == 0 && l->opts->fault == LIFE_BY_CHANCE)
+		l->hunger = 1 + life_below(l, 8);
 }
 
-static void one_turn(struct life *l)
+/* What the disk did in a turn. */
+static void note_disk(struct life *l, const struct sim_counts *was)
 {
-	const struct sim_counts *c = sim_disk_counts(l->disk);
-	uint64_t compactions = c->compactions;
-	uint64_t failed = c->failed;
-	uint64_t full = c->full;
+	const struct sim_counts *is = sim_disk_counts(l->disk);
+
+	if (sim_disk_wrong(l->disk))
+		life_fail(l, sim_disk_wrong(l->disk));
+	if (is->compactions > was->compactions)
+		l->snapshot = false;
+	if (is->failed > was->failed)
+		l->failed = true;
+	if (is->full > was->full || is->busy > was->busy || l->starved)
+		l->full_us = l->mono_us;
+}
+
+/* Returns true if the desk has more to do. */
+static bool one_turn(struct life *l)
+{
+	struct sim_counts was = *sim_disk_counts(l->disk);
 	int more;
 
-	pass_time(l);
-	submit_some(l);
-	l->full = false;
-	l->reserve_asked = false;
+	begin_turn(l);
+	l->digest = tkw__desk_digest(l->desk);
 	more = tkw__desk_turn(l->desk, l->now_us, l->mono_us);
+	l->hunger = 0;
 	l->tally->n[LT_TURN]++;
-	check_disk(l);
-	if (c->compactions > compactions)
-		l->snapshot = false;
-	if (c->failed > failed)
-		l->failed = true;
-	if (c->full > full)
-		l->full_us = l->mono_us;
+	l->tally->n[LT_STARVED] += l->starved;
+	note_disk(l, &was);
 	if (sim_disk_is_down(l->disk))
-		return;
+		return true;
+	life_verify_undone(l);
 	plan_settle(l);
 	if (l->failed)
 		plan_failed(l);
-	else if (!more && !l->full)
-		plan_quiet(l);
+	else
+		plan_quiet(l, more != 0);
 	if (life_below(l, 4) == 0)
 		life_verify(l);
+	return more != 0;
+}
+
+/* Without requests and faults, all work comes to its end. */
+static void come_to_rest(struct life *l)
+{
+	int turns = 0;
+
+	l->mono_us += UINT64_C(2) * SECOND;
+	while (one_turn(l)) {
+		if (++turns > REST)
+			life_fail(l, "the desk does not come to rest");
+	}
 }
 
 /* Between turns: a crash, a close, or an open after the disk has failed. */
@@ -343,6 +399,8 @@ static void live(struct life *l)
 	uint64_t turns = by_chance ? TURNS : TURNS_OF_ONE_FAULT;
 
 	for (; l->turn < turns; l->turn++) {
+		pass_time(l);
+		submit_some(l);
 		one_turn(l);
 		if (life_below(l, 200) == 0 && by_chance)
 			sim_disk_crash(l->disk);
@@ -365,6 +423,7 @@ static void count_disk(struct life *l)
 	n[LT_TORN] += c->torn_tails;
 	n[LT_FULL] += c->full;
 	n[LT_ERROR] += c->failed;
+	n[LT_BUSY] += c->busy;
 	n[LT_COMPACTION] += c->compactions;
 }
 
@@ -373,7 +432,11 @@ static void end(struct life *l)
 	static const struct sim_faults none;
 
 	sim_disk_set_faults(l->disk, &none);
+	if (!l->failed)
+		come_to_rest(l);
 	reopen(l);
+	come_to_rest(l);
+	life_verify(l);
 	l->gone = true;
 	tkw__desk_shutdown(l->desk);
 	tkw__desk_destroy(l->desk);

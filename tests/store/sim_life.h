@@ -33,7 +33,8 @@ enum life_fault {
 	LIFE_BY_CHANCE,
 	LIFE_CRASH, /* at the n-th step of the disk */
 	LIFE_FULL,  /* in the n-th call of the store */
-	LIFE_ERROR  /* the same */
+	LIFE_ERROR, /* the same */
+	LIFE_BUSY   /* the same */
 };
 
 struct life_opts {
@@ -53,11 +54,11 @@ struct life_failure {
 int life_run(uint64_t seed, const struct life_opts *opts, struct life_tally *t,
 	     struct life_failure *f);
 
-/* --- the truth
- * --------------------------------------------------------------*/
+/* --- the truth ----------------------------------------------------------- */
 
 struct truth_queue {
 	bool exists;
+	uint64_t settings; /* how often they were set */
 	struct qo o;
 };
 
@@ -75,22 +76,21 @@ struct wanted {
 	struct qo_item item[LIFE_MANY];
 };
 
-/* --- a request of a simulated caller
- * ----------------------------------------*/
+/* --- a request of a simulated caller ------------------------------------- */
 
 struct call {
 	struct tkw__request r;
 	struct life *life;
-	bool busy;       /* submitted, and its answer was not judged yet */
-	bool ended;      /* its answer has come: */
-	int64_t result;  /* this one */
-	bool planned;    /* it is in the batch in flight */
-	bool accepted;   /* its batch is on the disk */
-	bool waits;      /* a take that has waited since an earlier turn */
-	bool in_line;    /* a take that waits, while a batch is played */
-	uint32_t q;      /* which queue */
-	uint64_t number; /* in the order of arrival */
-	uint64_t since_us;
+	bool busy;         /* submitted, and its answer was not judged yet */
+	bool ended;        /* its answer has come: */
+	int64_t result;    /* this one */
+	bool planned;      /* it is in the batch in flight */
+	bool accepted;     /* its batch is on the disk */
+	bool waits;        /* a take that has waited since an earlier turn */
+	bool in_line;      /* a take that waits, while a batch is played */
+	uint32_t q;        /* which queue */
+	uint64_t number;   /* in the order of arrival */
+	uint64_t since_us; /* when it came, or has begun to wait */
 	struct call *withdrawal; /* of this take */
 	struct wanted wanted;
 
@@ -105,8 +105,7 @@ struct call {
 	struct qo_nack nack;
 };
 
-/* --- a life
- * -----------------------------------------------------------------*/
+/* --- a life -------------------------------------------------------------- */
 
 /* What callers remember of a queue, over crashes. */
 struct memory {
@@ -130,6 +129,7 @@ struct life {
 	struct tkw__store *store;
 	struct tkw__desk *desk;
 	struct tkw_queue *queue[LIFE_QUEUES]; /* NULL: not opened */
+	bool told[LIFE_QUEUES]; /* an item can be taken, by what was told */
 	struct tkw__desk_config cfg;
 	uint64_t now_us, mono_us;
 	bool reserve;       /* is there */
@@ -142,8 +142,14 @@ struct life {
 	bool in_flight;       /* the fate of a batch is not known */
 	uint64_t flying;      /* the number of its last row */
 	uint32_t changes;     /* requests of the batch that changed anything */
+	uint64_t heard;       /* changes that the rows of the batch tell */
+	bool written;         /* a batch of this turn is on the disk */
+	uint64_t digest;      /* of the desk, before this turn */
 	bool full;            /* this turn met -ENOSPC */
-	uint64_t full_us;     /* when it did last; 0: never */
+	bool busy;            /* this turn met -EBUSY */
+	uint64_t full_us;     /* when one met either; 0: never */
+	uint32_t hunger;      /* this allocation from now on fails; 0: none */
+	bool starved;         /* one has failed in this turn */
 	bool failed;          /* the store has failed: -EIO */
 	bool gone;            /* the process has crashed: nothing counts */
 	bool snapshot;        /* one has begun */
@@ -185,10 +191,12 @@ void plan_batch(struct life *l, const struct tkw__row *rows, size_t count);
 void plan_appended(struct life *l, int err);
 /* A turn is over, or a crash came: all answers that came must be right. */
 void plan_settle(struct life *l);
-/* A turn is over, and there is nothing more to do; the store has failed. */
-void plan_quiet(struct life *l);
+/* A turn is over: nobody waits who need not; the store has failed. */
+void plan_quiet(struct life *l, bool more);
 void plan_failed(struct life *l);
 
+/* In a turn that has written nothing, nothing has changed. */
+void life_verify_undone(struct life *l);
 /* Holds the queues against the truth. */
 void life_verify(struct life *l);
 void life_verify_queue(struct life *l, uint32_t q);

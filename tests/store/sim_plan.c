@@ -41,11 +41,17 @@ static struct qo *oracle_by_number(struct life *l, uint32_t number)
 	life_fail(l, "a record of a queue that nobody has opened");
 }
 
-/* In the batch, and not refused because the disk is full. */
+/* In the batch, but refused for want of room or memory. */
+static bool is_refused(const struct call *c)
+{
+	return c->r.state == TKW__REQUEST_DECIDED &&
+	       (c->r.refused || c->r.result == -ENOSPC ||
+		c->r.result == -ENOMEM);
+}
+
 static bool is_decided(const struct call *c)
 {
-	return c->r.state == TKW__REQUEST_DECIDED && !c->r.refused &&
-	       c->r.result != -ENOSPC;
+	return c->r.state == TKW__REQUEST_DECIDED && !is_refused(c);
 }
 
 /* A queue is made only if somebody asks for it. */
@@ -70,6 +76,7 @@ static void hear_row(struct life *l, const struct tkw__row *row)
 
 	if (row->name) {
 		hear_name(l, row->name);
+		l->heard++;
 		return;
 	}
 	if (row->len < 16)
@@ -77,6 +84,8 @@ static void hear_row(struct life *l, const struct tkw__row *row)
 	kind = row->record[4];
 	if (kind == KIND_ITEM || kind == KIND_TOTALS)
 		l->snapshot = true;
+	else
+		l->heard++;
 	if ((kind == KIND_NACK || kind == KIND_DEAD) &&
 	    (row->record[6] & FLAG_LOST)) {
 		life_trace(l, "  lost", id_of(row->record), row->queue);
@@ -86,6 +95,7 @@ static void hear_row(struct life *l, const struct tkw__row *row)
 	}
 }
 
+/* How many changes there were: each has its row. */
 static uint64_t events(const struct truth *t)
 {
 	uint64_t n = 0;
@@ -95,16 +105,11 @@ static uint64_t events(const struct truth *t)
 		const struct qo *o = &t->q[q].o;
 
 		n += t->q[q].exists + o->puts + o->acks + o->cancels +
-		     o->purges + o->replaces + o->takes + o->nacks +
-		     o->revivals + o->extends + o->reschedules;
+		     o->purges + o->replaces + o->takes + o->nacks + o->losses +
+		     o->revivals + o->extends + o->reschedules +
+		     t->q[q].settings;
 	}
 	return n;
-}
-
-static bool same_settings(const struct qo *a, const struct qo *b)
-{
-	return a->paused == b->paused && a->max_items == b->max_items &&
-	       a->max_bytes == b->max_bytes && a->max_payload == b->max_payload;
 }
 
 /* The oracle says what the queue should have recorded. */
@@ -163,7 +168,7 @@ static void serve(struct life *l, uint32_t q)
 	bool more = true;
 
 	while ((c = next_call(l, c ? c->number : 0)) != NULL) {
-		if (!c->in_line || c->q != q)
+		if (!c->in_line || c->q != q || is_refused(c))
 			continue;
 		if (!is_decided(c))
 			more = false;
@@ -225,12 +230,15 @@ void plan_batch(struct life *l, const struct tkw__row *rows, size_t count)
 		l->call[i].planned = false;
 		l->call[i].in_line = l->call[i].waits;
 	}
+	check_silence(l);
 	l->next = l->now;
+	l->heard = 0;
 	for (i = 0; i < count; i++)
 		hear_row(l, &rows[i]);
 	play_batch(l);
 	check_oracles(l, &l->next);
-	check_silence(l);
+	if (l->heard != events(&l->next) - events(&l->now))
+		life_fail(l, "a batch does not tell what its requests do");
 	l->in_flight = true;
 	l->flying = sim_disk_last(l->disk) + count;
 }
@@ -247,10 +255,12 @@ void plan_appended(struct life *l, int err)
 	}
 	l->in_flight = false;
 	if (err) {
-		l->full = true;
+		l->full |= err == -ENOSPC;
+		l->busy |= err == -EBUSY;
 		return;
 	}
 	l->now = l->next;
+	l->written = true;
 	for (i = 0; i < l->callers; i++) {
 		struct call *c = &l->call[i];
 
@@ -259,16 +269,17 @@ void plan_appended(struct life *l, int err)
 	}
 }
 
-/* --- answers
- * ----------------------------------------------------------------*/
+/* --- answers ------------------------------------------------------------- */
 
 static bool legal_error(struct life *l, const struct call *c)
 {
+	/* A locked file looks like a full disk to callers. */
 	if (c->result == -ENOSPC)
-		return l->full ||
+		return l->full || l->busy ||
 		       (l->reserve_asked && (c->r.kind == TKW__REQUEST_PUT ||
 					     c->r.kind == TKW__REQUEST_OPEN));
-	return c->result == -EIO && l->failed;
+	return (c->result == -EIO && l->failed) ||
+	       (c->result == -ENOMEM && l->starved);
 }
 
 /* A take that waited, and got nothing. */
@@ -307,8 +318,7 @@ static void judge_without_record(struct life *l, struct call *c)
 	if (!call_play(l, c, &l->scratch, &w))
 		life_fail(l, "a take that must wait was answered");
 	check_oracles(l, &l->scratch);
-	if (events(&l->scratch) != events(&l->now) ||
-	    !same_settings(&l->scratch.q[c->q].o, &l->now.q[c->q].o))
+	if (events(&l->scratch) != events(&l->now))
 		life_fail(l, "an answer came, but nothing is on the disk");
 	call_compare(l, c, &w);
 }
@@ -337,6 +347,7 @@ static void let_go(struct life *l, struct call *c)
 		c->busy = false;
 	} else if (c->r.state == TKW__REQUEST_PARKED && !c->waits) {
 		c->waits = true;
+		c->since_us = l->mono_us;
 		l->tally->n[LT_PARKED]++;
 	}
 }
@@ -380,13 +391,62 @@ void plan_failed(struct life *l)
 	}
 }
 
-void plan_quiet(struct life *l)
+/* The desk must ask for a turn before something happens for a take that
+ * waits. */
+static void check_next(struct life *l, const struct call *c,
+		       const struct tkw__desk_next *next)
 {
+	const struct qo *o = &l->now.q[c->q].o;
+	uint64_t ms = qo_next(o, life_now_ms(l));
+	uint64_t end_us = c->since_us + c->r.take.wait_us;
+
+	if (!o->paused && ms != UINT64_MAX && next->now_us > ms * 1000)
+		life_fail(l, "the next turn is late for an item");
+	if (c->r.take.wait_us != UINT64_MAX && next->mono_us > end_us + 1000)
+		life_fail(l, "the next turn is late for the end of a wait");
+}
+
+/* Event loops are told if an item can be taken. */
+static void check_watched(struct life *l)
+{
+	uint32_t q;
+
+	for (q = 0; q < LIFE_QUEUES; q++) {
+		bool ready = has_ready(&l->now.q[q].o, life_now_ms(l));
+
+		if (!l->queue[q] || !l->queue[q]->watched)
+			continue;
+		if (l->told[q] != ready)
+			life_fail(l, "it was told wrongly if there is an item");
+		l->tally->n[LT_TOLD] += ready;
+	}
+}
+
+/* Takes the news from the desk. */
+static void hear_news(struct life *l)
+{
+	struct tkw_queue *changed;
+	uint32_t q;
+
+	while ((changed = tkw__desk_changed(l->desk)) != NULL) {
+		for (q = 0; q < LIFE_QUEUES; q++) {
+			if (l->queue[q] == changed)
+				l->told[q] = changed->can_take;
+		}
+	}
+}
+
+void plan_quiet(struct life *l, bool more)
+{
+	struct tkw__desk_next next;
 	uint32_t i;
 
+	hear_news(l);
 	/* After a failed write the desk pauses for a second. */
-	if (l->full_us && l->mono_us <= l->full_us + 1000000)
+	if (more || l->full || l->busy || l->starved ||
+	    (l->full_us && l->mono_us <= l->full_us + 1000000))
 		return;
+	tkw__desk_next(l->desk, &next);
 	for (i = 0; i < l->callers; i++) {
 		const struct call *c = &l->call[i];
 
@@ -394,5 +454,7 @@ void plan_quiet(struct life *l)
 			continue;
 		if (has_ready(&l->now.q[c->q].o, life_now_ms(l)))
 			life_fail(l, "a take waits, and an item is ready");
+		check_next(l, c, &next);
 	}
+	check_watched(l);
 }

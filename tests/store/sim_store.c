@@ -116,8 +116,7 @@ static void count_bytes(struct sim *s)
 	s->store.bytes = s->end - from;
 }
 
-/* --- rows
- * -------------------------------------------------------------------*/
+/* --- rows ---------------------------------------------------------------- */
 
 /* A walk over the rows of a frame. */
 struct walk {
@@ -168,8 +167,7 @@ static void keep_names(struct sim *s, const struct frame *f)
 	}
 }
 
-/* --- open
- * -------------------------------------------------------------------*/
+/* --- open ---------------------------------------------------------------- */
 
 static void read_slots(struct sim *s)
 {
@@ -290,8 +288,7 @@ static int sim_open(struct tkw__store **out, const void *cfg, char *why,
 	return 0;
 }
 
-/* --- append
- * -----------------------------------------------------------------*/
+/* --- append -------------------------------------------------------------- */
 
 static void check_rows(struct sim_disk *d, const struct tkw__row *rows,
 		       size_t count)
@@ -377,6 +374,7 @@ static int run_full(struct sim *s, size_t len)
 	err = sim_disk_write(d, s->end, s->buf, part);
 	if (err)
 		return err;
+	d->trying = 0;
 	d->counts.full++;
 	s->store.why = "the simulated disk is full";
 	return -ENOSPC;
@@ -406,9 +404,14 @@ static int write_batch(struct sim *s, const struct tkw__row *rows, size_t count)
 	struct frame_head h;
 	int err;
 
+	if (sim_disk_hit(d, &d->faults.busy)) {
+		d->counts.busy++;
+		s->store.why = "another program uses the simulated disk";
+		return -EBUSY;
+	}
+	d->trying = s->next + count - 1;
 	if (sim_disk_hit(d, &d->faults.full))
 		return run_full(s, len);
-	d->trying = s->next + count - 1;
 	if (sim_disk_hit(d, &d->faults.error))
 		return run_error(s, len);
 	err = write_part(s, len);
@@ -450,8 +453,7 @@ static int sim_append(struct tkw__store *st, const struct tkw__row *rows,
 	return err;
 }
 
-/* --- replay
- * -----------------------------------------------------------------*/
+/* --- replay -------------------------------------------------------------- */
 
 static int replay_frame(struct sim *s, const struct frame *f, tkw__row_fn *fn,
 			void *ctx)
@@ -495,8 +497,7 @@ static int sim_replay(struct tkw__store *st, tkw__row_fn *fn,
 	return err;
 }
 
-/* --- compact
- * ----------------------------------------------------------------*/
+/* --- compact ------------------------------------------------------------- */
 
 static int set_base(struct sim *s, const struct tkw__base *base)
 {

@@ -11,9 +11,9 @@
  *            fails, any subset of the sectors written since the last sync is
  *            forgotten. A sector is shorter than most records, so records are
  *            torn, too.
- *   Faults   A call fails by chance, or the n-th one does: -ENOSPC, and nothing
- *            is appended; or -EIO, and then the batch is there or not, and all
- *            calls fail until the store is opened again.
+ *   Faults   A call fails by chance, or the n-th one does: -ENOSPC or -EBUSY,
+ *            and nothing is appended; or -EIO, and then the batch is there or
+ *            not, and all calls fail until the store is opened again.
  *   Format   Two slots of the base, written in turn, and then frames. A frame
  *            is a batch with a checksum. The store reads frames up to the first
  *            one that is not whole, and cuts the rest off.
@@ -51,6 +51,7 @@ struct sim_counts {
 	uint64_t kept_batches; /* never answered with 0, and yet there */
 	uint64_t torn_tails;   /* cut off by an open */
 	uint64_t full;         /* -ENOSPC */
+	uint64_t busy;         /* -EBUSY */
 	uint64_t failed;       /* -EIO */
 	uint64_t compactions;  /* bases that were set */
 	uint64_t removed;      /* rows that were removed */
@@ -75,6 +76,8 @@ struct sim_faults {
 	/* Counted in calls of append and compact. */
 	struct sim_when full;
 	struct sim_when error;
+	/* Counted in calls of append: another program holds a lock. */
+	struct sim_when busy;
 };
 
 /* Passed to open. */

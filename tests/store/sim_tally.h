@@ -20,6 +20,8 @@
 	X(FULL, "ENOSPC")                                                      \
 	X(FULL_PART, "ENOSPC for puts, while others went on")                  \
 	X(ERROR, "EIO")                                                        \
+	X(BUSY, "EBUSY")                                                       \
+	X(STARVED, "turns in which memory ran out")                            \
 	X(COMPACTION, "compactions")                                           \
 	X(AFTER_COMPACTION, "files opened that had been compacted")            \
 	X(REOPEN, "files opened")                                              \
@@ -30,9 +32,11 @@
 	X(LATE_TAKE, "takes served after they had waited")                     \
 	X(TIMEOUT, "takes whose time was over")                                \
 	X(WITHDRAWN, "takes withdrawn")                                        \
+	X(TOLD, "times a loop was told that there is an item")                 \
 	X(LOSS, "leases lost")                                                 \
 	X(TAKEN_OVER, "leases that survived a crash")                          \
 	X(DEAD, "dead items that survived a crash")                            \
+	X(LARGE, "queues opened that have more than 64 items")                 \
 	X(CLOCK_BACK, "times the clock stepped back")                          \
 	X(CLOCK_JUMP, "times the clock jumped ahead")
 

@@ -128,14 +128,19 @@ static void play_some(struct life *l, struct call *c, struct qo *o,
 	w->more = qo_first_dead(o) != NULL;
 }
 
-static void play_setting(struct call *c, struct qo *o)
+static void play_setting(const struct call *c, struct truth_queue *t)
 {
+	struct qo *o = &t->o;
+	uint64_t was = o->paused;
+
 	if (c->r.kind == TKW__REQUEST_LIMIT) {
+		t->settings++;
 		o->max_items = c->r.limits.items;
 		o->max_bytes = c->r.limits.bytes;
 		o->max_payload = c->r.limits.payload;
 	} else {
 		o->paused = c->r.kind == TKW__REQUEST_PAUSE;
+		t->settings += o->paused != was;
 	}
 }
 
@@ -179,13 +184,12 @@ bool call_play(struct life *l, struct call *c, struct truth *t,
 	case TKW__REQUEST_WITHDRAW:
 		break;
 	default:
-		play_setting(c, o);
+		play_setting(c, &t->q[c->q]);
 	}
 	return true;
 }
 
-/* --- answers
- * ----------------------------------------------------------------*/
+/* --- answers ------------------------------------------------------------- */
 
 static void compare_item(struct life *l, const struct tkw_item *it,
 			 const struct qo_item *want)
@@ -267,8 +271,7 @@ void call_compare(struct life *l, const struct call *c, const struct wanted *w)
 	}
 }
 
-/* --- what callers remember
- * --------------------------------------------------*/
+/* --- what callers remember ----------------------------------------------- */
 
 static void has_ended(struct memory *m, uint64_t id)
 {

@@ -4,7 +4,9 @@
 include(${CMAKE_CURRENT_LIST_DIR}/../queue/queue_driver.cmake)
 
 set(dir ${CMAKE_CURRENT_LIST_DIR})
-set(store ${PROJECT_SOURCE_DIR}/src/store)
+set(desk ${tkw_store_sources})
+list(FILTER desk INCLUDE REGEX "/(desk.*|items)\\.c$")
+list(TRANSFORM desk PREPEND ${PROJECT_SOURCE_DIR}/)
 add_executable(simulate_queue
   ${dir}/simulate_queue.c
   ${dir}/sim_calls.c
@@ -15,20 +17,14 @@ add_executable(simulate_queue
   ${dir}/sim_tally.c
   ${dir}/sim_truth.c
   ${dir}/sim_verify.c
-  ${store}/desk.c
-  ${store}/desk_agenda.c
-  ${store}/desk_decide.c
-  ${store}/desk_replay.c
-  ${store}/desk_snapshot.c
-  ${store}/desk_takes.c
-  ${store}/desk_turn.c
-  ${store}/items.c)
+  ${desk})
 tkw_flags(simulate_queue)
 target_include_directories(simulate_queue PRIVATE ${dir})
 target_link_libraries(simulate_queue PRIVATE
   queue_model tickwheel_heart tickwheel_static)
 
-# How many crashes: TKW_QUEUE_CRASHES in the environment, else 20,000.
+# How many crashes: TKW_QUEUE_CRASHES in the environment, else TKW_MODEL_SEEDS,
+# else 20,000.
 add_test(NAME simulate_queue COMMAND simulate_queue)
 set_tests_properties(simulate_queue PROPERTIES LABELS "model;report" TIMEOUT 3600)
 # A fault at each moment of two lives.
@@ -39,3 +35,16 @@ set_tests_properties(simulate_queue_sweep_1 simulate_queue_sweep_2 PROPERTIES
 add_test(NAME simulate_queue_bad_options
          COMMAND sh ${dir}/simulate_options.sh $<TARGET_FILE:simulate_queue>)
 set_tests_properties(simulate_queue_bad_options PROPERTIES LABELS unit TIMEOUT 60)
+
+find_package(cmocka QUIET)
+if(NOT cmocka_FOUND)
+  message(FATAL_ERROR "the unit tests need cmocka (Debian: libcmocka-dev)")
+endif()
+add_executable(test_sim_store
+  ${dir}/test_sim_store.c ${dir}/sim_disk.c ${dir}/sim_store.c)
+tkw_flags(test_sim_store)
+target_include_directories(test_sim_store PRIVATE ${dir})
+target_include_directories(test_sim_store SYSTEM PRIVATE ${CMOCKA_INCLUDE_DIR})
+target_link_libraries(test_sim_store PRIVATE queue_model ${CMOCKA_LIBRARIES})
+add_test(NAME test_sim_store COMMAND test_sim_store)
+set_tests_properties(test_sim_store PROPERTIES LABELS unit TIMEOUT 60)

@@ -195,11 +195,11 @@ static int sweep(const struct options *o)
 
 	failed |= sweep_fault(o, LIFE_FULL, LT_FULL, "ENOSPC in call");
 	failed |= sweep_fault(o, LIFE_ERROR, LT_ERROR, "EIO in call");
+	failed |= sweep_fault(o, LIFE_BUSY, LT_BUSY, "EBUSY in call");
 	return failed;
 }
 
-/* --- options
- * ----------------------------------------------------------------*/
+/* --- options ------------------------------------------------------------- */
 
 static _Noreturn void bad_option(const struct options *o, const char *what,
 				 const char *value)
@@ -260,6 +260,7 @@ static void set_defaults(struct options *o, const char *argv0)
 {
 	const char *slash = strrchr(argv0, '/');
 	const char *crashes = getenv("TKW_QUEUE_CRASHES");
+	const char *model_seeds = getenv("TKW_MODEL_SEEDS");
 
 	memset(o, 0, sizeof(*o));
 	o->path = argv0;
@@ -269,6 +270,10 @@ static void set_defaults(struct options *o, const char *argv0)
 	o->crashes = DEFAULT_CRASHES;
 	if (crashes)
 		set_option(o, "--crashes", crashes);
+	else if (model_seeds)
+		set_option(o, "--crashes", model_seeds);
+	if (!crashes && o->crashes > DEFAULT_CRASHES)
+		o->crashes = DEFAULT_CRASHES;
 }
 
 int main(int argc, char **argv)

@@ -25,6 +25,7 @@ int store_bed_begin(void **state)
 	struct store_bed *b = calloc(1, sizeof(*b));
 	struct tkw__queue_config cfg = { .hooks = { take, give, NULL } };
 	const char *tmp = getenv("TMPDIR");
+	const char *seed = getenv("TKW_STORE_SEED");
 
 	if (!b)
 		return -1;
@@ -37,7 +38,8 @@ int store_bed_begin(void **state)
 		return -1;
 	}
 	snprintf(b->path, sizeof(b->path), "%s/q", b->dir);
-	b->random = 1;
+	b->seed = seed ? strtoull(seed, NULL, 10) : 1;
+	b->random = b->seed;
 	*state = b;
 	return 0;
 }
@@ -82,7 +84,7 @@ void bed_close(struct store_bed *b)
 	b->s = NULL;
 }
 
-/* --- records ---------------------------------------------------------------- */
+/* --- records -------------------------------------------------------------- */
 
 uint64_t bed_random(struct store_bed *b)
 {
@@ -198,7 +200,8 @@ static void fill_body(struct store_bed *b, struct tkw__record *r)
 	switch (r->kind) {
 	case TKW__RECORD_REPLACE:
 		r->word[TKW__REPLACE_SEQ] = stamp(b);
-		r->key = (struct tkw__queue_text){ noise, 1 + bed_below(b, 255) };
+		r->key = (struct tkw__queue_text){ noise,
+						   1 + bed_below(b, 255) };
 		r->payload = text(b, 300);
 		break;
 	case TKW__RECORD_PUT:
@@ -219,10 +222,10 @@ static void fill_body(struct store_bed *b, struct tkw__record *r)
 
 static void fill_flags(struct store_bed *b, struct tkw__record *r)
 {
-	bool may_be_lost =
-		r->kind == TKW__RECORD_NACK || r->kind == TKW__RECORD_DEAD ||
-		(r->kind == TKW__RECORD_ITEM &&
-		 (uint32_t)r->word[TKW__ITEM_STATE] != 1);
+	bool may_be_lost = r->kind == TKW__RECORD_NACK ||
+			   r->kind == TKW__RECORD_DEAD ||
+			   (r->kind == TKW__RECORD_ITEM &&
+			    (uint32_t)r->word[TKW__ITEM_STATE] != 1);
 
 	if (bed_below(b, 2))
 		r->flags |= TKW__RECORD_MORE;
@@ -289,9 +292,8 @@ static struct tkw__row *make_batch(struct store_bed *b, size_t count)
 
 static void note_batch(struct store_bed *b, struct tkw__row *rows, size_t count)
 {
-	uint64_t seq = b->wrote.count
-			       ? b->wrote.row[b->wrote.count - 1].seq + 1
-			       : 1;
+	uint64_t seq =
+		b->wrote.count ? b->wrote.row[b->wrote.count - 1].seq + 1 : 1;
 
 	for (size_t i = 0; i < count; i++) {
 		rows[i].seq = seq + i;
@@ -321,7 +323,7 @@ void bed_expect(struct store_bed *b, size_t count)
 	free(rows);
 }
 
-/* --- replay -------------------------------------------------------------------- */
+/* --- replay --------------------------------------------------------------- */
 
 static int see(const struct tkw__row *row, void *ctx)
 {
@@ -378,7 +380,7 @@ void bed_check(struct store_bed *b)
 	bed_rows_free(&r);
 }
 
-/* --- files ---------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------- */
 
 static int open_beside(const struct store_bed *b, const char *suffix, int flags)
 {

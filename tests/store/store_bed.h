@@ -46,6 +46,7 @@ struct store_bed {
 	struct tkw__store *s; /* NULL: not open */
 	bool to_system;
 	char why[256];
+	uint64_t seed; /* TKW_STORE_SEED in the environment, else 1 */
 	uint64_t random;
 	/* Lends its memory to the records. */
 	struct tkw__queue *heart;
@@ -91,8 +92,7 @@ struct bed_file {
 
 /* suffix: "", "-wal" and so on. A file that is not there has no bytes. */
 struct bed_file bed_load(const struct store_bed *b, const char *suffix);
-void bed_save(const struct store_bed *b, const char *suffix,
-	      struct bed_file f);
+void bed_save(const struct store_bed *b, const char *suffix, struct bed_file f);
 void bed_remove(const struct store_bed *b, const char *suffix);
 
 #endif /* STORE_BED_H */

@@ -137,6 +137,36 @@ static void test_desk_waiting_take_times_out(void **state)
 	assert_true(next.mono_us == UINT64_MAX);
 }
 
+/* Many takes time out in pieces. */
+static void test_desk_timeouts_of_a_turn_are_bounded(void **state)
+{
+	enum {
+		MANY = 5000
+	};
+	struct desk_bed *b = *state;
+	struct tkw__request *r = calloc(MANY, sizeof(*r));
+	int turns = 0, ended = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		r[i].kind = TKW__REQUEST_TAKE;
+		r[i].queue = b->q;
+		r[i].take.max = 1;
+		r[i].take.lease_ms = 1;
+		r[i].take.wait_us = 1000;
+		tkw__desk_submit(b->desk, &r[i]);
+	}
+	bed_quiet(b);
+	assert_int_equal(b->q->parked.count, MANY);
+	b->mono_us += 1000;
+	while (tkw__desk_turn(b->desk, b->now_us, b->mono_us))
+		turns++;
+	assert_true(turns > 0);
+	for (int i = 0; i < MANY; i++)
+		ended += r[i].state == TKW__REQUEST_ENDED;
+	assert_int_equal(ended, MANY);
+	free(r);
+}
+
 static void test_desk_take_can_be_withdrawn(void **state)
 {
 	struct desk_bed *b = *state;
@@ -586,6 +616,7 @@ int main(void)
 		DESK_TEST(test_desk_waiting_takes_are_served_in_order),
 		DESK_TEST(test_desk_waiting_take_is_woken_by_time),
 		DESK_TEST(test_desk_waiting_take_times_out),
+		DESK_TEST(test_desk_timeouts_of_a_turn_are_bounded),
 		DESK_TEST(test_desk_take_can_be_withdrawn),
 		DESK_TEST(test_desk_paused_queue_keeps_its_waiters),
 		DESK_TEST(test_desk_lease_survives_a_reopen_and_is_lost),

@@ -410,11 +410,11 @@ static void test_keeper_async_executor_may_refuse_and_abandon(void **state)
 	struct event ended = EVENT_INIT;
 	struct tkw_put p = { .payload = "x", .payload_len = 1 };
 	struct tkw_pool *pool;
-	struct moody moody;
+	struct moody moody = { NULL, 0 };
 	struct tkw_exec exec = { moody_submit, &moody };
 
 	assert_int_equal(tkw_pool_create(&pool, &cfg), 0);
-	moody = (struct moody){ tkw_pool_exec(pool), 0 };
+	moody.pool = tkw_pool_exec(pool);
 	file_bed_close(b);
 	b->home.exec = &exec;
 	file_bed_open(b);
@@ -427,6 +427,24 @@ static void test_keeper_async_executor_may_refuse_and_abandon(void **state)
 	assert_int_equal(ended.count, 100);
 	file_bed_close(b);
 	tkw_pool_destroy(pool);
+}
+
+/* An executor without a thread runs the callback on the keeper's thread. */
+static void test_keeper_async_inline_executor(void **state)
+{
+	struct file_bed *b = *state;
+	struct async_log l = { .bed = b, .ended = EVENT_INIT };
+	struct tkw_put p = { .payload = "x", .payload_len = 1 };
+
+	file_bed_close(b);
+	b->home.exec = tkw_exec_inline();
+	file_bed_open(b);
+	assert_int_equal(tkw_queue_put_async(b->q, &p, 1, log_end, &l), 0);
+	event_wait(&l.ended, 1);
+	assert_int_equal(l.results[0], 0);
+	assert_int_equal(l.get, 0);
+	assert_int_equal(l.inside, -EDEADLK);
+	assert_int_equal(l.closed, -EDEADLK);
 }
 
 /* A callback on an executor with threads may wait. */
@@ -511,6 +529,42 @@ static void test_keeper_many_threads_lose_nothing(void **state)
 	assert_int_equal(s.waiting, 100);
 }
 
+/* Callbacks on the keeper's thread look at the queue, while others lead: the
+ * lead must come to them, too. */
+static void look_around(struct tkw_queue *q, const struct tkw_queue_end *end,
+			void *ctx)
+{
+	struct tkw_queue_stats s;
+
+	assert_int_equal(end->result, 0);
+	assert_int_equal(tkw_queue_get_stats(q, &s), 0);
+	event_happen(ctx);
+}
+
+static void test_keeper_callbacks_look_while_others_lead(void **state)
+{
+	struct file_bed *b = *state;
+	struct event ended = EVENT_INIT;
+	struct tkw_put p = { .payload = "x", .payload_len = 1, .delay_ms = 9 };
+	struct caller c[4] = { { .bed = NULL } };
+
+	file_bed_close(b);
+	b->home.desk.max_rows = 8; /* there is always something left */
+	file_bed_open(b);
+	for (int i = 0; i < 4; i++)
+		start(&c[i], b, cycle);
+	for (int i = 0; i < 2000; i++)
+		assert_int_equal(
+			tkw_queue_put_async(b->q, &p, 1, look_around, &ended),
+			0);
+	event_wait(&ended, 2000);
+	for (int i = 0; i < 4; i++) {
+		join(&c[i]);
+		assert_int_equal(c[i].result, 1);
+	}
+	assert_int_equal(file_bed_stats(b).all_puts, 2000 + 4 * ROUNDS);
+}
+
 /* --- fork ----------------------------------------------------------------- */
 
 static int child(struct file_bed *b)
@@ -567,8 +621,10 @@ int main(void)
 		FILE_TEST(test_keeper_async_calls_end_once),
 		FILE_TEST(test_keeper_async_refused_calls_do_not_end),
 		FILE_TEST(test_keeper_async_executor_may_refuse_and_abandon),
+		FILE_TEST(test_keeper_async_inline_executor),
 		FILE_TEST(test_keeper_async_callback_on_a_pool_may_wait),
 		FILE_TEST(test_keeper_many_threads_lose_nothing),
+		FILE_TEST(test_keeper_callbacks_look_while_others_lead),
 		FILE_TEST(test_keeper_child_of_a_fork_is_refused),
 	};
 

@@ -40,7 +40,7 @@ static int do_batch(struct store_bed *b, int n)
 			return err;
 	}
 	if (n % 3 == 2)
-		((struct tkw__sqlite *)b->s)->next = 1;
+		tkw__sqlite_of(b->s)->next = 1;
 	return bed_append(b, batch_size(n));
 }
 
@@ -51,10 +51,10 @@ static void start_again(struct store_bed *b)
 	for (int i = 0; i < 4; i++)
 		bed_remove(b, all[i]);
 	bed_rows_free(&b->wrote);
-	b->random = 1;
+	b->random = b->seed;
 }
 
-/* --- kills ---------------------------------------------------------------------- */
+/* --- kills ---------------------------------------------------------------- */
 
 /* Opens, appends and closes. Tells by the pipe how many batches have been
  * answered. */
@@ -147,8 +147,8 @@ static void sweep_kills(struct store_bed *b, enum shim_call call,
 			fail_msg("%s %llu: %d batches were answered", what,
 				 (unsigned long long)n, answered);
 	}
-	print_message("killed at each of %llu: %s\n",
-		      (unsigned long long)n - 1, what);
+	print_message("killed at each of %llu: %s\n", (unsigned long long)n - 1,
+		      what);
 	assert_true(n > 20);
 }
 
@@ -172,7 +172,7 @@ static void test_store_killed_after_each_sync(void **state)
 	sweep_kills(*state, SHIM_SYNC, SHIM_TEAR, "after a sync");
 }
 
-/* --- errors ----------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------- */
 
 static int shim_begin(void **state)
 {
@@ -224,7 +224,8 @@ static void test_store_full_disk_at_each_write(void **state)
 		bed_close(b);
 	}
 	print_message("full at each of %llu writes, told %llu times\n",
-		      (unsigned long long)plan.at - 1, (unsigned long long)told);
+		      (unsigned long long)plan.at - 1,
+		      (unsigned long long)told);
 	assert_true(told > 20);
 }
 
@@ -320,7 +321,7 @@ static void test_store_failed_sync_is_for_ever(void **state)
 	assert_int_equal(shim_vfs_hits(), 1);
 }
 
-/* --- a disk that is full for real ---------------------------------------------------- */
+/* --- a disk that is full for real ----------------------------------------- */
 
 static void must(bool condition, int line)
 {

@@ -22,13 +22,13 @@ static sqlite3 *connect(const struct store_bed *b)
 {
 	sqlite3 *db;
 
-	assert_int_equal(sqlite3_open_v2(b->path, &db, SQLITE_OPEN_READONLY,
-					 NULL),
-			 SQLITE_OK);
+	assert_int_equal(
+		sqlite3_open_v2(b->path, &db, SQLITE_OPEN_READONLY, NULL),
+		SQLITE_OK);
 	return db;
 }
 
-/* --- the view against the heart -------------------------------------------------- */
+/* --- the view against the heart ------------------------------------------- */
 
 /* What the heart has, as lines of text, sorted by id. */
 struct lines {
@@ -41,7 +41,7 @@ static void see_facts(const struct tkw__queue_facts *f, void *ctx)
 	/* The view goes by the clock of the system. */
 	const char *state = f->state == TKW__QUEUE_IS_TAKEN  ? "taken"
 			    : f->state == TKW__QUEUE_IS_DEAD ? "dead"
-			    : f->due_ms < FAR		     ? "ready"
+			    : f->due_ms < FAR                ? "ready"
 							     : "waiting";
 	struct lines *l = ctx;
 	uint64_t until = f->lease_ms + f->died_ms;
@@ -49,9 +49,8 @@ static void see_facts(const struct tkw__queue_facts *f, void *ctx)
 	snprintf(l->text[l->count++], sizeof(*l->text),
 		 "%020" PRIu64 " %s %" PRIu64 " %" PRIu64
 		 " %u key=%.*s payload=%.*s reason=%.*s",
-		 f->id, state, f->due_ms, until, f->attempts,
-		 (int)f->key.len, f->key.len ? (const char *)f->key.at : "",
-		 (int)f->payload.len,
+		 f->id, state, f->due_ms, until, f->attempts, (int)f->key.len,
+		 f->key.len ? (const char *)f->key.at : "", (int)f->payload.len,
 		 f->payload.len ? (const char *)f->payload.at : "",
 		 (int)f->reason.len,
 		 f->reason.len ? (const char *)f->reason.at : "");
@@ -156,9 +155,8 @@ static void put_one(struct store_bed *b, struct tkw__queue_call *call, int n)
 	char key[16];
 	uint64_t id;
 	struct tkw__queue_put p = {
-		.when = { true,
-			  (int64_t)(bed_below(b, 2) ? LONG_AGO : FAR) +
-				  (int64_t)bed_below(b, 500) },
+		.when = { true, (int64_t)(bed_below(b, 2) ? LONG_AGO : FAR) +
+					(int64_t)bed_below(b, 500) },
 		.payload = { letters, bed_below(b, 20) },
 		.held = TKW__QUEUE_REPLACE,
 		.max_attempts = (uint32_t)bed_below(b, 3),
@@ -304,7 +302,7 @@ static void test_store_view_after_a_snapshot(void **state)
 	free(d);
 }
 
-/* --- backup ------------------------------------------------------------------------- */
+/* --- backup --------------------------------------------------------------- */
 
 /* The copy is a store with all that was there when it was finished. */
 static void test_store_backup_while_running(void **state)
@@ -355,12 +353,11 @@ static void test_store_goes_on_under_a_reader(void **state)
 	assert_int_equal(bed_open(b), 0);
 	assert_int_equal(bed_append(b, 20), 0);
 	db = connect(b);
-	assert_int_equal(sqlite3_exec(db,
-				      "BEGIN; SELECT count(*) FROM journal",
+	assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT count(*) FROM journal",
 				      NULL, NULL, NULL),
 			 SQLITE_OK);
-	((struct tkw__sqlite *)b->s)->limit = 20;
-	((struct tkw__sqlite *)b->s)->next = 20;
+	tkw__sqlite_of(b->s)->limit = 20;
+	tkw__sqlite_of(b->s)->next = 20;
 	for (int n = 0; n < 200; n++)
 		assert_int_equal(bed_append(b, 5), 0);
 	bed_close(b);

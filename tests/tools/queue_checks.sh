@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # queue_checks.sh - functions that the tests of `tkw queue` share. Source it
 # after tool_checks.sh.
-# shellcheck shell=sh disable=SC2154 # tool_checks.sh sets variables
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of tool_checks.sh
 
 file=$scratch/queue.db
 owner_pid=
@@ -101,6 +101,12 @@ socket_is_gone()
 	! [ -e "$file-sock" ]
 }
 
+# Does the owner serve its socket, or has it ended?
+owner_is_ready()
+{
+	socket_is_there || ! kill -0 "$owner_pid" 2>/dev/null
+}
+
 # start_owner: lets another process have the file open, so that commands go
 # through its socket.
 start_owner()
@@ -109,7 +115,8 @@ start_owner()
 	env --default-signal=INT,TERM "$TKW" queue "$file" watch \
 		>"$scratch/watched" 2>&1 &
 	owner_pid=$!
-	until_true socket_is_there
+	until_true owner_is_ready
+	check 'an owner has the file open' socket_is_there
 }
 
 stop_owner()

@@ -140,9 +140,10 @@ q take --json
 check 'take --json after reschedule: JSON' valid_json
 check 'take --json: the due time' says '"due_ms":1000,'
 check 'take --json: the token' grep -q '"token":[0-9]' "$out"
+held=$(field claim)
 q reschedule "$id" -d 5s
 check 'reschedule of a taken item: exit status 1' ended 1
-q nack "$(field claim)" -d 1d
+q nack "$held" -d 1d
 q list --state waiting --json
 check 'nack with a delay: it waits' says "\"id\":$id,\"state\":\"waiting\""
 q cancel "$id"

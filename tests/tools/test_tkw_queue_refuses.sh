@@ -143,8 +143,8 @@ for words in 'put x --delay 5' 'take -n 0' 'ack 1' 'nack 1:' 'cancel x' \
 	refuses queue "$f" $words
 done
 q stats --json
-check 'nothing was changed' [ "$(sed 's/,"oldest_ms.*"puts"//' "$out")" = \
-	"$(sed 's/,"oldest_ms.*"puts"//' "$scratch/before")" ]
+check 'nothing was changed' [ "$(sed 's/,"oldest_age_ms.*"puts"//' "$out")" = \
+	"$(sed 's/,"oldest_age_ms.*"puts"//' "$scratch/before")" ]
 
 # --- files -------------------------------------------------------------------
 

@@ -246,12 +246,13 @@ signalled()
 		until_true "$@"
 		kill -s "$signal" "$(cat "$pid_file")"
 	} &
+	signaller=$!
 	status=0
 	# shellcheck disable=SC2016,SC2086 # the inner shell expands it; words
 	sh -c 'echo $$ >"$pid_file"
 		exec env --default-signal=INT,TERM "$TKW" "$@"' sh $args \
 		>"$out" 2>"$err" </dev/null || status=$?
-	wait
+	wait "$signaller"
 }
 
 finish()
