@@ -11,9 +11,9 @@
 
 struct crew_share *crew_share_make(void)
 {
-	struct crew_share *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
-				    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
-				    -1, 0);
+	struct crew_share *s =
+		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (s == MAP_FAILED)
 		abort();
@@ -124,9 +124,9 @@ static int put(struct crew_worker *w)
 	err = tkw_queue_put(w->q, puts, c->count, ids);
 	for (uint32_t i = 0; !err && i < c->count; i++) {
 		c->item[i].id = ids[i].bits;
-		w->put[w->put_count++ % CREW_HELD] = (struct crew_hold){
-			.serial = serial + i, .claim = { .id = ids[i] }
-		};
+		w->put[w->put_count++ % CREW_HELD] =
+			(struct crew_hold){ .serial = serial + i,
+					    .claim = { .id = ids[i] } };
 	}
 	return answered(c, err);
 }
@@ -134,11 +134,11 @@ static int put(struct crew_worker *w)
 static void keep(struct crew_worker *w, const struct crew_call *c)
 {
 	for (int32_t i = 0; i < c->result; i++)
-		w->held[w->held_count++] = (struct crew_hold){
-			.serial = c->item[i].serial,
-			.lease_ms = c->lease_ms,
-			.claim = { { c->item[i].id }, c->item[i].token }
-		};
+		w->held[w->held_count++] =
+			(struct crew_hold){ .serial = c->item[i].serial,
+					    .lease_ms = c->lease_ms,
+					    .claim = { { c->item[i].id },
+						       c->item[i].token } };
 }
 
 static int take(struct crew_worker *w)
@@ -151,8 +151,8 @@ static int take(struct crew_worker *w)
 	if (w->held_count + CREW_ITEMS > CREW_HELD)
 		return 0;
 	c->count = 1 + (uint32_t)crew_below(&w->random, CREW_ITEMS);
-	c->lease_ms = crew_below(&w->random, 8) == 0 ? CREW_SHORT_MS
-						     : CREW_LONG_MS;
+	c->lease_ms =
+		crew_below(&w->random, 8) == 0 ? CREW_SHORT_MS : CREW_LONG_MS;
 	how = (struct tkw_take){ .max_items = c->count,
 				 .lease_ms = c->lease_ms };
 	asked(w, c);
@@ -256,7 +256,7 @@ int crew_call(struct crew_worker *w, enum crew_kind kind)
 int crew_work(struct crew_worker *w)
 {
 	static const enum crew_kind kinds[] = {
-		CREW_PUT, CREW_PUT, CREW_TAKE,   CREW_TAKE, CREW_ACK,
+		CREW_PUT, CREW_PUT,  CREW_TAKE,   CREW_TAKE,   CREW_ACK,
 		CREW_ACK, CREW_NACK, CREW_EXTEND, CREW_CANCEL,
 	};
 	size_t count = sizeof(kinds) / sizeof(kinds[0]);

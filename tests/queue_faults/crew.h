@@ -21,7 +21,7 @@
 
 enum {
 	CREW_WORKERS = 6,
-	CREW_ITEMS = 4, /* in one call */
+	CREW_ITEMS = 4,    /* in one call */
 	CREW_CALLS = 4096, /* of one worker */
 	CREW_HELD = 32,
 	CREW_PAYLOAD = 16 << 10,
@@ -70,10 +70,10 @@ struct crew_notes {
 
 /* In a shared mapping. */
 struct crew_share {
-	uint32_t serial; /* atomic: the next one */
-	uint32_t ready;  /* atomic: the file is open, the workers work */
+	uint32_t serial;    /* atomic: the next one */
+	uint32_t ready;     /* atomic: the file is open, the workers work */
 	uint32_t in_commit; /* atomic: the log is written and not yet synced */
-	uint64_t commits; /* since the file was opened */
+	uint64_t commits;   /* since the file was opened */
 	uint64_t commit_calls;
 	char broken[128]; /* what a worker found to be wrong */
 	struct crew_notes notes[CREW_WORKERS];

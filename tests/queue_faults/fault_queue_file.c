@@ -2,8 +2,8 @@
 /*
  * fault_queue_file.c - files that are damaged, cut short, of a newer version,
  * open elsewhere, or in a folder that cannot be written. Each is refused and
- * stays as it is, or it is intact. The end of a log may be cut: then the file is
- * as it was after one of the last calls.
+ * stays as it is, or it is intact. The end of a log may be cut: then the file
+ * is as it was after one of the last calls.
  *
  * TKW_QUEUE_FLIPS in the environment says how many bytes are flipped.
  */

@@ -84,10 +84,11 @@ static void run_child(struct queue_fault_bed *b, uint64_t seed)
 		_exit(1);
 	}
 	for (int i = 0; i < CREW_WORKERS; i++) {
-		worker[i] = (struct crew_worker){ .share = s,
-						  .notes = &s->notes[i],
-						  .q = q,
-						  .random = seed + (uint64_t)i };
+		worker[i] =
+			(struct crew_worker){ .share = s,
+					      .notes = &s->notes[i],
+					      .q = q,
+					      .random = seed + (uint64_t)i };
 		if (pthread_create(&thread[i], NULL, run_worker, &worker[i]))
 			_exit(1);
 	}

@@ -28,7 +28,7 @@ struct power_write {
 	enum shim_kind kind; /* SHIM_OTHER: it is synced now */
 	int64_t at;
 	int64_t len;
-	int64_t old_len; /* so much was there before */
+	int64_t old_len;  /* so much was there before */
 	int64_t old_size; /* of the file */
 	int64_t bytes;    /* where its old bytes are */
 };

@@ -10,8 +10,8 @@
 
 enum {
 	FAR_MS = 60 * 1000, /* leases that end later do not end in a test */
-	USED_AT_ONCE = 64, /* claims in one ack of truth_use() */
-	MAX_LIVE = 400     /* items, before idle ones are cancelled */
+	USED_AT_ONCE = 64,  /* claims in one ack of truth_use() */
+	MAX_LIVE = 400      /* items, before idle ones are cancelled */
 };
 
 /* A failed check leaves its sentence here. */
@@ -89,8 +89,8 @@ static void read_take(struct truth *t, const struct crew_call *c)
 			continue;
 		it->token = c->item[i].token;
 		it->expires_ms = c->item[i].expires_ms;
-		it->claim = c->lease_ms == CREW_LONG_MS ? TRUTH_HELD
-							: TRUTH_LAPSES;
+		it->claim =
+			c->lease_ms == CREW_LONG_MS ? TRUTH_HELD : TRUTH_LAPSES;
 	}
 }
 
@@ -275,8 +275,7 @@ static void see_all(struct truth *t, struct tkw_queue *q, struct verdict *v)
 		for (int i = 0; i < n; i++) {
 			uint32_t serial = 0;
 
-			memcpy(&serial, items->item[i].payload,
-			       sizeof(serial));
+			memcpy(&serial, items->item[i].payload, sizeof(serial));
 			/* One whose lease ends meanwhile is listed twice. */
 			if (serial < t->count && t->item[serial].present)
 				continue;
@@ -339,14 +338,14 @@ static void check_counters(struct truth *t, const struct tkw_queue_stats *s,
 		exist += t->item[i].exists && !t->item[i].carried;
 		present += t->item[i].present;
 	}
-	if (s->all_puts != s->all_acks + s->all_cancels + s->all_purges +
-				   live(s))
+	if (s->all_puts !=
+	    s->all_acks + s->all_cancels + s->all_purges + live(s))
 		wrong(v, "the law is broken", s->all_puts);
 	if (live(s) != present)
 		wrong(v, "there are more items than are listed", live(s));
 	check_counter(&t->calls[CREW_PUT], b->all_puts, s->all_puts, "puts", v);
-	check_counter(&t->calls[CREW_TAKE], b->all_takes, s->all_takes,
-		      "takes", v);
+	check_counter(&t->calls[CREW_TAKE], b->all_takes, s->all_takes, "takes",
+		      v);
 	check_counter(&t->calls[CREW_ACK], b->all_acks, s->all_acks, "acks", v);
 	check_counter(&t->calls[CREW_NACK], b->all_nacks, s->all_nacks, "nacks",
 		      v);

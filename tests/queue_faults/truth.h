@@ -44,7 +44,7 @@ struct truth {
 	struct truth_item *item; /* by serial */
 	uint32_t count;
 	struct truth_count calls[CREW_KINDS]; /* items, per kind of call */
-	uint64_t takes_in_doubt; /* how many items they asked for */
+	uint64_t takes_in_doubt;       /* how many items they asked for */
 	struct tkw_queue_stats before; /* when the round began */
 	uint64_t max_id;
 	uint64_t max_token;
