@@ -30,7 +30,7 @@ enum {
 	SEED = 5,
 	FLIPS = 1000,
 	LIVES = 4, /* before the one whose log is left */
-	PAGE = 4096,
+	PAGE = 2048,
 	LOG_HEADER = 32,
 	FRAME = 24 + PAGE,
 	NOBODY = 65534

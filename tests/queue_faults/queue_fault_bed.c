@@ -22,8 +22,12 @@
 #include <unistd.h>
 
 enum {
+	/* Of the log: its header, the place of the page size and of the salts
+	 * in it, and the header of a frame. */
 	LOG_HEADER = 32,
-	FRAME = 24 + 4096
+	PAGE_SIZE = 8,
+	SALTS = 16,
+	FRAME_HEADER = 24
 };
 
 void queue_fault_choose(int argc, char **argv)
@@ -135,14 +139,14 @@ uint32_t queue_fault_cut_power(struct queue_fault_bed *b,
 
 /* One frame. Returns 1 if it ends a transaction, 0 if not, -1 if it is none of
  * this log. */
-static int look_at_frame(int fd, int64_t at, const uint8_t *salts)
+static int look_at_frame(int fd, int64_t at, int64_t len, const uint8_t *salts)
 {
-	uint8_t head[24] = { 0 };
+	uint8_t head[FRAME_HEADER] = { 0 };
 	ssize_t n = pread(fd, head, sizeof(head), at);
 
 	if (n <= 0 || memcmp(head + 8, salts, 8) != 0)
 		return -1;
-	return pread(fd, head + 8, 1, at + FRAME - 1) == 1 &&
+	return pread(fd, head + 8, 1, at + len - 1) == 1 &&
 	       (head[4] | head[5] | head[6] | head[7]) != 0;
 }
 
@@ -150,15 +154,18 @@ bool queue_fault_has_torn_tail(const struct queue_fault_bed *b)
 {
 	int fd = open(queue_fault_path(b, "-wal"), O_RDONLY | O_CLOEXEC);
 	uint8_t header[LOG_HEADER];
+	int64_t frame = FRAME_HEADER;
 	int end = 1;
 	int last = 1;
 
 	if (fd < 0)
 		return false;
 	if (pread(fd, header, LOG_HEADER, 0) == LOG_HEADER) {
-		for (int64_t at = LOG_HEADER; end >= 0; at += FRAME) {
+		for (int i = 0; i < 4; i++)
+			frame += (int64_t)header[PAGE_SIZE + i] << (24 - 8 * i);
+		for (int64_t at = LOG_HEADER; end >= 0; at += frame) {
 			last = end;
-			end = look_at_frame(fd, at, header + 16);
+			end = look_at_frame(fd, at, frame, header + SALTS);
 		}
 	}
 	close(fd);
