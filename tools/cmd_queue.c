@@ -140,8 +140,7 @@ static const char usage[] =
 "127 the command of work cannot be run. work and watch end by SIGINT or SIGTERM.\n";
 /* clang-format on */
 
-/* --- the commands ------------------------------------------------------------
- */
+/* --- the commands -------------------------------------------------------- */
 
 enum words {
 	WORDS_NONE,
@@ -210,8 +209,7 @@ static const struct queue_command *find(const char *name)
 	return NULL;
 }
 
-/* --- options -----------------------------------------------------------------
- */
+/* --- options ------------------------------------------------------------- */
 
 /* A command line, as far as it was read. */
 struct line {
@@ -345,8 +343,7 @@ static int read_option(int option, struct queue_options *o)
 	}
 }
 
-/* --- words -------------------------------------------------------------------
- */
+/* --- words --------------------------------------------------------------- */
 
 /* The first word is the file, the second the command. */
 static int add_word(struct line *l, char *word)
@@ -398,8 +395,7 @@ static int read_line(struct line *l, int argc, char **argv)
 	return 0;
 }
 
-/* --- what does not fit together ----------------------------------------------
- */
+/* --- what does not fit together ------------------------------------------ */
 
 static int refuse(const char *name, const char *why)
 {
@@ -535,8 +531,7 @@ static int read_words(const struct line *l, struct queue_words *w)
 	}
 }
 
-/* --- running -----------------------------------------------------------------
- */
+/* --- running ------------------------------------------------------------- */
 
 static int open_and_run(struct line *l, struct queue_words *w)
 {

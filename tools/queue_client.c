@@ -23,6 +23,10 @@
 #include "store/address.h"
 #include "store/wire.h"
 
+enum {
+	PATIENCE_S = 5
+};
+
 struct queue_way {
 	struct tkw__address address;
 	int fd;      /* for calls */
@@ -33,8 +37,7 @@ struct queue_way {
 	char queue[TKW_QUEUE_MAX_NAME + 1];
 };
 
-/* --- frames ------------------------------------------------------------------
- */
+/* --- frames -------------------------------------------------------------- */
 
 /* A broken connection is no error yet: the last word of the owner may wait to
  * be read. */
@@ -104,7 +107,7 @@ static int64_t receive(struct queue_way *w, int fd, struct tkw__wire_in *in)
 		return -ECONNRESET;
 	len = tkw__wire_length(head);
 	free(w->answer);
-	w->answer = malloc(len ? len : 1);
+	w->answer = calloc(1, (size_t)len + 1);
 	if (!w->answer)
 		return -ENOMEM;
 	if (receive_all(fd, w->answer, len))
@@ -132,8 +135,7 @@ static int64_t exchange_result(struct queue_way *w)
 	return r;
 }
 
-/* --- the connection ----------------------------------------------------------
- */
+/* --- the connection ------------------------------------------------------ */
 
 /* The owner must be this user, or the user who owns the file. Anybody may have
  * made a socket in a folder like /tmp. */
@@ -147,6 +149,15 @@ static bool is_trusted(int fd, const char *file)
 		return false;
 	return peer.uid == geteuid() ||
 	       (!stat(file, &st) && peer.uid == st.st_uid);
+}
+
+/* An owner that is suspended does not answer. 0 seconds: wait for ever. */
+static void set_patience(int fd, time_t seconds)
+{
+	const struct timeval t = { .tv_sec = seconds };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
 }
 
 static int64_t hello(struct queue_way *w, int fd, struct tkw__wire_in *in)
@@ -168,6 +179,7 @@ static int connect_to(struct queue_way *w, const char *file)
 
 	if (fd < 0)
 		return -errno;
+	set_patience(fd, PATIENCE_S);
 	if (connect(fd, (const struct sockaddr *)&w->address.un,
 		    sizeof(w->address.un)))
 		r = -errno;
@@ -175,8 +187,10 @@ static int connect_to(struct queue_way *w, const char *file)
 		r = -EACCES;
 	else
 		r = hello(w, fd, &in);
-	if (r >= 0)
+	if (r >= 0) {
+		set_patience(fd, 0);
 		return fd;
+	}
 	(void)close(fd);
 	return (int)r;
 }
@@ -224,7 +238,8 @@ static int start(struct queue_way *w, const struct queue_place *place,
 	if (w->fd < 0) {
 		/* It is just opening or closing the file, or has crashed. */
 		if (w->fd == -ENOENT || w->fd == -ECONNREFUSED ||
-		    w->fd == -ESHUTDOWN || w->fd == -ECONNRESET)
+		    w->fd == -ESHUTDOWN || w->fd == -ECONNRESET ||
+		    w->fd == -EAGAIN)
 			return -EBUSY;
 		if (w->fd == -EACCES)
 			(void)snprintf(why, QUEUE_WHY,
@@ -284,8 +299,7 @@ static int next(struct queue_way *w, char name[TKW_QUEUE_MAX_NAME + 1])
 	return r >= 0 && !tkw__wire_is_done(&in) ? -EPROTO : (int)r;
 }
 
-/* --- items -------------------------------------------------------------------
- */
+/* --- items --------------------------------------------------------------- */
 
 static void free_items(struct tkw_items *list)
 {
@@ -383,7 +397,8 @@ static int take_begin(struct queue_way *w, const struct tkw_take *how)
 
 	if (w->take_fd < 0) {
 		w->take_fd = connect_to(w, NULL);
-		if (w->take_fd == -ENOENT || w->take_fd == -ECONNREFUSED)
+		if (w->take_fd == -ENOENT || w->take_fd == -ECONNREFUSED ||
+		    w->take_fd == -EAGAIN)
 			return -ESHUTDOWN;
 		if (w->take_fd < 0)
 			return w->take_fd;
@@ -405,14 +420,12 @@ static int take_end(struct queue_way *w, struct queue_items *out)
  * answered before that, the answer is there to be read. */
 static int take_cancel(struct queue_way *w, struct queue_items *out)
 {
-	const struct timeval patience = { .tv_sec = 5 };
 	int r;
 
 	out->list = NULL;
 	if (w->take_fd < 0)
 		return 0;
-	(void)setsockopt(w->take_fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
-			 sizeof(patience));
+	set_patience(w->take_fd, PATIENCE_S);
 	(void)shutdown(w->take_fd, SHUT_WR);
 	r = take_end(w, out);
 	(void)close(w->take_fd);

@@ -13,8 +13,7 @@
 #include "queue_tool.h"
 #include "tool.h"
 
-/* --- put ---------------------------------------------------------------------
- */
+/* --- put ----------------------------------------------------------------- */
 
 static void fill_put(const struct queue_options *o, const struct queue_bytes *b,
 		     struct tkw_put *p)
@@ -69,8 +68,7 @@ int queue_put(struct queue_session *s, const struct queue_options *o,
 	return status;
 }
 
-/* --- take --------------------------------------------------------------------
- */
+/* --- take ---------------------------------------------------------------- */
 
 static void print_taken(const struct queue_options *o,
 			const struct tkw_items *list)
@@ -363,8 +361,7 @@ int queue_purge(struct queue_session *s, const struct queue_options *o,
 			     &(struct meaning){ "purged", not_dead, not_dead });
 }
 
-/* --- looking -----------------------------------------------------------------
- */
+/* --- looking ------------------------------------------------------------- */
 
 int queue_get(struct queue_session *s, const struct queue_options *o,
 	      struct queue_words *w)
@@ -459,8 +456,7 @@ int queue_stats(struct queue_session *s, const struct queue_options *o,
 	return status;
 }
 
-/* --- the queue ---------------------------------------------------------------
- */
+/* --- the queue ----------------------------------------------------------- */
 
 static int print_paused(const struct queue_options *o, bool paused)
 {

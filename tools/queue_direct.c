@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* queue_direct.c - the way to a queue through its file. */
 #include <errno.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,12 +45,23 @@ static int open_queue(struct queue_way *w, const struct queue_place *place)
 	return choose(w, place->queue);
 }
 
+/* Says who has the file open. */
+static void name_owner(int64_t pid, char *why)
+{
+	if (pid)
+		(void)snprintf(why, QUEUE_WHY, "process %" PRId64, pid);
+	else
+		(void)snprintf(why, QUEUE_WHY, "another process");
+}
+
 static int open_way(struct queue_way **out, const struct queue_place *place,
 		    char *why)
 {
+	int64_t owner = 0;
 	struct tkw_queues_config cfg = { .size = sizeof(cfg),
 					 .error = why,
-					 .error_size = QUEUE_WHY };
+					 .error_size = QUEUE_WHY,
+					 .owner_pid = &owner };
 	struct queue_way *w;
 	struct stat st;
 	int r;
@@ -63,6 +74,8 @@ static int open_way(struct queue_way **out, const struct queue_place *place,
 		return -ENOMEM;
 	r = tkw_queues_open(&w->file, place->file, &cfg);
 	if (r) {
+		if (r == -EBUSY)
+			name_owner(owner, why);
 		free(w);
 		return r;
 	}

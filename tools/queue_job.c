@@ -21,8 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- the payload -------------------------------------------------------------
- */
+/* --- the payload --------------------------------------------------------- */
 
 static int write_all(int fd, const char *bytes, size_t len)
 {
@@ -56,8 +55,7 @@ static int open_payload(const struct tkw_item *item)
 	return r;
 }
 
-/* --- the environment ---------------------------------------------------------
- */
+/* --- the environment ----------------------------------------------------- */
 
 enum {
 	VARIABLES = 5,
@@ -119,8 +117,7 @@ static int make_environment(struct environment *e, const char *queue,
 	return 0;
 }
 
-/* --- the process -------------------------------------------------------------
- */
+/* --- the process --------------------------------------------------------- */
 
 /* The signals that this process reads from a descriptor are blocked here, but
  * not in the command. */
@@ -196,8 +193,7 @@ void queue_job_word(char *buf, size_t size, int wait_status)
 			       WEXITSTATUS(wait_status));
 }
 
-/* --- looking for it ----------------------------------------------------------
- */
+/* --- looking for it ------------------------------------------------------ */
 
 static int look_at(const char *path)
 {

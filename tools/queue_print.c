@@ -20,8 +20,7 @@ const char *queue_state_word(enum tkw_item_state state)
 	return (unsigned)state < TKW_ITEM_STATES ? words[state] : "unknown";
 }
 
-/* --- bytes -------------------------------------------------------------------
- */
+/* --- bytes --------------------------------------------------------------- */
 
 static void print_escaped(uint8_t byte)
 {
@@ -127,8 +126,7 @@ static void print_json_bytes(const char *name, const void *bytes, size_t len)
 	}
 }
 
-/* --- an item -----------------------------------------------------------------
- */
+/* --- an item ------------------------------------------------------------- */
 
 void queue_print_taken(const struct tkw_item *item)
 {
@@ -237,8 +235,7 @@ void queue_print_json_item(const struct tkw_item *item)
 	(void)fputs("}\n", stdout);
 }
 
-/* --- the facts of a queue ----------------------------------------------------
- */
+/* --- the facts of a queue ------------------------------------------------ */
 
 int64_t queue_lateness_ms(const struct tkw_queue_stats *st, unsigned permille)
 {

@@ -8,6 +8,7 @@
  * ways are tried again for a few seconds.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -84,16 +85,22 @@ int queue_session_fail(const struct queue_session *s, const char *what,
 /* Tries each way once. */
 static int try_open(struct queue_session *s, char why[QUEUE_WHY])
 {
+	char owner[QUEUE_WHY] = "";
 	int r;
 
 	why[0] = '\0';
 	s->ops = &queue_direct;
-	r = s->ops->open(&s->way, &s->place, why);
-	if (r != -EBUSY)
+	r = s->ops->open(&s->way, &s->place, owner);
+	if (r != -EBUSY) {
+		memcpy(why, owner, sizeof(owner));
 		return r;
-	why[0] = '\0';
+	}
 	s->ops = &queue_client;
-	return s->ops->open(&s->way, &s->place, why);
+	r = s->ops->open(&s->way, &s->place, why);
+	if (r == -EBUSY)
+		(void)snprintf(why, QUEUE_WHY,
+			       "%.40s has it open and does not answer", owner);
+	return r;
 }
 
 static void sleep_ms(int64_t ms)
@@ -126,11 +133,7 @@ static int reopen(struct queue_session *s)
 	char why[QUEUE_WHY];
 	int r = open_way(s, why);
 
-	if (r == -EBUSY)
-		tool_complain("%.200s: another process has it open and does "
-			      "not answer",
-			      s->place.file);
-	else if (r && why[0])
+	if (r && why[0])
 		tool_complain("%.200s: %s", s->place.file, why);
 	else if (r)
 		tool_complain("%.200s: %s", s->place.file, explain(r));

@@ -86,8 +86,7 @@ struct queue_words {
 	int *done; /* the answers */
 };
 
-/* --- queue_values.c ----------------------------------------------------------
- */
+/* --- queue_values.c ------------------------------------------------------ */
 
 /*
  * Read values. `name` is that of the option, for the error message.
@@ -108,8 +107,7 @@ int queue_read_payloads(const struct queue_options *o, struct queue_words *w);
 
 void queue_words_free(const struct queue_options *o, struct queue_words *w);
 
-/* --- queue_commands.c, queue_watch.c, queue_work.c ---------------------------
- */
+/* --- queue_commands.c, queue_watch.c, queue_work.c ----------------------- */
 
 /* A command. It returns the exit status of tkw. */
 typedef int queue_command_fn(struct queue_session *s,
@@ -125,8 +123,7 @@ queue_command_fn queue_resume, queue_limit, queue_watch, queue_work;
  * Returns 0, or the exit status of tkw after telling the user. */
 int queue_work_check(const struct queue_options *o);
 
-/* --- queue_print.c -----------------------------------------------------------
- */
+/* --- queue_print.c ------------------------------------------------------- */
 
 const char *queue_state_word(enum tkw_item_state state);
 
@@ -152,8 +149,7 @@ void queue_print_json_stats(const char *queue,
  * up to the end of its bucket; 0 if none was taken. */
 int64_t queue_lateness_ms(const struct tkw_queue_stats *st, unsigned permille);
 
-/* --- queue_signals.c ---------------------------------------------------------
- */
+/* --- queue_signals.c ----------------------------------------------------- */
 
 /* Lets SIGINT and SIGTERM, and with `children` SIGCHLD, arrive at a descriptor.
  * Call it before any thread is started. A signal that is ignored stays ignored.

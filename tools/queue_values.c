@@ -16,8 +16,7 @@ enum {
 	READ_FIRST = 1 << 16
 };
 
-/* --- times and texts ---------------------------------------------------------
- */
+/* --- times and texts ----------------------------------------------------- */
 
 /* Reads digits. Returns what follows them, or NULL if there are none, or if the
  * number is larger than 2^63 - 1. */
@@ -114,8 +113,7 @@ int queue_read_state(const char *text, enum tkw_item_state *state)
 	return -1;
 }
 
-/* --- words -------------------------------------------------------------------
- */
+/* --- words --------------------------------------------------------------- */
 
 static void *make_array(const struct queue_options *o, struct queue_words *w,
 			size_t size)
@@ -195,8 +193,7 @@ int queue_read_ids(const struct queue_options *o, struct queue_words *w)
 	return 0;
 }
 
-/* --- payloads ----------------------------------------------------------------
- */
+/* --- payloads ------------------------------------------------------------ */
 
 static int grow(struct queue_bytes *b, size_t *room)
 {

@@ -44,8 +44,7 @@ struct watch {
 	struct row row[ROWS];
 };
 
-/* --- reading -----------------------------------------------------------------
- */
+/* --- reading ------------------------------------------------------------- */
 
 /* Queues are never removed, so each keeps its row. */
 static int read_row(struct watch *v, size_t i, const char *name)
@@ -113,8 +112,7 @@ static uint64_t count_rate(const struct watch *v, const struct row *row,
 	return ((now - before) * 1000 + ms / 2) / ms;
 }
 
-/* --- a screen ----------------------------------------------------------------
- */
+/* --- a screen ------------------------------------------------------------ */
 
 /* Writes a number in at most 7 columns. */
 static const char *word(char buf[TOOL_WORD], uint64_t n)
@@ -215,8 +213,7 @@ static int draw(struct watch *v)
 	return screen_show(s);
 }
 
-/* --- a line ------------------------------------------------------------------
- */
+/* --- a line -------------------------------------------------------------- */
 
 /* The sums of all queues. */
 struct sums {
@@ -263,8 +260,7 @@ static int print_line(const struct watch *v)
 	return tool_flush();
 }
 
-/* --- the loop ----------------------------------------------------------------
- */
+/* --- the loop ------------------------------------------------------------ */
 
 /* Waits for the next second. Returns false if a signal has come. */
 static bool wait_next(struct watch *v, int64_t next_ms)

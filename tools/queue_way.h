@@ -122,8 +122,7 @@ extern const struct queue_ops queue_client;
 
 void queue_items_free(struct queue_items *items);
 
-/* --- a session ---------------------------------------------------------------
- */
+/* --- a session ----------------------------------------------------------- */
 
 struct queue_session {
 	struct queue_place place;

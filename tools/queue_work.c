@@ -67,8 +67,7 @@ int queue_work_check(const struct queue_options *o)
 	return r == -ENOENT ? QUEUE_EXIT_NO_COMMAND : QUEUE_EXIT_CANNOT_RUN;
 }
 
-/* --- results -----------------------------------------------------------------
- */
+/* --- results ------------------------------------------------------------- */
 
 /* Looks at the result of a call. If the queue cannot be reached any more, there
  * is nothing left to do but to let the commands end. */
@@ -173,8 +172,7 @@ static void reap(struct work *k)
 	ack_all(k, good);
 }
 
-/* --- leases ------------------------------------------------------------------
- */
+/* --- leases -------------------------------------------------------------- */
 
 static struct job *find_job(struct work *k, const struct tkw_claim *claim)
 {
@@ -218,8 +216,7 @@ static void extend(struct work *k)
 	}
 }
 
-/* --- starting ----------------------------------------------------------------
- */
+/* --- starting ------------------------------------------------------------ */
 
 /* The command could not be started. */
 static void fail_start(struct work *k, const struct tkw_item *item, int r)
@@ -349,8 +346,7 @@ static void cancel_take(struct work *k)
 		start_all(k, &items);
 }
 
-/* --- the loop ----------------------------------------------------------------
- */
+/* --- the loop ------------------------------------------------------------ */
 
 static void kill_all(const struct work *k, int sig)
 {

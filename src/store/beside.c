@@ -4,20 +4,17 @@
 #include "store/beside.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 char *tkw__beside(const char *path, const char *suffix)
 {
-	size_t len = strlen(path);
-	size_t more = strlen(suffix) + 1;
-	char *name = malloc(len + more);
+	size_t size = strlen(path) + strlen(suffix) + 1;
+	char *name = malloc(size);
 
-	if (name) {
-		memcpy(name, path, len);
-		memcpy(name + len, suffix, more);
-	}
+	if (name)
+		snprintf(name, size, "%s%s", path, suffix);
 	return name;
 }
 

@@ -25,8 +25,7 @@ enum {
 
 static const char gone[] = "client gone";
 
-/* --- the answer --------------------------------------------------------------
- */
+/* --- the answer ---------------------------------------------------------- */
 
 static void begin_answer(struct tkw__clerk *c, int64_t result)
 {
@@ -77,8 +76,7 @@ static void renew(struct tkw__clerk *c)
 					    .ctx = c->request.ctx };
 }
 
-/* --- arguments ---------------------------------------------------------------
- */
+/* --- arguments ----------------------------------------------------------- */
 
 static int read_array(struct tkw__clerk *c, size_t least, size_t size)
 {
@@ -332,8 +330,7 @@ static int read_arguments(struct tkw__clerk *c)
 	}
 }
 
-/* --- finding the queue -------------------------------------------------------
- */
+/* --- finding the queue --------------------------------------------------- */
 
 static int64_t look_for_queue(struct tkw__desk *d, struct tkw__request *r)
 {
@@ -455,8 +452,7 @@ enum tkw__clerk_step tkw__clerk_read(struct tkw__clerk *c, const void *frame,
 	}
 }
 
-/* --- answers -----------------------------------------------------------------
- */
+/* --- answers ------------------------------------------------------------- */
 
 /* The public answer for an item. */
 static int to_done(const struct tkw__clerk *c, enum tkw__queue_answer answer)

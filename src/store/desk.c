@@ -46,23 +46,58 @@ void tkw__requests_remove(struct tkw__request_list *l, struct tkw__request *r)
 
 /* --- queues --------------------------------------------------------------- */
 
-/* Makes room for one more queue in both tables. */
+static struct tkw_queue **bucket_of(struct tkw__desk *d, const char *name)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+	return &d->by_name[hash & (d->room - 1)];
+}
+
+static void link_name(struct tkw__desk *d, struct tkw_queue *q)
+{
+	struct tkw_queue **at = bucket_of(d, q->name);
+
+	q->namesake = *at;
+	*at = q;
+}
+
+static void unlink_name(struct tkw__desk *d, const struct tkw_queue *q)
+{
+	struct tkw_queue **at = bucket_of(d, q->name);
+
+	while (*at != q)
+		at = &(*at)->namesake;
+	*at = q->namesake;
+}
+
+static int grow_table(struct tkw_queue ***table, size_t room)
+{
+	struct tkw_queue **grown =
+		realloc(*table, room * sizeof(struct tkw_queue *));
+
+	if (!grown)
+		return -ENOMEM;
+	*table = grown;
+	return 0;
+}
+
+/* Makes room for one more queue in all tables. */
 static int grow_tables(struct tkw__desk *d)
 {
 	size_t room = d->room ? d->room * 2 : 16;
-	struct tkw_queue **table;
 
 	if (d->count < d->room)
 		return 0;
-	table = realloc(d->by_number, room * sizeof(struct tkw_queue *));
-	if (!table)
+	if (grow_table(&d->by_number, room) || grow_table(&d->agenda, room) ||
+	    grow_table(&d->by_name, room))
 		return -ENOMEM;
-	d->by_number = table;
-	table = realloc(d->agenda, room * sizeof(struct tkw_queue *));
-	if (!table)
-		return -ENOMEM;
-	d->agenda = table;
 	d->room = room;
+	for (size_t i = 0; i < room; i++)
+		d->by_name[i] = NULL;
+	for (size_t i = 0; i < d->count; i++)
+		link_name(d, d->by_number[i]);
 	return 0;
 }
 
@@ -91,6 +126,7 @@ int tkw__desk_add_queue(struct tkw__desk *d, const char *name,
 	q->fd = -1;
 	q->at_us = UINT64_MAX;
 	memcpy(q->name, name, strlen(name) + 1);
+	link_name(d, q);
 	d->by_number[d->count++] = q;
 	q->number = d->count;
 	if (d->last)
@@ -114,6 +150,7 @@ void tkw__desk_drop_queue(struct tkw__desk *d)
 	struct tkw_queue *q = d->by_number[--d->count];
 
 	tkw__agenda_set(d, q, UINT64_MAX);
+	unlink_name(d, q);
 	d->last = d->count ? d->by_number[d->count - 1] : NULL;
 	if (d->last)
 		d->last->next = NULL;
@@ -129,10 +166,10 @@ struct tkw_queue *tkw__desk_queue(struct tkw__desk *d, struct tkw_queue *prev)
 
 struct tkw_queue *tkw__desk_find(struct tkw__desk *d, const char *name)
 {
-	struct tkw_queue *q = d->first;
+	struct tkw_queue *q = d->room ? *bucket_of(d, name) : NULL;
 
 	while (q && strcmp(q->name, name) != 0)
-		q = q->next;
+		q = q->namesake;
 	return q;
 }
 
@@ -230,6 +267,7 @@ void tkw__desk_destroy(struct tkw__desk *d)
 	free(d->row);
 	free(d->by_number);
 	free(d->agenda);
+	free(d->by_name);
 	free(d);
 }
 

@@ -208,9 +208,10 @@ struct tkw_queue {
 
 	/* The desk's own. */
 	struct tkw__desk *desk;
-	struct tkw__queue_log log; /* records of this turn */
-	struct tkw_queue *next;    /* by number */
-	struct tkw_queue *touched; /* the next one that this turn works on */
+	struct tkw__queue_log log;  /* records of this turn */
+	struct tkw_queue *next;     /* by number */
+	struct tkw_queue *namesake; /* the next one in its bucket by name */
+	struct tkw_queue *touched;  /* the next one that this turn works on */
 	bool is_touched;
 	bool is_new;  /* its name is not in the store yet */
 	bool behind;  /* there is work for this very time */

@@ -115,12 +115,14 @@ void tkw__cycle_copy(struct tkw__desk *d)
 	uint64_t items = 0;
 	int err = 0;
 
+	c->piece = false;
 	if (d->broken || d->saving || tkw__desk_is_held(d))
 		return;
 	if (is_due(d))
 		begin(d);
 	if (c->state != TKW__CYCLE_COPY)
 		return;
+	c->piece = true;
 	c->next_at = c->at;
 	c->next_cursor = c->cursor;
 	while (c->next_at && items < max && d->bytes < max_bytes && !err)
@@ -135,7 +137,7 @@ void tkw__cycle_commit(struct tkw__desk *d)
 {
 	struct tkw__desk_cycle *c = &d->cycle;
 
-	if (c->state != TKW__CYCLE_COPY || d->saving || tkw__desk_is_held(d))
+	if (!c->piece)
 		return;
 	c->began = false;
 	c->at = c->next_at;

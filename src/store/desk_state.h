@@ -18,8 +18,8 @@
  *   3. Touched queues do the time's work and serve their parked takes.
  *   4. A snapshot adds its piece.
  *   5. The logs of the touched queues go to the store as one batch. Then the
- *      hearts commit. If the store fails, they undo; if it is full, the batch
- *      is decided once more without its puts.
+ *      hearts commit. If the store fails, they undo. If it is full, the batch
+ *      is decided once more without the snapshot, and then without its puts.
  *   6. Looks, withdrawals and timeouts; the requests end.
  */
 #ifndef TKW_STORE_DESK_STATE_H
@@ -57,6 +57,7 @@ struct tkw__desk_cycle {
 	uint64_t next_cursor;
 	bool began;
 	bool ends;
+	bool piece;              /* this batch has a piece of the snapshot */
 	struct tkw__base base;   /* remove */
 	uint64_t bytes_at_begin; /* of all batches */
 };
@@ -70,8 +71,10 @@ struct tkw__desk {
 
 	struct tkw_queue *first;
 	struct tkw_queue *last;
-	struct tkw_queue **by_number; /* from 1; also the room of the agenda */
+	/* Three tables of the same size, a power of two. */
+	struct tkw_queue **by_number; /* from 1 */
 	struct tkw_queue **agenda;
+	struct tkw_queue **by_name; /* buckets of a hash table */
 	size_t room;
 	size_t scheduled;
 	uint32_t count; /* of queues */

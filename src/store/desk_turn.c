@@ -339,11 +339,12 @@ static int settle(struct tkw__desk *d)
 		err = append(d);
 		if (err != -ENOSPC || d->saving)
 			break;
-		/* The disk is full. What is left of it is not for puts. */
+		/* The disk is full. This holds up the snapshot. If there was
+		 * none, what is left of the disk is not for puts. */
 		tkw__desk_fail(d, err);
-		d->saving = true;
-		if (!d->reserve_gone && re->give && re->give(re->ctx))
-			d->reserve_gone = true;
+		d->saving = !d->cycle.piece;
+		if (d->saving && !d->reserve_gone && re->give)
+			d->reserve_gone = re->give(re->ctx);
 		decide_again(d);
 	}
 	if (err) {

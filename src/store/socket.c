@@ -38,8 +38,8 @@ enum {
 	/* How much is done before the keeper gets its thread back. */
 	EVENTS = 64,
 	ACCEPTS = 16,
-	/* How large a request's buffer is first, and how often it is read from
-	 * a connection before it is the turn of the next one. */
+	/* How much is read from a connection at once, and how often, before it
+	 * is the turn of the next one. */
 	READ_BYTES = 64 << 10,
 	READS = 8,
 	/* Buffers that are larger are not kept for the next request. */
@@ -58,9 +58,8 @@ enum state {
 
 struct client {
 	struct tkw__socket *socket;
-	struct client *next;
-	struct client *prev;
-	int fd; /* -1: closed */
+	uint32_t place; /* in the table of clients */
+	int fd;         /* -1: closed */
 	enum state state;
 	bool closing;     /* close it when the answer was sent */
 	bool asked;       /* the desk has the clerk's request */
@@ -70,9 +69,7 @@ struct client {
 	/* The request: its head, then the frame. */
 	uint8_t head[TKW__WIRE_HEAD];
 	size_t head_len;
-	uint8_t *frame;
-	size_t frame_len;
-	size_t frame_room;
+	struct tkw__wire_out frame;
 	size_t sent; /* of the answer */
 };
 
@@ -85,32 +82,17 @@ struct tkw__socket {
 	int spare;
 	int folder; /* of the file */
 	char *name; /* of the socket in its folder */
-	struct client *clients;
-	unsigned count;
+	struct client *clients[TKW__SOCKET_CLIENTS]; /* NULL: a free place */
 };
 
-/* --- the life of a client ----------------------------------------------------
- */
-
-static void free_memory(struct client *c)
-{
-	tkw__clerk_fini(&c->clerk);
-	free(c->frame);
-	free(c);
-}
+/* --- the life of a client ------------------------------------------------ */
 
 static void free_client(struct client *c)
 {
-	struct tkw__socket *s = c->socket;
-
-	if (c->prev)
-		c->prev->next = c->next;
-	else
-		s->clients = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
-	s->count--;
-	free_memory(c);
+	c->socket->clients[c->place] = NULL;
+	tkw__clerk_fini(&c->clerk);
+	tkw__wire_free(&c->frame);
+	free(c);
 }
 
 /* Frees a client that has gone, unless the desk has a request of it. */
@@ -163,15 +145,15 @@ static void set_state(struct client *c, enum state state)
 		[STATE_BUSY] = EPOLLRDHUP,
 		[STATE_WRITE] = EPOLLOUT,
 	};
-	struct epoll_event ev = { .events = events[state], .data.ptr = c };
+	struct epoll_event ev = { .events = events[state],
+				  .data.u32 = c->place };
 
 	if (c->state != state)
 		(void)epoll_ctl(c->socket->epoll, EPOLL_CTL_MOD, c->fd, &ev);
 	c->state = state;
 }
 
-/* --- answers -----------------------------------------------------------------
- */
+/* --- answers ------------------------------------------------------------- */
 
 /* Sends what the connection takes now. Returns 1 if all was sent, 0, or -1 if
  * the client has gone. */
@@ -197,12 +179,9 @@ static void start_read(struct client *c)
 {
 	tkw__clerk_sent(&c->clerk);
 	c->head_len = 0;
-	c->frame_len = 0;
-	if (c->frame_room > KEEP_BYTES) {
-		free(c->frame);
-		c->frame = NULL;
-		c->frame_room = 0;
-	}
+	c->frame.len = 0;
+	if (c->frame.room > KEEP_BYTES)
+		tkw__wire_free(&c->frame);
 	if (c->clerk.out.room > KEEP_BYTES)
 		tkw__wire_free(&c->clerk.out);
 	set_state(c, STATE_READ);
@@ -233,8 +212,7 @@ static void start_write(struct client *c, bool closing)
 		go_on_writing(c);
 }
 
-/* --- requests ----------------------------------------------------------------
- */
+/* --- requests ------------------------------------------------------------ */
 
 /* Does what the clerk says. The client may be freed. */
 static void go_on(struct client *c, enum tkw__clerk_step step)
@@ -272,29 +250,7 @@ static void on_done(struct tkw__request *r)
 	release(c);
 }
 
-/* --- reading -----------------------------------------------------------------
- */
-
-/* Makes room for more of the frame, as its bytes come: the length that a client
- * claims costs nothing yet. */
-static int make_room(struct client *c, size_t len)
-{
-	size_t room = 2 * c->frame_room;
-	uint8_t *more;
-
-	if (c->frame_len < c->frame_room)
-		return 0;
-	if (room < READ_BYTES)
-		room = READ_BYTES;
-	if (room > len)
-		room = len;
-	more = realloc(c->frame, room);
-	if (!more)
-		return -ENOMEM;
-	c->frame = more;
-	c->frame_room = room;
-	return 0;
-}
+/* --- reading ------------------------------------------------------------- */
 
 /* Reads up to len bytes. Returns how many; 0: none are there now; -ECONNRESET:
  * the client has gone. */
@@ -321,20 +277,21 @@ static ssize_t receive_head(struct client *c)
 	return n;
 }
 
+/* The memory grows as the bytes come: the length that a client claims costs
+ * nothing yet. */
 static ssize_t receive_frame(struct client *c, size_t len)
 {
-	size_t room;
+	struct tkw__wire_out *f = &c->frame;
+	size_t had = f->len;
+	size_t more = len - had < READ_BYTES ? len - had : READ_BYTES;
 	ssize_t n;
 
 	if (len > TKW__WIRE_MAX_REQUEST)
 		return -EMSGSIZE;
-	n = make_room(c, len);
-	if (n < 0)
-		return n;
-	room = (c->frame_room < len ? c->frame_room : len) - c->frame_len;
-	n = receive(c, c->frame + c->frame_len, room);
-	if (n > 0)
-		c->frame_len += (size_t)n;
+	if (!tkw__wire_grow(f, more))
+		return -ENOMEM;
+	n = receive(c, f->bytes + had, more);
+	f->len = n > 0 ? had + (size_t)n : had;
 	return n;
 }
 
@@ -352,7 +309,7 @@ static int receive_some(struct client *c)
 		if (n <= 0)
 			return (int)n;
 		if (c->head_len == TKW__WIRE_HEAD &&
-		    c->frame_len == tkw__wire_length(c->head))
+		    c->frame.len == tkw__wire_length(c->head))
 			return 1;
 	}
 	return 0;
@@ -374,28 +331,19 @@ static void go_on_reading(struct client *c)
 		start_write(c, true);
 		return;
 	}
-	go_on(c, tkw__clerk_read(&c->clerk, c->frame, c->frame_len, getpid()));
+	go_on(c, tkw__clerk_read(&c->clerk, c->frame.bytes, c->frame.len,
+				 getpid()));
 }
 
-static void serve_client(struct client *c)
-{
-	switch (c->state) {
-	case STATE_READ:
-		go_on_reading(c);
-		break;
-	case STATE_WRITE:
-		go_on_writing(c);
-		break;
-	case STATE_BUSY:
-		drop(c); /* only its end is watched */
-		break;
-	case STATE_GONE:
-		break;
-	}
-}
+/* What an event means, by the state. Of a client that is busy, only its end is
+ * watched. One that has gone is not watched. The client may be freed. */
+static void (*const serve[])(struct client *c) = {
+	[STATE_READ] = go_on_reading,
+	[STATE_BUSY] = drop,
+	[STATE_WRITE] = go_on_writing,
+};
 
-/* --- new clients -------------------------------------------------------------
- */
+/* --- new clients --------------------------------------------------------- */
 
 static bool is_trusted(int fd)
 {
@@ -406,32 +354,37 @@ static bool is_trusted(int fd)
 	       (peer.uid == geteuid() || peer.uid == 0);
 }
 
+/* What epoll tells of a client is its place, and of the listener this. */
+enum {
+	LISTENER = TKW__SOCKET_CLIENTS
+};
+
 static int add_client(struct tkw__socket *s, int fd)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP };
 	struct client *c;
+	uint32_t place = 0;
 
-	if (s->count >= TKW__SOCKET_CLIENTS)
+	while (place < TKW__SOCKET_CLIENTS && s->clients[place])
+		place++;
+	if (place == TKW__SOCKET_CLIENTS)
 		return -EUSERS;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
-	ev.data.ptr = c;
+	ev.data.u32 = place;
 	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev)) {
 		free(c);
 		return -ENOMEM;
 	}
 	c->socket = s;
+	c->place = place;
 	c->fd = fd;
 	c->clerk.request.done = on_done;
 	c->clerk.request.ctx = c;
 	c->withdraw.done = on_done;
 	c->withdraw.ctx = c;
-	c->next = s->clients;
-	if (c->next)
-		c->next->prev = c;
-	s->clients = c;
-	s->count++;
+	s->clients[place] = c;
 	return 0;
 }
 
@@ -487,8 +440,7 @@ static void accept_some(struct tkw__socket *s)
 	}
 }
 
-/* --- the keeper --------------------------------------------------------------
- */
+/* --- the keeper ---------------------------------------------------------- */
 
 static size_t list_fds(struct pollfd *fds, size_t max, void *ctx)
 {
@@ -509,15 +461,17 @@ static void on_ready(const struct pollfd *fds, size_t count, void *ctx)
 		return;
 	n = epoll_wait(s->epoll, events, EVENTS, 0);
 	for (int i = 0; i < n; i++) {
-		if (events[i].data.ptr)
-			serve_client(events[i].data.ptr);
-		else
+		uint32_t place = events[i].data.u32;
+		struct client *c = place == LISTENER ? NULL : s->clients[place];
+
+		if (place == LISTENER)
 			accept_some(s);
+		else if (c && c->state != STATE_GONE)
+			serve[c->state](c);
 	}
 }
 
-/* --- open and close ----------------------------------------------------------
- */
+/* --- open and close ------------------------------------------------------ */
 
 /* Opens the folder of the file, and notes the name of the socket there: the
  * process may change its working folder until the socket is removed. */
@@ -575,7 +529,7 @@ static int start_listening(struct tkw__socket *s, const char *path)
 
 static int start_watching(struct tkw__socket *s)
 {
-	struct epoll_event ev = { .events = EPOLLIN };
+	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = LISTENER };
 
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0 ||
@@ -592,12 +546,11 @@ static void close_if_open(int fd)
 
 static void destroy(struct tkw__socket *s)
 {
-	struct client *c, *next;
-
-	for (c = s->clients; c; c = next) {
-		next = c->next;
-		close_if_open(c->fd);
-		free_memory(c);
+	for (int i = 0; i < TKW__SOCKET_CLIENTS; i++) {
+		if (!s->clients[i])
+			continue;
+		close_if_open(s->clients[i]->fd);
+		free_client(s->clients[i]);
 	}
 	close_if_open(s->listener);
 	close_if_open(s->epoll);
@@ -668,8 +621,10 @@ void tkw__socket_close(struct tkw__socket *s)
 	if (!s)
 		return;
 	remove_socket(s);
-	for (struct client *c = s->clients; c; c = c->next) {
-		if (c->fd < 0)
+	for (int i = 0; i < TKW__SOCKET_CLIENTS; i++) {
+		struct client *c = s->clients[i];
+
+		if (!c || c->fd < 0)
 			continue;
 		if (c->state == STATE_WRITE)
 			flush(c, until_ms);

@@ -112,8 +112,7 @@ enum {
 /* The end of the name of the socket: FILE-sock. */
 #define TKW__WIRE_SUFFIX "-sock"
 
-/* --- writing ---------------------------------------------------------------
- */
+/* --- writing ------------------------------------------------------------- */
 
 /* Bytes that are being made. All zero: none yet. */
 struct tkw__wire_out {
@@ -263,8 +262,7 @@ static inline bool tkw__wire_end(struct tkw__wire_out *o)
 	return true;
 }
 
-/* --- reading ---------------------------------------------------------------
- */
+/* --- reading ------------------------------------------------------------- */
 
 /* Bytes that are being read. They come from a stranger: what is not there reads
  * as 0, and `bad` tells so at the end. */
@@ -403,8 +401,7 @@ static inline void tkw__wire_get_item(struct tkw__wire_in *in,
 	item->reason = tkw__wire_get_text(in, reason_len);
 }
 
-/* --- the facts of a queue --------------------------------------------------
- */
+/* --- the facts of a queue ------------------------------------------------ */
 
 /* How many words STATS sends: first these, then the lateness. */
 enum {

@@ -29,12 +29,13 @@ verdict()
 	echo "$gate: $1, no complaints"
 }
 
-# declared INCLUDE_DIR: prints the functions that the public headers declare,
-# sorted.
+# declared INCLUDE_DIR [HEADER]: prints the functions that the public headers
+# declare, sorted. HEADER is left out.
 declared()
 {
 	for header in "$1"/tickwheel/*.h; do
-		echo "#include \"tickwheel/$(basename "$header")\""
+		[ "$(basename "$header")" = "${2:-}" ] ||
+			echo "#include \"tickwheel/$(basename "$header")\""
 	done | ${CC:-cc} -std=c11 -E -P -I"$1" - | tr '\n' ' ' |
 		sed 's/[;{}]/\n/g' |
 		grep -Ev '^ *(typedef|static|extern  *inline)' |

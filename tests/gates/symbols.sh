@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# symbols.sh ROOT SHARED STATIC | --self-test - checks which symbols the library
-# defines, and which functions the wheel calls.
+# symbols.sh ROOT SHARED STATIC [QUEUE_SHARED QUEUE_STATIC] | --self-test -
+# checks which symbols the libraries define, and which functions the wheel calls.
 #
 #   1. The shared library exports the functions that the public headers declare,
-#      and nothing else.
-#   2. The static library defines no global symbol without our prefix.
+#      and nothing else. Those of queue.h are in a library of their own.
+#   2. The static libraries define no global symbol without our prefix.
 #   3. The objects of src/base and src/wheel call no outside functions, except
 #      memcpy, memmove, memset and memcmp, which a compiler may call by itself,
 #      and the function that a failed assert calls.
@@ -22,18 +22,18 @@ exported()
 		awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u
 }
 
+# check_exports DECLARED SHARED MAP: compares with a list of functions.
 check_exports()
 {
-	declared "$1" >"$scratch/declared"
 	exported "$2" >"$scratch/exported"
-	[ -s "$scratch/declared" ] || complain "no declarations in $1"
-	for symbol in $(comm -23 "$scratch/declared" "$scratch/exported"); do
+	[ -s "$1" ] || complain "no declarations for $2"
+	for symbol in $(comm -23 "$1" "$scratch/exported"); do
 		complain "declared in a public header, not exported: $symbol" \
-			"(add it to src/tickwheel.map)"
+			"(add it to $3)"
 	done
-	for symbol in $(comm -13 "$scratch/declared" "$scratch/exported"); do
+	for symbol in $(comm -13 "$1" "$scratch/exported"); do
 		complain "exported, not declared in a public header: $symbol" \
-			"(remove it from src/tickwheel.map, or declare it)"
+			"(remove it from $3, or declare it)"
 	done
 }
 
@@ -76,10 +76,17 @@ check_calls()
 check_library()
 {
 	make_scratch
-	check_exports "$1/include" "$2"
+	declared "$1/include" >"$scratch/all"
+	declared "$1/include" queue.h >"$scratch/core"
+	comm -23 "$scratch/all" "$scratch/core" >"$scratch/queue"
+	check_exports "$scratch/core" "$2" src/tickwheel.map
 	check_prefix "$3"
 	check_calls "$1" "$3"
-	verdict "$(wc -l <"$scratch/exported") exported functions"
+	if [ -n "${4:-}" ]; then
+		check_exports "$scratch/queue" "$4" src/tickwheel-queue.map
+		check_prefix "$5"
+	fi
+	verdict "$(wc -l <"$scratch/all") functions"
 }
 
 # plant LINE SYMBOLS: builds a tiny library. LINE is added to its wheel, and
@@ -122,6 +129,33 @@ rejected()
 	must_reject "$1" sh "$self" "$dir" "$dir/a.so" "$dir/a.a"
 }
 
+# plant_queue LINE: plants a library of the queue beside it, with LINE in it.
+plant_queue()
+{
+	plant '' 'tkw_b;'
+	printf '%s\n' '#include "a.h"' 'int tkw_q(void);' \
+		>"$dir/include/tickwheel/queue.h"
+	printf '%s\n' '#include "tickwheel/queue.h"' "$1" >"$dir/q.c"
+	$CC -fPIC -I"$dir/include" -c "$dir/q.c" -o "$dir/q.o" &&
+		$CC -shared -o "$dir/q.so" "$dir/q.o" || exit 1
+	ar rcs "$dir/q.a" "$dir/q.o"
+}
+
+self_test_queue()
+{
+	plant_queue 'int tkw_q(void) { return 0; }'
+	must_accept 'a sound library of the queue' sh "$self" "$dir" \
+		"$dir/a.so" "$dir/a.a" "$dir/q.so" "$dir/q.a"
+	plant_queue 'int tkw_r(void); int tkw_r(void) { return 0; }'
+	must_reject 'not exported: tkw_q (add it to src/tickwheel-queue.map)' \
+		sh "$self" "$dir" "$dir/a.so" "$dir/a.a" "$dir/q.so" "$dir/q.a"
+	must_reject 'not declared in a public header: tkw_r' \
+		sh "$self" "$dir" "$dir/a.so" "$dir/a.a" "$dir/q.so" "$dir/q.a"
+	plant_queue 'int tkw_q(void) { return 0; } int stray = 1;'
+	must_reject 'without prefix: stray' \
+		sh "$self" "$dir" "$dir/a.so" "$dir/a.a" "$dir/q.so" "$dir/q.a"
+}
+
 self_test()
 {
 	make_scratch
@@ -144,6 +178,7 @@ self_test()
 	: >"$dir/src/base/lost.c"
 	must_reject 'no object in the static library: lost.c.o' \
 		sh "$self" "$dir" "$dir/a.so" "$dir/a.a"
+	self_test_queue
 	self_verdict
 }
 
@@ -154,6 +189,6 @@ case ${1:-} in
 	;;
 *)
 	check_library "${1:?the root of the tree}" "${2:?the shared library}" \
-		"${3:?the static library}"
+		"${3:?the static library}" "${4:-}" "${5:-}"
 	;;
 esac

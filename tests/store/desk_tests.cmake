@@ -36,7 +36,7 @@ foreach(build static narrow)
                         tickwheel_${build} ${CMOCKA_LIBRARIES} Threads::Threads)
 endforeach()
 
-# desk_test(NAME): NAME, and NAME_narrow on 16-slot rings.
+# desk_test(NAME [LINK-OPTION...]): NAME, and NAME_narrow on 16-slot rings.
 function(desk_test name)
   foreach(build static narrow)
     set(target ${name})
@@ -47,11 +47,14 @@ function(desk_test name)
     tkw_flags(${target})
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
     target_link_libraries(${target} PRIVATE desk_bed_${build})
+    target_link_options(${target} PRIVATE ${ARGN})
     add_test(NAME ${target} COMMAND ${target})
     set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 600)
   endforeach()
 endfunction()
 
 desk_test(test_desk)
+desk_test(test_desk_memory
+          LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc)
 desk_test(test_keeper)
 desk_test(test_queue_api)

@@ -268,7 +268,7 @@ void shim_vfs_remove(void)
 
 void shim_vfs_plan(const struct shim_plan *plan)
 {
-	static const struct shim_plan none;
+	static const struct shim_plan none = { .at = 0 };
 
 	shim.plan = plan ? *plan : none;
 	for (int i = 0; i < SHIM_CALLS; i++)

@@ -152,6 +152,12 @@ static uint64_t draw_start(struct life *l)
 	return UINT64_C(1700000000000000) + life_below(l, 65536);
 }
 
+static void check_disk(struct life *l)
+{
+	if (sim_disk_wrong(l->disk))
+		life_fail(l, sim_disk_wrong(l->disk));
+}
+
 /* Opens the file; a crash may come meanwhile. */
 static void open_file(struct life *l)
 {
@@ -166,6 +172,7 @@ static void open_file(struct life *l)
 		err = sim_store.open(&l->store, &cfg, why, sizeof(why));
 		if (err && !sim_disk_is_down(l->disk))
 			life_fail(l, "the store could not be opened");
+		check_disk(l);
 	}
 	l->cfg.store = l->store;
 	l->cfg.now_us = l->now_us;
@@ -344,8 +351,7 @@ static void note_disk(struct life *l, const struct sim_counts *was)
 {
 	const struct sim_counts *is = sim_disk_counts(l->disk);
 
-	if (sim_disk_wrong(l->disk))
-		life_fail(l, sim_disk_wrong(l->disk));
+	check_disk(l);
 	if (is->compactions > was->compactions)
 		l->snapshot = false;
 	if (is->failed > was->failed)

@@ -2,6 +2,7 @@
 /* test_desk.c - turns: batches, order, failures, time, and bounds. */
 #include "desk_bed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* --- batches and order ---------------------------------------------------- */
@@ -472,6 +473,27 @@ static void test_desk_failed_open_makes_no_queue(void **state)
 	assert_int_equal(tkw__desk_find(b->desk, "x")->number, 2);
 }
 
+static void test_desk_many_queues_are_found(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request r;
+	char name[16];
+
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		ask_open(b, &r, name);
+		bed_turn(b);
+		assert_int_equal(r.r.result, 0);
+		assert_ptr_equal(tkw__desk_find(b->desk, name), r.r.queue);
+	}
+	bed_reopen(b);
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		assert_non_null(tkw__desk_find(b->desk, name));
+	}
+	assert_null(tkw__desk_find(b->desk, "n200"));
+}
+
 /* --- bounds --------------------------------------------------------------- */
 
 static void test_desk_turn_is_bounded(void **state)
@@ -607,6 +629,39 @@ static void test_desk_snapshot_waits_after_an_error(void **state)
 	bed_reopen(b);
 }
 
+/* A snapshot that does not fit is put off; the puts beside it are not. */
+static void test_desk_snapshot_yields_to_puts_on_a_full_disk(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_facts facts;
+	struct tkw_items *held;
+	struct bed_request r;
+
+	ask_put(b, &r, 0, 0, 60);
+	bed_quiet(b);
+	held = bed_take(b, 50, 1000);
+	for (size_t i = 0; i < held->count; i++)
+		assert_int_equal(bed_ack(b, &held->item[i]), 1);
+	tkw_items_free(held);
+	b->has_reserve = true;
+	b->cfg.slack_bytes = 1;
+	bed_reopen(b);
+	b->disk.room_bytes = b->disk.bytes + 100;
+	ask_put(b, &r, 0, 1000, 1);
+	bed_turn(b);
+	assert_int_equal(r.r.result, 0);
+	assert_int_equal(b->gives, 0);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.snapshots, 0);
+	assert_int_equal(facts.error, 0);
+	b->disk.room_bytes = 0;
+	bed_pass(b, 2000);
+	bed_quiet(b);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_true(facts.snapshots > 0);
+	bed_reopen(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -630,11 +685,13 @@ int main(void)
 		DESK_TEST(test_desk_full_disk_does_not_make_the_desk_busy),
 		DESK_TEST(test_desk_broken_store_ends_all_who_wait),
 		DESK_TEST(test_desk_failed_open_makes_no_queue),
+		DESK_TEST(test_desk_many_queues_are_found),
 		DESK_TEST(test_desk_turn_is_bounded),
 		DESK_TEST(test_desk_lost_leases_are_recorded_in_pieces),
 		DESK_TEST(test_desk_snapshot_under_load_keeps_everything),
 		DESK_TEST(test_desk_snapshot_can_be_cut_anywhere),
 		DESK_TEST(test_desk_snapshot_waits_after_an_error),
+		DESK_TEST(test_desk_snapshot_yields_to_puts_on_a_full_disk),
 	};
 
 	return cmocka_run_group_tests_name("desk", tests, NULL, NULL);

@@ -341,7 +341,7 @@ static void tear_log(struct store_bed *b, bool again)
 
 		for (size_t more = bed_below(b, 6); more > 0; more--)
 			keep |= bed_random(b);
-		torn.log.bytes = malloc(new.log.len);
+		torn.log.bytes = malloc(new.log.len + 1);
 		assert_non_null(torn.log.bytes);
 		memcpy(torn.log.bytes, new.log.bytes, new.log.len);
 		for (size_t at = 0; at < new.log.len; at++) {
@@ -393,7 +393,7 @@ static void test_store_reads_a_file_whose_log_has_a_torn_header(void **state)
 	assert_memory_not_equal(old.log.bytes, new.log.bytes, WAL_HEADER);
 	for (size_t cut = 0; cut <= WAL_HEADER; cut++) {
 		torn = (struct image){ old.file, old.log };
-		torn.log.bytes = malloc(old.log.len);
+		torn.log.bytes = malloc(old.log.len + 1);
 		assert_non_null(torn.log.bytes);
 		memcpy(torn.log.bytes, old.log.bytes, old.log.len);
 		memcpy(torn.log.bytes, new.log.bytes, cut);

@@ -73,8 +73,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* --- a client ----------------------------------------------------------------
- */
+/* --- a client ------------------------------------------------------------ */
 
 static int connect_fd(const struct bed *b, int fd)
 {
@@ -247,8 +246,7 @@ static void put_many(const struct bed *b, size_t count, size_t bytes)
 	free(payload);
 }
 
-/* --- nonsense ----------------------------------------------------------------
- */
+/* --- nonsense ------------------------------------------------------------ */
 
 /* The owner answers with the error and closes the connection. */
 static void expect_refused(int fd, int64_t error)

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_desk_memory.c - each allocation of the desk fails once: the request says
+ * so, nothing is half done, and the next ones work.
+ *
+ * The program is linked with --wrap for malloc(), calloc() and realloc().
+ */
+#include "desk_bed.h"
+
+#include <stdlib.h>
+
+static int fail_at; /* this allocation fails; 0: none */
+static int allocations;
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t bytes);
+void *__real_realloc(void *mem, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_realloc(void *mem, size_t bytes);
+
+static bool fails(void)
+{
+	return fail_at && ++allocations == fail_at;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+	return fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t n, size_t bytes)
+{
+	return fails() ? NULL : __real_calloc(n, bytes);
+}
+
+void *__wrap_realloc(void *mem, size_t bytes)
+{
+	return fails() ? NULL : __real_realloc(mem, bytes);
+}
+
+/* The disk has memory of its own. */
+static int append(struct tkw__store *s, const struct tkw__row *rows,
+		  size_t count, uint64_t *last)
+{
+	int was = fail_at;
+	int err;
+
+	fail_at = 0;
+	err = ram_store_ops.append(s, rows, count, last);
+	fail_at = was;
+	return err;
+}
+
+static struct tkw__store_ops ops;
+
+static void expect(const struct bed_request *r, int64_t result)
+{
+	assert_int_equal(r->r.state, TKW__REQUEST_ENDED);
+	if (r->r.result != result)
+		assert_int_equal(r->r.result, -ENOMEM);
+}
+
+/* Something of everything. A failure may change what comes after it. */
+static void live(struct desk_bed *b)
+{
+	struct bed_request p, t, o, n, l;
+	struct tkw__look_list list = { .state = TKW__QUEUE_STATES, .max = 100 };
+
+	ask_put(b, &p, 0, 0, 40);
+	p.put[0].key.at = "key";
+	p.put[0].key.len = 3;
+	bed_quiet(b);
+	expect(&p, 0);
+	ask_open(b, &o, "other");
+	bed_quiet(b);
+	expect(&o, 0);
+	ask_take(b, &t, 0, 0, 2);
+	bed_quiet(b);
+	expect(&t, p.r.result == 0 ? 2 : 0);
+	if (t.r.take.items) {
+		ask_ack(b, &n, 0, &t.r.take.items->item[0]);
+		n.r.kind = TKW__REQUEST_NACK;
+		n.r.claim.how.reason.at = "reason";
+		n.r.claim.how.reason.len = 6;
+		bed_quiet(b);
+		expect(&n, 1);
+	}
+	tkw_items_free(t.r.take.items);
+	l = (struct bed_request){ .r = { .kind = TKW__REQUEST_LOOK,
+					 .queue = b->q } };
+	l.r.look.fn = tkw__look_at_list;
+	l.r.look.arg = &list;
+	bed_submit(b, &l, 0);
+	bed_quiet(b);
+	expect(&l, p.r.result == 0 ? 40 : 0);
+	tkw_items_free(list.items);
+	bed_pass(b, 40000); /* the lease is lost */
+	bed_quiet(b);
+}
+
+static void test_desk_survives_each_failed_allocation(void **state)
+{
+	int n = 0;
+
+	(void)state;
+	do {
+		struct desk_bed *b;
+		void *bed;
+
+		desk_bed_begin(&bed);
+		b = bed;
+		b->cfg.slack_bytes = 1;
+		bed_reopen(b);
+		ops = ram_store_ops;
+		ops.append = append;
+		b->store->ops = &ops;
+		allocations = 0;
+		fail_at = ++n;
+		live(b);
+		fail_at = 0;
+		/* The hold is over, and everything works. */
+		bed_pass(b, 5000);
+		bed_put(b, 0);
+		bed_reopen(b);
+		desk_bed_end(&bed);
+	} while (allocations >= n);
+	assert_true(n > 20);
+}
+
+/* A desk that cannot be created leaves nothing behind. */
+static void test_desk_create_survives_each_failed_allocation(void **state)
+{
+	struct desk_bed *b = *state;
+	int n = 0;
+	int err;
+
+	for (int i = 0; i < 100; i++)
+		bed_put(b, i);
+	do {
+		struct tkw__desk *d = NULL;
+
+		allocations = 0;
+		fail_at = ++n;
+		err = tkw__desk_create(&d, &b->cfg);
+		fail_at = 0;
+		if (!err) {
+			assert_null(tkw__desk_check(d));
+			assert_true(tkw__desk_digest(d) ==
+				    tkw__desk_digest(b->desk));
+			tkw__desk_destroy(d);
+		} else {
+			assert_int_equal(err, -ENOMEM);
+			assert_null(d);
+		}
+	} while (allocations >= n);
+	assert_int_equal(err, 0);
+	assert_true(n > 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_desk_survives_each_failed_allocation),
+		DESK_TEST(test_desk_create_survives_each_failed_allocation),
+	};
+
+	return cmocka_run_group_tests_name("desk_memory", tests, NULL, NULL);
+}
