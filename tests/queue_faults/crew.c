@@ -58,7 +58,7 @@ void crew_make_put(uint32_t serial, struct tkw_put *put, uint8_t *payload,
 		len += crew_below(&random, CREW_PAYLOAD - 256);
 	memcpy(payload, &serial, sizeof(serial));
 	for (size_t i = sizeof(serial); i < len; i++)
-		payload[i] = (uint8_t)(serial * 31 + i);
+		payload[i] = (uint8_t)(serial + i * 31);
 	*put = (struct tkw_put){ .payload = payload, .payload_len = len };
 	if (serial % 2 == 1) {
 		put->key = key;
@@ -218,7 +218,7 @@ static int claim(struct crew_worker *w, enum crew_kind kind)
 static int cancel(struct crew_worker *w)
 {
 	struct crew_call *c = ask(w, CREW_CANCEL);
-	uint32_t there = w->put_count < CREW_HELD ? w->put_count : CREW_HELD;
+	uint32_t there = w->put_count;
 	const struct crew_hold *h;
 	struct tkw_item_name name;
 	int done = 0;
@@ -226,6 +226,8 @@ static int cancel(struct crew_worker *w)
 
 	if (there == 0)
 		return 0;
+	if (there > CREW_HELD)
+		there = CREW_HELD;
 	h = &w->put[crew_below(&w->random, there)];
 	name = (struct tkw_item_name){ .id = h->claim.id };
 	c->count = 1;

@@ -24,6 +24,7 @@
 
 enum {
 	ROUNDS = 60,
+	MAX_MORE = 6000, /* until all has happened that must */
 	ROUNDS_PER_FILE = 250,
 	MAX_US = 50000, /* how long a process lives */
 	STATS_EACH = 4  /* calls */
@@ -177,7 +178,7 @@ static void run_rounds(struct queue_fault_bed *b, int cuts)
 			cut = t.rounds % 2 ? QUEUE_FAULT_CUT_ALL
 					   : QUEUE_FAULT_CUT_SOME;
 		run_round(b, cut, &random, &t);
-		if (t.rounds > rounds + ROUNDS * 100)
+		if (t.rounds > rounds + MAX_MORE)
 			break;
 	}
 	print_tally(&t);

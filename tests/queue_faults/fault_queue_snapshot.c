@@ -31,6 +31,7 @@ enum {
 	SEED = 23,
 	STRIDE = 23,
 	BIG_ITEMS = 10,
+	ALL_BIG = 2 * BIG_ITEMS, /* of both lives */
 	BIG = 512 << 10,
 	LIVE_ITEMS = 2000, /* in the other queue, to be copied */
 	MIN_SITES = 20
@@ -177,8 +178,8 @@ static void check_big(struct queue_fault_bed *b, uint64_t at)
 	assert_int_equal(tkw_queue_open(&q, f, "big"), 0);
 	assert_int_equal(tkw_queue_get_stats(q, &s), 0);
 	if (s.waiting != LIVE_ITEMS || s.ready != 0 ||
-	    s.all_puts != LIVE_ITEMS + 2 * BIG_ITEMS ||
-	    s.all_acks + s.taken != 2 * BIG_ITEMS ||
+	    s.all_puts != LIVE_ITEMS + ALL_BIG ||
+	    s.all_acks + s.taken != ALL_BIG ||
 	    (s.taken != 0 && s.taken != BIG_ITEMS))
 		fail_msg("write %llu: %llu waiting, %llu taken, %llu acked",
 			 (unsigned long long)at, (unsigned long long)s.waiting,

@@ -488,6 +488,7 @@ bool truth_use(struct truth *t, struct crew_share *s, struct tkw_queue *q,
 {
 	struct verdict v = { why, why_size, true };
 
+	why[0] = 0;
 	use_new(t, s, q, &v);
 	use_claims(t, q, &v);
 	if (live(&t->before) > MAX_LIVE) {

@@ -216,7 +216,9 @@ static enum shim_kind kind_of(int flags)
 		return SHIM_DATABASE;
 	if (flags & SQLITE_OPEN_WAL)
 		return SHIM_LOG;
-	return flags & SQLITE_OPEN_MAIN_JOURNAL ? SHIM_JOURNAL : SHIM_OTHER;
+	if (flags & SQLITE_OPEN_MAIN_JOURNAL)
+		return SHIM_JOURNAL;
+	return SHIM_OTHER;
 }
 
 static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out,
