@@ -135,6 +135,7 @@ set(tkw_store_sources
   src/store/items.c
   src/store/keeper.c
   src/store/lock.c
+  src/store/looks.c
   src/store/open.c
   src/store/reserve.c
   src/store/row.c

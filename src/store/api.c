@@ -305,6 +305,7 @@ static int claim(struct tkw__request *r, const struct tkw_claim *claims,
 	c->claim = to;
 	c->count = count;
 	c->answer = (enum tkw__queue_answer *)(void *)(to + count);
+	memset(c->answer, 0, count * sizeof(c->answer[0]));
 	n = change(file_of(r->queue), r);
 	for (size_t i = 0; i < count && done && n >= 0; i++)
 		done[i] = c->answer[i] == TKW__QUEUE_DONE;
@@ -489,6 +490,7 @@ static int bury(struct tkw__request *r, const struct tkw_item_id *ids,
 	r->ids.ids = to;
 	r->ids.count = count;
 	r->ids.answers = (enum tkw__queue_answer *)(void *)(to + count);
+	memset(r->ids.answers, 0, count * sizeof(r->ids.answers[0]));
 	n = change(file_of(r->queue), r);
 	for (size_t i = 0; i < count && done && n >= 0; i++)
 		done[i] = r->ids.answers[i] == TKW__QUEUE_DONE ? 1 : -ENOENT;

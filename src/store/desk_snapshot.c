@@ -109,8 +109,9 @@ static int copy_some(struct tkw__desk *d, uint64_t *items)
 void tkw__cycle_copy(struct tkw__desk *d)
 {
 	struct tkw__desk_cycle *c = &d->cycle;
+	uint64_t least = d->cfg.snapshot_items;
 	uint64_t max = ITEMS_PER_ROW * d->rows +
-		       d->cfg.snapshot_items * (d->batch_count ? 1 : IF_IDLE);
+		       (d->batch_count ? least : least * IF_IDLE);
 	uint64_t max_bytes = d->bytes + d->cfg.max_bytes;
 	uint64_t items = 0;
 	int err = 0;

@@ -88,7 +88,7 @@ static bool has_name(int fd, const char *path)
 static int try_once(struct tkw__file_lock *lock, int64_t *pid)
 {
 	int fd = open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-		      0666);
+		      0644);
 	int err;
 
 	if (fd < 0)

@@ -64,7 +64,7 @@ int tkw__reserve_open(struct tkw__reserve *r, const char *path, int64_t bytes)
 	if (!r->path)
 		return -ENOMEM;
 	r->fd = open(r->path,
-		     O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+		     O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (r->fd < 0) {
 		err = -errno;
 		free(r->path);

@@ -7,7 +7,7 @@
  * another text is refused. The text of the view is not.
  *
  * The columns of the journal have no types: else quick_check would look at each
- * of them, and take three times as long.
+ * of them, and take a fifth longer.
  */
 #include "store/schema.h"
 

@@ -12,11 +12,13 @@
  *            memory of a request grows only as its bytes come.
  *   Gone     If a client goes away while its take waits, the take is withdrawn.
  *            If items were taken for it and their answer could not be sent as a
- *            whole, they are nacked at once, with the reason "client gone".
- * This counts as an attempt, as a lost lease would, but does not wait for the
- * end of the lease. If the answer was sent and the client died before it read
- * it, the items come back when their leases end. Threads  All functions are
- * called on the keeper's thread, or when it does not run.
+ *            whole, they are nacked at once, with the reason "client gone". It
+ *            counts as an attempt, as a lost lease would, but nobody has to
+ *            wait for the end of the lease. If the answer was sent and the
+ *            client died before it read it, or if there was no memory for the
+ *            answer, the items come back when their leases end.
+ *   Threads  All functions are called on the keeper's thread, or when it does
+ *            not run.
  */
 #ifndef TKW_STORE_SOCKET_H
 #define TKW_STORE_SOCKET_H

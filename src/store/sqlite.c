@@ -27,8 +27,15 @@ enum {
 int tkw__sqlite_note(struct tkw__sqlite *s, int rc)
 {
 	int err = tkw__sqlite_errno(s->db, rc);
+	int system =
+		(rc & 0xff) == SQLITE_IOERR ? sqlite3_system_errno(s->db) : 0;
+	/* SQLite does not know of an error that we have found. */
+	const char *text = sqlite3_extended_errcode(s->db) == rc
+				   ? sqlite3_errmsg(s->db)
+				   : sqlite3_errstr(rc);
 
-	snprintf(s->why, sizeof(s->why), "%s", sqlite3_errmsg(s->db));
+	snprintf(s->why, sizeof(s->why), "%s%s%s", text, system ? ": " : "",
+		 system ? strerror(system) : "");
 	s->store.why = s->why;
 	return err;
 }

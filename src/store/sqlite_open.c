@@ -116,7 +116,7 @@ int tkw__sqlite_run(struct tkw__sqlite *s, enum tkw__stmt which)
  * error would be that of the second try. */
 static int check_writable(const char *path)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
 	if (fd < 0)
 		return -errno;

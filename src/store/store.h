@@ -77,13 +77,14 @@ struct tkw__store_ops {
 	int (*append)(struct tkw__store *s, const struct tkw__row *rows,
 		      size_t count, uint64_t *last);
 	/* Reads all rows that count, in order, after open and before the first
-	 * append. base is written before the first row is read. It stops when fn returns an error, and returns that error. A
-	 * hole in the numbers or a row with a wrong checksum: -EBADMSG. */
+	 * append. base is written before the first row is read. It stops when
+	 * fn returns an error, and returns that error. A hole in the numbers or
+	 * a row with a wrong checksum: -EBADMSG. */
 	int (*replay)(struct tkw__store *s, tkw__row_fn *fn,
 		      struct tkw__base *base, void *ctx);
 	/*
-	 * Says that rows before base->first are not needed any more, and removes
-	 * up to max of them.
+	 * Says that rows before base->first are not needed any more, and
+	 * removes up to max of them.
 	 *
 	 * Returns 1 if there are more to remove, 0, or -errno.
 	 */

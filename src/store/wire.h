@@ -47,21 +47,22 @@
  *   claim  u64 id, u64 token
  *   name   u64 id, u8 has key, key
  *   item   u64 id, u64 token, u8 state, u32 attempts, max attempts, back-off,
- *          max back-off, i64 due, expires, died, payload, u8 has key, key,
- * reason
+ *          max back-off, i64 due, expires, died, payload, u8 has key, key, and
+ *          the reason
  *
  * The first request is HELLO. NEXT with an empty name gives the first queue.
  * Its result is 1, or 0 if there is no other. NEXT and FIND of an unknown
  * queue, and any other call with one, give -ENOENT. A take gives at most
  * TKW__WIRE_MAX_ITEMS items.
  *
- *   -EPROTO        the request is malformed; the connection is closed
- *   -EMSGSIZE      the request is too long; the connection is closed
+ *   -EPROTO           the request is malformed; the connection is closed
+ *   -EMSGSIZE         the request is too long; the connection is closed
  *   -EPROTONOSUPPORT  HELLO: the owner speaks another version
- *   -EUSERS        too many clients; the connection is closed
- *   -ESHUTDOWN     the owner closes the file, and has not begun this request.
- *                  The connection is closed. This may arrive before a request
- *                  was sent; then it is the answer to the next one.
+ *   -EACCES           the client is another user; the connection is closed
+ *   -EUSERS           too many clients; the connection is closed
+ *   -ESHUTDOWN        the owner closes the file, and has not begun the request.
+ *                     The connection is closed. If this arrives before a
+ *                     request was sent, it is the answer to the next one.
  */
 #ifndef TKW_STORE_WIRE_H
 #define TKW_STORE_WIRE_H
@@ -133,7 +134,8 @@ static inline uint8_t *tkw__wire_grow(struct tkw__wire_out *o, size_t n)
 	size_t room = o->room ? o->room : 256;
 	uint8_t *more;
 
-	if (o->failed || n > UINT32_MAX - o->len) {
+	/* With 2 GiB at most, the room does not overflow 32 bits. */
+	if (o->failed || n > (size_t)INT32_MAX - o->len) {
 		o->failed = true;
 		return NULL;
 	}
@@ -193,7 +195,7 @@ static inline void tkw__wire_put_bytes(struct tkw__wire_out *o, const void *at,
 static inline void tkw__wire_put_text(struct tkw__wire_out *o, const void *at,
 				      size_t len)
 {
-	if (len > UINT32_MAX) {
+	if (len > INT32_MAX) {
 		o->failed = true;
 		return;
 	}

@@ -26,6 +26,7 @@ foreach(build static narrow)
     ${store}/desk_takes.c
     ${store}/desk_turn.c
     ${store}/items.c
+    ${store}/looks.c
     ${store}/keeper.c)
   tkw_flags(desk_bed_${build})
   target_include_directories(desk_bed_${build} PUBLIC

@@ -14,20 +14,27 @@
 
 #include "store/store.h"
 
+enum {
+	RAM_QUEUES = 256,
+	RAM_NAME = 256,
+	RAM_ROWS = 1 << 18,
+	RAM_BYTES = 1 << 24
+};
+
 struct ram_row {
 	uint64_t seq;
 	uint32_t queue;
-	uint8_t *record;
+	size_t at; /* in the bytes of the disk */
 	size_t len;
 };
 
 struct ram_disk {
 	struct ram_row *rows;
 	size_t count;
-	size_t room;
 	uint64_t last;
-	uint64_t bytes;
-	char **names; /* by number, from 1 */
+	uint8_t *records;
+	size_t bytes;
+	char names[RAM_QUEUES][RAM_NAME]; /* by number, from 1 */
 	uint32_t queues;
 	struct tkw__base base;
 

@@ -148,6 +148,7 @@ static void test_desk_timeouts_of_a_turn_are_bounded(void **state)
 	struct tkw__request *r = calloc(MANY, sizeof(*r));
 	int turns = 0, ended = 0;
 
+	assert_non_null(r);
 	for (int i = 0; i < MANY; i++) {
 		r[i].kind = TKW__REQUEST_TAKE;
 		r[i].queue = b->q;

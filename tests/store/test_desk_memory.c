@@ -12,31 +12,33 @@
 static int fail_at; /* this allocation fails; 0: none */
 static int allocations;
 
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__real_realloc(void *mem, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_realloc(void *mem, size_t bytes);
+/* The linker's names are reserved for it. */
+#define NAMED(name) __asm__(name)
+void *real_malloc(size_t bytes) NAMED("__real_malloc");
+void *real_calloc(size_t n, size_t bytes) NAMED("__real_calloc");
+void *real_realloc(void *mem, size_t bytes) NAMED("__real_realloc");
+void *wrap_malloc(size_t bytes) NAMED("__wrap_malloc");
+void *wrap_calloc(size_t n, size_t bytes) NAMED("__wrap_calloc");
+void *wrap_realloc(void *mem, size_t bytes) NAMED("__wrap_realloc");
 
 static bool fails(void)
 {
 	return fail_at && ++allocations == fail_at;
 }
 
-void *__wrap_malloc(size_t bytes)
+void *wrap_malloc(size_t bytes)
 {
-	return fails() ? NULL : __real_malloc(bytes);
+	return fails() ? NULL : real_malloc(bytes);
 }
 
-void *__wrap_calloc(size_t n, size_t bytes)
+void *wrap_calloc(size_t n, size_t bytes)
 {
-	return fails() ? NULL : __real_calloc(n, bytes);
+	return fails() ? NULL : real_calloc(n, bytes);
 }
 
-void *__wrap_realloc(void *mem, size_t bytes)
+void *wrap_realloc(void *mem, size_t bytes)
 {
-	return fails() ? NULL : __real_realloc(mem, bytes);
+	return fails() ? NULL : real_realloc(mem, bytes);
 }
 
 /* The disk has memory of its own. */

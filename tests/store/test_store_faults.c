@@ -301,6 +301,27 @@ static void test_store_is_dead_after_a_failed_write(void **state)
 	sweep_errors(*state, SHIM_WRITE, SQLITE_IOERR_WRITE);
 }
 
+/* 11.22: an answer comes after a sync. Without syncs there is none. */
+static void test_store_each_batch_is_synced(void **state)
+{
+	struct store_bed *b = *state;
+
+	for (int round = 0; round < 2; round++) {
+		b->to_system = round == 1;
+		assert_int_equal(bed_open(b), 0);
+		assert_int_equal(bed_append(b, 5), 0);
+		for (int n = 0; n < 20; n++) {
+			shim_vfs_plan(NULL);
+			assert_int_equal(bed_append(b, 5), 0);
+			assert_true(shim_vfs_count(SHIM_WRITE) > 0);
+			if (shim_vfs_count(SHIM_SYNC) != (round == 0))
+				fail_msg("batch %d was answered after %d syncs",
+					 n, (int)shim_vfs_count(SHIM_SYNC));
+		}
+		bed_close(b);
+	}
+}
+
 /* A sync of the log that fails for lack of room leaves doubt, too. */
 static void test_store_failed_sync_is_for_ever(void **state)
 {
@@ -414,6 +435,7 @@ int main(void)
 		TEST(test_store_killed_before_each_sync),
 		TEST(test_store_killed_after_each_sync),
 		TEST_SHIM(test_store_full_disk_at_each_write),
+		TEST_SHIM(test_store_each_batch_is_synced),
 		TEST_SHIM(test_store_is_dead_after_a_failed_sync),
 		TEST_SHIM(test_store_is_dead_after_a_failed_write),
 		TEST_SHIM(test_store_failed_sync_is_for_ever),

@@ -364,6 +364,45 @@ static void test_store_goes_on_under_a_reader(void **state)
 	bed_check(b);
 }
 
+/* Another program that writes holds a batch up, and then refuses it. */
+static void test_store_locked_by_a_writer(void **state)
+{
+	struct store_bed *b = *state;
+	sqlite3 *db;
+
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_append(b, 20), 0);
+	sqlite3_busy_timeout(tkw__sqlite_of(b->s)->db, 10);
+	assert_int_equal(sqlite3_open(b->path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL),
+			 SQLITE_OK);
+	assert_int_equal(bed_append(b, 5), -EBUSY);
+	assert_true(b->s->why[0] != 0);
+	assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(bed_append(b, 5), 0);
+	bed_check(b);
+}
+
+/* If it has added rows of its own, nothing more is added. */
+static void test_store_notices_rows_of_others(void **state)
+{
+	struct store_bed *b = *state;
+	sqlite3 *db;
+
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_append(b, 20), 0);
+	assert_int_equal(sqlite3_open(b->path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "INSERT INTO journal(queue) VALUES(1)",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(bed_append(b, 5), -EIO);
+	assert_int_equal(bed_append(b, 5), -EIO);
+}
+
 #define TEST(name)                                                             \
 	cmocka_unit_test_setup_teardown(name, store_bed_begin, store_bed_end)
 
@@ -374,6 +413,8 @@ int main(void)
 		TEST(test_store_view_after_a_snapshot),
 		TEST(test_store_backup_while_running),
 		TEST(test_store_goes_on_under_a_reader),
+		TEST(test_store_locked_by_a_writer),
+		TEST(test_store_notices_rows_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

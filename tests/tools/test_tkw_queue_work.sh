@@ -120,7 +120,7 @@ check 'the law' law_holds
 
 # The command ends when its lease was extended.
 q put long
-q work -n 1 --lease 3s -- sh -c '
+q work -n 1 --lease 9s -- sh -c '
 	lease()
 	{
 		"$TKW" queue "$file" get "$TKW_ID" --json |
@@ -180,8 +180,7 @@ q put 'it does not listen'
 id=$(value)
 work_until TERM 'trap "" TERM
 	: >"$scratch/started"
-	kill -TERM "$PPID"
-	while :; do sleep 0.1; done'
+	while :; do kill -TERM "$PPID"; sleep 0.1; done'
 check 'a second signal: work ends' ended 143
 q get "$id" --json
 check 'a second signal kills' says '"reason":"signal 9, work was ended"'
