@@ -283,10 +283,12 @@ static int make_ballast(const char *path)
 	return fd;
 }
 
-/* In a process and a mount of its own. */
-static void fill_disk(struct queue_fault_bed *b)
+/* In a process and a mount of its own. With a reserve of some MiB, all items
+ * can be acked. */
+static void fill_disk(struct queue_fault_bed *b, int64_t reserve)
 {
-	struct tkw_queues_config cfg = { .size = sizeof(cfg) };
+	struct tkw_queues_config cfg = { .size = sizeof(cfg),
+					 .reserve_bytes = reserve };
 	struct tkw_put put = { .payload = "x", .payload_len = 1 };
 	struct tkw_queues *f;
 	struct tkw_queue *q;
@@ -305,11 +307,12 @@ static void fill_disk(struct queue_fault_bed *b)
 	acks = ack_all(q);
 	fprintf(stderr, "full after %llu puts, %llu acks on the reserve\n",
 		(unsigned long long)puts, (unsigned long long)acks);
-	MUST(acks == puts && puts > 1000);
+	MUST(puts > 1000 && (reserve || acks == puts));
 	MUST(tkw_queues_check(f) == NULL);
 	must_be_lawful(q, puts, acks);
 	MUST(ftruncate(ballast, 0) == 0);
 	MUST(tkw_queue_put(q, &put, 1, NULL) == 0);
+	acks += ack_all(q);
 	MUST(tkw_queues_close(f) == 0);
 	MUST(tkw_queues_open(&f, b->path, &cfg) == 0);
 	MUST(tkw_queue_open(&q, f, "q") == 0);
@@ -319,14 +322,14 @@ static void fill_disk(struct queue_fault_bed *b)
 	_exit(0);
 }
 
-static void fault_queue_acks_on_a_full_disk(void **state)
+static void fill_disk_in_child(struct queue_fault_bed *b, int64_t reserve)
 {
 	pid_t child = fork();
 	int status;
 
 	assert_true(child >= 0);
 	if (child == 0)
-		fill_disk(*state);
+		fill_disk(b, reserve);
 	while (waitpid(child, &status, 0) < 0)
 		assert_int_equal(errno, EINTR);
 	assert_true(WIFEXITED(status));
@@ -335,6 +338,22 @@ static void fault_queue_acks_on_a_full_disk(void **state)
 		skip();
 	}
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void fault_queue_acks_on_a_full_disk(void **state)
+{
+	fill_disk_in_child(*state, 0);
+}
+
+/* When the reserve is used up, acks fail too, until there is room. */
+static void fault_queue_full_disk_with_a_small_reserve(void **state)
+{
+	fill_disk_in_child(*state, 16 << 10);
+}
+
+static void fault_queue_full_disk_without_a_reserve(void **state)
+{
+	fill_disk_in_child(*state, -1);
 }
 
 static int shim_begin(void **state)
@@ -362,6 +381,8 @@ int main(int argc, char **argv)
 		WITH_SHIM(fault_queue_error_at_each_write),
 		WITH_SHIM(fault_queue_error_at_each_sync),
 		QUEUE_FAULT(fault_queue_acks_on_a_full_disk),
+		QUEUE_FAULT(fault_queue_full_disk_with_a_small_reserve),
+		QUEUE_FAULT(fault_queue_full_disk_without_a_reserve),
 	};
 
 	queue_fault_choose(argc, argv);

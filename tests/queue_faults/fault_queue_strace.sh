@@ -73,7 +73,10 @@ sweep()
 	[ "$n" -gt 2 ] || die "$call is not called"
 }
 
-strace -f -qq -o "$scratch/log" -e trace=fdatasync true || exit 77
+strace -f -qq -o "$scratch/log" -e trace=fdatasync true || {
+	echo 'strace does not work here'
+	exit 77
+}
 sweep fdatasync EIO
 sweep pwrite64 EIO
 sweep pwrite64 ENOSPC
