@@ -140,6 +140,7 @@ static int open_locked(struct tkw_queues **out, struct belongings *b,
 	if (!err)
 		err = open_home(&f, b, store, cfg);
 	if (err) {
+		store->refused = true;
 		store->ops->close(store);
 		after_close(b);
 		return err;

@@ -313,7 +313,7 @@ static int store_close(struct tkw__store *store)
 	int err = 0;
 	int rc;
 
-	if (!s->dead) {
+	if (!s->dead && !store->refused) {
 		(void)sqlite3_busy_timeout(s->db, CLOSE_MS);
 		rc = sqlite3_wal_checkpoint_v2(
 			s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);

@@ -101,6 +101,9 @@ struct tkw__store {
 	const char *why;
 	/* Bytes of the journal that count, and of those that do not. */
 	uint64_t bytes;
+	/* Set by the caller: what was read is refused. close() leaves all files
+	 * as they are. */
+	bool refused;
 };
 
 /* --- SQLite --------------------------------------------------------------- */

@@ -13,6 +13,7 @@ struct file {
 	sqlite3_file base;
 	/* The real one, whose size only its VFS knows. */
 	sqlite3_file *real;
+	enum shim_kind kind;
 };
 
 static struct {
@@ -22,6 +23,8 @@ static struct {
 	uint64_t count[SHIM_CALLS];
 	uint64_t bytes;
 	uint64_t hits;
+	shim_watch_fn *watch; /* may be NULL */
+	void *watch_ctx;
 } shim;
 
 static sqlite3_file *real(sqlite3_file *f)
@@ -48,14 +51,40 @@ static void die(void)
 		pause();
 }
 
+static void tell(sqlite3_file *f, enum shim_event event, sqlite3_int64 at,
+		 int len)
+{
+	struct shim_news news = { event, ((struct file *)f)->kind, at, len,
+				  real(f) };
+
+	if (shim.watch)
+		shim.watch(&news, shim.watch_ctx);
+}
+
+static int write_watched(sqlite3_file *f, const void *from, int n,
+			 sqlite3_int64 at)
+{
+	sqlite3_file *r = real(f);
+	int half = n / 2;
+	int rc = r->pMethods->xWrite(r, from, half, at);
+
+	if (rc != SQLITE_OK)
+		return rc;
+	tell(f, SHIM_INSIDE_WRITE, at, n);
+	return r->pMethods->xWrite(r, (const char *)from + half, n - half,
+				   at + half);
+}
+
 static int shim_write(sqlite3_file *f, const void *from, int n,
 		      sqlite3_int64 at)
 {
 	sqlite3_file *r = real(f);
 
 	shim.bytes += (uint64_t)n;
+	tell(f, SHIM_BEFORE_WRITE, at, n);
 	if (!strikes(SHIM_WRITE))
-		return r->pMethods->xWrite(r, from, n, at);
+		return shim.watch ? write_watched(f, from, n, at)
+				  : r->pMethods->xWrite(r, from, n, at);
 	if (shim.plan.act == SHIM_KILL)
 		die();
 	(void)r->pMethods->xWrite(r, from, n / 2, at);
@@ -68,8 +97,13 @@ static int shim_sync(sqlite3_file *f, int flags)
 {
 	sqlite3_file *r = real(f);
 
-	if (!strikes(SHIM_SYNC))
-		return r->pMethods->xSync(r, flags);
+	if (!strikes(SHIM_SYNC)) {
+		int rc = r->pMethods->xSync(r, flags);
+
+		if (rc == SQLITE_OK)
+			tell(f, SHIM_AFTER_SYNC, 0, 0);
+		return rc;
+	}
 	if (shim.plan.act == SHIM_FAIL)
 		return shim.plan.code;
 	if (shim.plan.act == SHIM_TEAR)
@@ -96,6 +130,7 @@ static int shim_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
 
 static int shim_truncate(sqlite3_file *f, sqlite3_int64 size)
 {
+	tell(f, SHIM_BEFORE_TRUNCATE, size, 0);
 	return real(f)->pMethods->xTruncate(real(f), size);
 }
 
@@ -175,6 +210,17 @@ static const sqlite3_io_methods methods = {
 	.xShmUnmap = shim_shm_unmap,
 };
 
+static enum shim_kind kind_of(int flags)
+{
+	if (flags & SQLITE_OPEN_MAIN_DB)
+		return SHIM_DATABASE;
+	if (flags & SQLITE_OPEN_WAL)
+		return SHIM_LOG;
+	if (flags & SQLITE_OPEN_MAIN_JOURNAL)
+		return SHIM_JOURNAL;
+	return SHIM_OTHER;
+}
+
 static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out,
 		     int flags, int *out_flags)
 {
@@ -183,6 +229,7 @@ static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out,
 
 	(void)vfs;
 	f->base.pMethods = NULL;
+	f->kind = kind_of(flags);
 	f->real = calloc(1, (size_t)shim.real->szOsFile);
 	if (!f->real)
 		return SQLITE_NOMEM;
@@ -208,8 +255,15 @@ void shim_vfs_install(void)
 		abort();
 }
 
+void shim_vfs_watch(shim_watch_fn *fn, void *ctx)
+{
+	shim.watch = fn;
+	shim.watch_ctx = ctx;
+}
+
 void shim_vfs_remove(void)
 {
+	shim_vfs_watch(NULL, NULL);
 	sqlite3_vfs_unregister(&shim.vfs);
 	sqlite3_vfs_register(shim.real, 1);
 }

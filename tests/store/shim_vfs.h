@@ -32,6 +32,34 @@ struct shim_plan {
 	int code;      /* of SQLite, for SHIM_FAIL */
 };
 
+/* What a watcher is told, on the thread that writes. */
+enum shim_event {
+	SHIM_BEFORE_WRITE,
+	SHIM_INSIDE_WRITE, /* its first half is written */
+	SHIM_AFTER_SYNC,
+	SHIM_BEFORE_TRUNCATE,
+};
+
+enum shim_kind {
+	SHIM_DATABASE,
+	SHIM_LOG,
+	SHIM_JOURNAL,
+	SHIM_OTHER,
+};
+
+struct shim_news {
+	enum shim_event event;
+	enum shim_kind kind;
+	/* Of a write. */
+	int64_t at;
+	int len;
+	struct sqlite3_file *file; /* the real one */
+};
+
+/* With a watcher, a write is done in two halves. */
+typedef void shim_watch_fn(const struct shim_news *news, void *ctx);
+void shim_vfs_watch(shim_watch_fn *fn, void *ctx);
+
 /* From now on, files that SQLite opens go through the shim. Another plan is
  * made with shim_vfs_plan(). */
 void shim_vfs_install(void);
