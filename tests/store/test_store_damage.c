@@ -152,7 +152,7 @@ static void test_store_refuses_or_reads_all_of_a_damaged_file(void **state)
 	image_free(&i);
 }
 
-/* 11.20: cut short. Cut to nothing, it is a new file, which is no secret. */
+/* SPEC 11.20: cut short. Cut to nothing, it is a new file, which is no secret. */
 static void test_store_refuses_a_file_cut_short(void **state)
 {
 	struct store_bed *b = *state;
@@ -319,7 +319,7 @@ static void test_store_refuses_or_reads_all_of_a_log_used_again(void **state)
 	flip_log(*state, true);
 }
 
-/* 11.20: whatever pieces of the last write are missing, the rest is read. Here
+/* SPEC 11.20: whatever pieces of the last write are missing, the rest is read. Here
  * each sector of it is new or old. */
 static void tear_log(struct store_bed *b, bool again)
 {

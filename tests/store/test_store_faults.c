@@ -229,7 +229,7 @@ static void test_store_full_disk_at_each_write(void **state)
 	assert_true(told > 20);
 }
 
-/* 11.22: after a failed sync or write, all calls fail until a reopen; then all
+/* SPEC 11.22: after a failed sync or write, all calls fail until a reopen; then all
  * that was answered is there, and the batch in doubt is there or not. */
 static void fail_round(struct store_bed *b, uint64_t *dead)
 {
@@ -301,7 +301,7 @@ static void test_store_is_dead_after_a_failed_write(void **state)
 	sweep_errors(*state, SHIM_WRITE, SQLITE_IOERR_WRITE);
 }
 
-/* 11.22: an answer comes after a sync. Without syncs there is none. */
+/* SPEC 11.22: an answer comes after a sync. Without syncs there is none. */
 static void test_store_each_batch_is_synced(void **state)
 {
 	struct store_bed *b = *state;
@@ -405,7 +405,7 @@ static void fill_disk(struct store_bed *b)
 	_exit(0);
 }
 
-/* 11.22: acks succeed on a full disk while there is a reserve. */
+/* SPEC 11.22: acks succeed on a full disk while there is a reserve. */
 static void test_store_acks_on_a_full_disk(void **state)
 {
 	struct store_bed *b = *state;

@@ -60,7 +60,7 @@ static void end_owner(pid_t child)
 	assert_int_equal(waitpid(child, &status, 0), child);
 }
 
-/* 11.20: -EBUSY and the owner's pid; a dead owner's lock is taken over. */
+/* SPEC 11.20: -EBUSY and the owner's pid; a dead owner's lock is taken over. */
 static void test_store_second_process_is_refused(void **state)
 {
 	struct store_bed *b = *state;
