@@ -391,6 +391,8 @@ static int store_append(struct tkw__store *store, const struct tkw__row *rows,
 		s->lowest = s->last - records + 1;
 	store->bytes += bytes;
 	store->spare -= bytes < store->spare ? bytes : store->spare;
+	if (s->tight) /* it must be exact */
+		(void)tkw__sqlite_measure(s);
 	*last = s->last;
 	checkpoint_sometimes(s);
 	return 0;

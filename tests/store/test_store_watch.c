@@ -184,8 +184,8 @@ static void nack_one(struct store_bed *b, struct tkw__queue_call *call,
 static void reschedule_one(struct store_bed *b, struct tkw__queue_call *call,
 			   int n)
 {
-	struct tkw__queue_name name = { .id = 1 +
-					      bed_below(b, (uint64_t)n + 1) };
+	struct tkw__queue_name name = { .id = NOW +
+					      bed_below(b, (uint64_t)n + 9) };
 	struct tkw__queue_when when = { true, LONG_AGO };
 	enum tkw__queue_answer answer;
 
