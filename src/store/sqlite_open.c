@@ -33,14 +33,17 @@ enum {
 	MAX_LOG_BYTES = 8 << 20
 };
 
+static const char insert_rows[] = TKW__FEED_INSERT;
+/* A snapshot may name a queue again. */
+static const char insert_name[] = "INSERT INTO queue VALUES(?1, ?2, ?3) "
+				  "ON CONFLICT(number) DO NOTHING";
+
 static const char *const statements[TKW__STMTS] = {
 	[TKW__STMT_BEGIN] = "BEGIN IMMEDIATE",
 	[TKW__STMT_COMMIT] = "COMMIT",
 	[TKW__STMT_ROLLBACK] = "ROLLBACK",
-	[TKW__STMT_INSERT] = TKW__FEED_INSERT,
-	/* A snapshot may name a queue again. */
-	[TKW__STMT_NAME] = ("INSERT INTO queue VALUES(?1, ?2, ?3) "
-			    "ON CONFLICT(number) DO NOTHING"),
+	[TKW__STMT_INSERT] = insert_rows,
+	[TKW__STMT_NAME] = insert_name,
 	[TKW__STMT_SET_BASE] = "REPLACE INTO base VALUES(1, ?1, ?2, ?3)",
 	[TKW__STMT_SET_MODE] = "REPLACE INTO base VALUES(2, ?1, ?2, ?3)",
 	[TKW__STMT_DELETE] = "DELETE FROM journal WHERE seq < ?1",
