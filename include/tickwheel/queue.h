@@ -41,7 +41,10 @@
  *            during a write share the next write. The ..._async calls do not
  *            wait.
  *   Fork     In a child of fork(), calls return -EPERM. There,
- *            tkw_queues_close() frees the memory and leaves the file alone.
+ *            tkw_queues_close() frees the memory and leaves the file alone. A
+ *            child shares the lock of the file until it makes this call, runs
+ *            another program or ends. If the parent dies before that, nobody
+ *            can open the file.
  *   Owner    One process at a time can have a file open. It also serves a
  *            socket beside the file, through which the command tkw queue works
  *            on the file meanwhile.
@@ -130,8 +133,9 @@ struct tkw_queues_config {
 	char *error;
 	size_t error_size;
 	/* Receives the id of the process that has the file open if the open
-	 * fails with -EBUSY. Receives 0 if that process is not known, or if the
-	 * open fails with another error. May be NULL. */
+	 * fails with -EBUSY. Receives 0 if that process is not known or has
+	 * died (see Fork at the top), or if the open fails with another error.
+	 * May be NULL. */
 	int64_t *owner_pid;
 };
 
@@ -166,6 +170,9 @@ int tkw_queues_open(struct tkw_queues **out, const char *path,
  * Calls that wait return -ESHUTDOWN, and so do later calls. Asynchronous calls
  * end with -ESHUTDOWN. tkw_queues_close() waits until all calls and callbacks
  * have ended. Items that are taken stay taken until their leases end.
+ *
+ * If the file has become much larger than its items need, the call also removes
+ * old records from it. This takes about as long as an open.
  *
  * f  The file. If it is NULL, the call does nothing.
  *

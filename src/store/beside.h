@@ -3,14 +3,15 @@
  * beside.h - the names of the files beside a file of queues.
  *
  * One file can have many names: by symbolic links, or relative to a folder. All
- * of them must lead to the same lock. So names are made from the real path.
+ * of them must lead to the same lock. So names are made from the real path. A
+ * second hard link is not seen: it has a lock of its own.
  */
 #ifndef TKW_STORE_BESIDE_H
 #define TKW_STORE_BESIDE_H
 
 /*
  * Gets the absolute path without symbolic links. The file need not exist, but
- * its folder must.
+ * its folder must. A link to a file that does not exist is followed.
  *
  * out  Receives the path. Free it with free().
  *

@@ -39,9 +39,13 @@ void tkw__clerk_answer(struct tkw__clerk *c, int64_t result)
 	(void)tkw__wire_end(&c->out);
 }
 
+/* If there is no memory for taken items, the answer stays failed: then the
+ * connection ends, and the items are given back. */
 static void end_answer(struct tkw__clerk *c)
 {
-	if (!tkw__wire_end(&c->out))
+	bool taken = c->call == TKW__WIRE_TAKE && c->count > 0;
+
+	if (!tkw__wire_end(&c->out) && !taken)
 		tkw__clerk_answer(c, -ENOMEM);
 }
 

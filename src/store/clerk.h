@@ -55,7 +55,8 @@ struct tkw__clerk {
 enum tkw__clerk_step tkw__clerk_read(struct tkw__clerk *c, const void *frame,
 				     size_t len, int64_t pid);
 
-/* Goes on when the request has ended. */
+/* Goes on when the request has ended. If `out` has failed, the connection must
+ * be ended, as if the client had gone. */
 enum tkw__clerk_step tkw__clerk_go_on(struct tkw__clerk *c);
 
 /* Makes an answer that is only a result. It needs no memory if there was an

@@ -18,16 +18,20 @@ void tkw__requests_push(struct tkw__request_list *l, struct tkw__request *r)
 	l->count++;
 }
 
-void tkw__requests_push_front(struct tkw__request_list *l,
-			      struct tkw__request *r)
+void tkw__requests_insert(struct tkw__request_list *l, struct tkw__request *r,
+			  struct tkw__request *before)
 {
-	r->prev = NULL;
-	r->next = l->first;
-	if (l->first)
-		l->first->prev = r;
+	if (!before) {
+		tkw__requests_push(l, r);
+		return;
+	}
+	r->prev = before->prev;
+	r->next = before;
+	before->prev = r;
+	if (r->prev)
+		r->prev->next = r;
 	else
-		l->last = r;
-	l->first = r;
+		l->first = r;
 	l->count++;
 }
 
@@ -239,7 +243,7 @@ int tkw__desk_create(struct tkw__desk **out, const struct tkw__desk_config *cfg)
 	d->cfg = *cfg;
 	set_defaults(&d->cfg);
 	d->store = cfg->store;
-	d->now_us = cfg->now_us;
+	d->now_us = tkw__desk_clamp(cfg->now_us);
 	d->mono_us = cfg->mono_us;
 	d->taken = malloc(TKW__QUEUE_MAX_TAKE * sizeof(*d->taken));
 	if (d->taken)
@@ -250,6 +254,7 @@ int tkw__desk_create(struct tkw__desk **out, const struct tkw__desk_config *cfg)
 		tkw__desk_destroy(d);
 		return err;
 	}
+	d->store->sound = true;
 	*out = d;
 	return 0;
 }

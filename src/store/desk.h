@@ -21,7 +21,8 @@
  *            request. The rest is left to the next turn.
  *   Snapshot If the journal is much longer than the live items need, the desk
  *            copies them forward, piece by piece, one piece a turn. Then it
- *            lets the store remove the old rows, also in pieces.
+ *            lets the store remove the old rows, also in pieces. Both are in
+ *            proportion to what the turn adds.
  *   Threads  None. During a call, no other thread may use the desk, its queues
  *            or the requests that it has.
  */
@@ -93,6 +94,9 @@ struct tkw__request_take {
 	uint64_t lease_ms;
 	/* How long to wait. UINT64_MAX means without a limit. */
 	uint64_t wait_us;
+	/* When the waiting began, on the monotonic clock. 0 means with the
+	 * turn. */
+	uint64_t asked_us;
 	/* Answer: malloc()ed, for tkw_items_free(). NULL if there are none. */
 	struct tkw_items *items;
 };
@@ -179,6 +183,7 @@ struct tkw__request {
 	struct tkw_entry deadline; /* of a take that is parked */
 	int refused;               /* the error that it gets in this turn */
 	bool was_parked;           /* before this turn */
+	uint64_t ticket;           /* of a take: the order of arrival */
 
 	/* The keeper's own. */
 	struct tkw_queues *home;
@@ -234,6 +239,7 @@ struct tkw__desk_reserve {
 	/* Gets it back. Returns true if it is there. */
 	bool (*get)(void *ctx);
 	void *ctx;
+	uint64_t bytes; /* how much it is */
 };
 
 /* In all fields but the store and the times, zero means the default. */
@@ -285,6 +291,11 @@ struct tkw__request *tkw__desk_first(struct tkw__desk *d);
  * Returns 1 if there is more to do at once, else 0.
  */
 int tkw__desk_turn(struct tkw__desk *d, uint64_t now_us, uint64_t mono_us);
+
+/* Before a close: true if a snapshot goes on or is due. Then turns without
+ * requests finish it. A process that lives for one call would never come to
+ * its end otherwise. */
+bool tkw__desk_is_untidy(const struct tkw__desk *d);
 
 /* When the next turn is needed if no request comes. UINT64_MAX: never. */
 struct tkw__desk_next {

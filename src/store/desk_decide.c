@@ -33,17 +33,33 @@ static int64_t open_queue(struct tkw__desk *d, struct tkw__request *r)
 }
 
 /* True if puts must be refused because the disk is full. While the reserve is
- * gone, the first put of a turn tries to get it back. */
-static bool is_full(struct tkw__desk *d)
+ * gone, the first put of a turn tries to get it back. The file does not give
+ * pages back to the disk. So it may have as much room inside, when many items
+ * have ended: then puts can use what goes beyond the reserve. */
+static bool is_full(struct tkw__desk *d, uint64_t bytes)
 {
 	const struct tkw__desk_reserve *re = &d->cfg.reserve;
 
 	if (d->reserve_gone && !d->asked && !d->saving) {
 		d->asked = true;
-		d->reserve_gone = !re->get(re->ctx);
-		d->saving = d->reserve_gone;
+		/* First the snapshot makes room. It would not come to it if the
+		 * reserve were taken back and given free again each time. */
+		if (!tkw__cycle_needs_room(d))
+			d->reserve_gone = !re->get(re->ctx);
 	}
+	if (d->reserve_gone && !tkw__desk_has_spare(d, bytes))
+		d->saving = true;
 	return d->saving;
+}
+
+static uint64_t bytes_of(const struct tkw__request_put *p)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		bytes += p->puts[i].payload.len + p->puts[i].key.len +
+			 TKW__DESK_ROW;
+	return bytes;
 }
 
 static int64_t reschedule(struct tkw__request *r, struct tkw__queue_call *call)
@@ -116,7 +132,7 @@ static int64_t command(struct tkw__desk *d, struct tkw__request *r,
 
 	switch (r->kind) {
 	case TKW__REQUEST_PUT:
-		if (is_full(d))
+		if (is_full(d, d->reserve_gone ? bytes_of(&r->put) : 0))
 			return -ENOSPC;
 		return tkw__queue_put(h, call, r->put.puts, r->put.count,
 				      r->put.ids);
@@ -165,7 +181,7 @@ void tkw__desk_decide(struct tkw__desk *d, struct tkw__request *r)
 	else if (r->refused)
 		r->result = r->refused;
 	else if (r->kind == TKW__REQUEST_OPEN)
-		r->result = is_full(d) && !tkw__desk_find(d, r->open.name)
+		r->result = is_full(d, 0) && !tkw__desk_find(d, r->open.name)
 				    ? -ENOSPC
 				    : open_queue(d, r);
 	else if (r->kind == TKW__REQUEST_TAKE)

@@ -56,6 +56,14 @@ static bool is_lawful(const struct tkw__queue_stats *s)
 	return t->puts == t->acks + t->cancels + t->purges + s->items;
 }
 
+/* The store has found nothing wrong, but the hearts have. */
+static int refuse(struct tkw__desk *d, int err)
+{
+	if (err == -EBADMSG && (!d->store->why || !d->store->why[0]))
+		d->store->why = "the records do not fit together";
+	return err;
+}
+
 static int look_over(struct tkw__desk *d)
 {
 	for (size_t i = 0; i < d->count; i++) {
@@ -79,7 +87,7 @@ int tkw__desk_replay(struct tkw__desk *d)
 	int err = d->store->ops->replay(d->store, replay_row, &re.base, &re);
 
 	if (err)
-		return err;
+		return refuse(d, err);
 	if (d->last_seq < re.base.whole)
 		d->last_seq = re.base.whole;
 	if (re.base.first > 1) {
@@ -87,5 +95,5 @@ int tkw__desk_replay(struct tkw__desk *d)
 		d->cycle.state = TKW__CYCLE_REMOVE;
 		d->cycle.base = re.base;
 	}
-	return look_over(d);
+	return refuse(d, look_over(d));
 }

@@ -25,23 +25,66 @@ enum {
 	ITEMS_PER_ROW = 4,
 	/* A turn without requests copies so many times more. */
 	IF_IDLE = 4,
-	REMOVE_ROWS = 4096
+	/* A turn removes at least so many rows, and this many for each row that
+	 * it adds: the removal must come to an end under any load. */
+	REMOVE_ROWS = 4096,
+	REMOVE_PER_ROW = 4,
+	/* On a full disk a snapshot comes this many times earlier, and takes up
+	 * to this part of the reserve. */
+	IF_FULL = 32,
+	RESERVE_PART = 4,
+	TOTALS_BYTES = 256 /* of a queue, about */
 };
+
+/* A snapshot must leave room for acks. */
+static bool fits(const struct tkw__desk *d)
+{
+	uint64_t need = d->live + (uint64_t)d->count * TOTALS_BYTES;
+
+	return !d->reserve_gone || d->cfg.reserve.bytes == 0 ||
+	       need <= d->cfg.reserve.bytes / RESERVE_PART ||
+	       need <= d->store->spare / 2;
+}
 
 static bool is_due(const struct tkw__desk *d)
 {
 	const struct tkw__desk_cycle *c = &d->cycle;
+	uint64_t slack = d->cfg.slack_bytes / (d->reserve_gone ? IF_FULL : 1);
 
+	if (c->state != TKW__CYCLE_NONE || !d->first || !fits(d))
+		return false;
 	/* While it is copied, the journal has the items once more, and what
 	 * came meanwhile: together less than three times what lives, and the
-	 * slack. Half of the slack must have been written since the last one,
-	 * or a store that gives nothing back would keep the desk busy for ever.
-	 */
-	return c->state == TKW__CYCLE_NONE && d->first &&
-	       d->store->bytes >
-		       d->live + d->live / 4 * 3 + d->cfg.slack_bytes &&
-	       d->facts.commit_bytes - c->bytes_at_begin >=
-		       d->cfg.slack_bytes / 2;
+	 * slack. */
+	if (d->store->bytes <= d->live + d->live / 4 * 3 + slack)
+		return false;
+	/* Half of the slack must have been written since the last one, or a
+	 * store that gives nothing back would keep the desk busy for ever. */
+	return !c->done_before ||
+	       d->facts.commit_bytes - c->bytes_at_begin >= slack / 2;
+}
+
+static bool is_busy(const struct tkw__desk *d)
+{
+	return d->cycle.state == TKW__CYCLE_REMOVE ||
+	       (d->cycle.state == TKW__CYCLE_COPY && fits(d));
+}
+
+bool tkw__cycle_can_go_on(const struct tkw__desk *d)
+{
+	return is_busy(d) && !d->broken && !tkw__desk_is_held(d);
+}
+
+bool tkw__cycle_needs_room(const struct tkw__desk *d)
+{
+	return d->cfg.reserve.bytes > 0 && (is_busy(d) || is_due(d));
+}
+
+bool tkw__desk_is_untidy(const struct tkw__desk *d)
+{
+	if (d->broken || tkw__desk_is_held(d))
+		return false;
+	return tkw__cycle_can_go_on(d) || (!d->cycle.done_before && is_due(d));
 }
 
 static void begin(struct tkw__desk *d)
@@ -100,16 +143,17 @@ void tkw__cycle_copy(struct tkw__desk *d)
 	uint64_t least = d->cfg.snapshot_items;
 	uint64_t max = ITEMS_PER_ROW * d->rows +
 		       (d->batch_count ? least : least * IF_IDLE);
-	uint64_t max_bytes = d->bytes + d->cfg.max_bytes;
+	uint64_t max_bytes =
+		d->bytes + ITEMS_PER_ROW * d->bytes + d->cfg.max_bytes;
 	uint64_t items = 0;
 	int err = 0;
 
 	c->piece = false;
-	if (d->broken || d->saving || tkw__desk_is_held(d))
+	if (d->broken || tkw__desk_is_held(d))
 		return;
 	if (is_due(d))
 		begin(d);
-	if (c->state != TKW__CYCLE_COPY)
+	if (c->state != TKW__CYCLE_COPY || !fits(d))
 		return;
 	c->piece = true;
 	c->next_at = c->at;
@@ -135,6 +179,7 @@ void tkw__cycle_commit(struct tkw__desk *d)
 		return;
 	c->base = (struct tkw__base){ c->first, d->last_seq };
 	c->state = TKW__CYCLE_REMOVE;
+	c->done_before = true;
 	c->bytes_at_begin = d->facts.commit_bytes;
 	d->facts.snapshots++;
 }
@@ -149,11 +194,12 @@ void tkw__cycle_undo(struct tkw__desk *d)
 void tkw__cycle_remove(struct tkw__desk *d)
 {
 	struct tkw__desk_cycle *c = &d->cycle;
+	uint64_t max = REMOVE_ROWS + REMOVE_PER_ROW * d->rows;
 	int more;
 
 	if (c->state != TKW__CYCLE_REMOVE || d->broken || tkw__desk_is_held(d))
 		return;
-	more = d->store->ops->compact(d->store, &c->base, REMOVE_ROWS);
+	more = d->store->ops->compact(d->store, &c->base, max);
 	d->facts.compactions++;
 	if (more == 0)
 		c->state = TKW__CYCLE_NONE;

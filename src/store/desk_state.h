@@ -59,7 +59,8 @@ struct tkw__desk_cycle {
 	bool ends;
 	bool piece;              /* this batch has a piece of the snapshot */
 	struct tkw__base base;   /* remove */
-	uint64_t bytes_at_begin; /* of all batches */
+	bool done_before;        /* a snapshot of this desk has ended */
+	uint64_t bytes_at_begin; /* of all batches, when it had */
 };
 
 struct tkw__desk {
@@ -103,7 +104,8 @@ struct tkw__desk {
 	bool broken;            /* -EIO, for ever */
 	uint64_t held_until_us; /* mono: no work of its own before */
 	struct tkw_wheel *wheel;
-	bool late; /* more takes are to be timed out */
+	uint64_t tickets; /* that were given to takes */
+	bool late;        /* more takes are to be timed out */
 	void *wheel_mem;
 	struct tkw__queue_taken *taken;
 	struct tkw__desk_cycle cycle;
@@ -113,8 +115,9 @@ struct tkw__desk {
 /* --- lists ---------------------------------------------------------------- */
 
 void tkw__requests_push(struct tkw__request_list *l, struct tkw__request *r);
-void tkw__requests_push_front(struct tkw__request_list *l,
-			      struct tkw__request *r);
+/* Puts it in front of `before`, or at the end if that is NULL. */
+void tkw__requests_insert(struct tkw__request_list *l, struct tkw__request *r,
+			  struct tkw__request *before);
 void tkw__requests_remove(struct tkw__request_list *l, struct tkw__request *r);
 
 /* --- desk.c --------------------------------------------------------------- */
@@ -131,6 +134,24 @@ static inline struct tkw__queue_call tkw__desk_call(struct tkw__desk *d,
 						    struct tkw_queue *q)
 {
 	return (struct tkw__queue_call){ .now_us = d->now_us, .log = &q->log };
+}
+
+/* The last millisecond is for the ends of leases: a lease that begins now must
+ * end later. */
+static inline uint64_t tkw__desk_clamp(uint64_t now_us)
+{
+	uint64_t most = (TKW__QUEUE_MAX_MS - 1) * 1000;
+
+	return now_us < most ? now_us : most;
+}
+
+/* While the reserve is gone, the free pages of the file can be as good. More
+ * bytes come with this batch: a page may be half empty. */
+static inline bool tkw__desk_has_spare(const struct tkw__desk *d, uint64_t more)
+{
+	uint64_t bytes = d->cfg.reserve.bytes;
+
+	return bytes > 0 && d->store->spare >= bytes + 2 * (d->bytes + more);
 }
 
 static inline bool tkw__desk_is_held(const struct tkw__desk *d)
@@ -179,5 +200,9 @@ void tkw__cycle_commit(struct tkw__desk *d);
 void tkw__cycle_undo(struct tkw__desk *d);
 /* Removes some of the rows that are not needed any more. */
 void tkw__cycle_remove(struct tkw__desk *d);
+/* Is there something to copy or to remove now? */
+bool tkw__cycle_can_go_on(const struct tkw__desk *d);
+/* On a full disk: will it make room? Then it must have the room to do so. */
+bool tkw__cycle_needs_room(const struct tkw__desk *d);
 
 #endif /* TKW_STORE_DESK_STATE_H */

@@ -29,16 +29,18 @@ static bool is_hasty(const struct tkw__request *r)
 
 static void park(struct tkw__desk *d, struct tkw__request *r)
 {
-	uint64_t until_us = d->mono_us + r->take.wait_us;
+	uint64_t from_us = r->take.asked_us ? r->take.asked_us : d->mono_us;
+	uint64_t until_us = from_us + r->take.wait_us;
 
 	r->state = TKW__REQUEST_PARKED;
+	r->ticket = ++d->tickets;
 	r->take.items = NULL;
 	tkw__requests_push(&r->queue->parked, r);
 	if (is_hasty(r)) {
 		r->queue->hasty++;
 		return;
 	}
-	if (until_us < d->mono_us || until_us > UINT64_MAX - 1000)
+	if (until_us < from_us || until_us > UINT64_MAX - 1000)
 		return; /* without a limit */
 	/* Rounded up, so that it is never early. */
 	tkw_wheel_add(d->wheel, &r->deadline, (until_us + 999) / 1000);
@@ -153,9 +155,21 @@ void tkw__desk_take(struct tkw__desk *d, struct tkw__request *r)
 	tkw__desk_serve(d, r->queue);
 }
 
-/* The batch is decided again. A take from before this turn goes back to the
- * head of those that wait; if that is done from the last to the first, they get
- * their old order. */
+/* Puts a take back to where it was. Nearly always this is the head. */
+static void park_again(struct tkw__request *r)
+{
+	struct tkw__request *before = r->queue->parked.first;
+
+	while (before && before->ticket < r->ticket)
+		before = before->next;
+	r->state = TKW__REQUEST_PARKED;
+	tkw__requests_insert(&r->queue->parked, r, before);
+	if (is_hasty(r))
+		r->queue->hasty++;
+}
+
+/* The batch is decided again. A take from before this turn goes back to those
+ * that wait. */
 void tkw__desk_unserve(struct tkw__desk *d, struct tkw__request *r)
 {
 	if (r->state == TKW__REQUEST_PARKED) {
@@ -166,12 +180,8 @@ void tkw__desk_unserve(struct tkw__desk *d, struct tkw__request *r)
 	tkw_items_free(r->take.items);
 	r->take.items = NULL;
 	r->state = TKW__REQUEST_WAITS;
-	if (!r->was_parked)
-		return;
-	r->state = TKW__REQUEST_PARKED;
-	tkw__requests_push_front(&r->queue->parked, r);
-	if (is_hasty(r))
-		r->queue->hasty++;
+	if (r->was_parked)
+		park_again(r);
 }
 
 void tkw__desk_end_parked(struct tkw__desk *d, int64_t result)

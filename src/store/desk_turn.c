@@ -68,11 +68,9 @@ static void begin(struct tkw__desk *d, uint64_t now_us, uint64_t mono_us)
 {
 	bool was_held = tkw__desk_is_held(d);
 	/* Items that were ready may not be so any more. */
-	bool back = now_us < d->now_us;
+	bool back = tkw__desk_clamp(now_us) < d->now_us;
 
-	if (now_us > TKW__QUEUE_MAX_MS * 1000)
-		now_us = TKW__QUEUE_MAX_MS * 1000;
-	d->now_us = now_us;
+	d->now_us = tkw__desk_clamp(now_us);
 	if (mono_us > d->mono_us)
 		d->mono_us = mono_us;
 	d->batch_count = 0;
@@ -232,7 +230,7 @@ static int append(struct tkw__desk *d)
 	d->facts.commit_calls += d->calls;
 	d->facts.commit_rows += n;
 	d->facts.commit_bytes += d->bytes;
-	if (!d->saving && !d->reserve_gone)
+	if (!d->saving && (!d->reserve_gone || tkw__desk_has_spare(d, 0)))
 		d->facts.error = 0;
 	return 0;
 }
@@ -337,12 +335,12 @@ static int settle(struct tkw__desk *d)
 			continue;
 		}
 		err = append(d);
-		if (err != -ENOSPC || d->saving)
+		if (err != -ENOSPC || (d->saving && !d->cycle.piece))
 			break;
 		/* The disk is full. This holds up the snapshot. If there was
 		 * none, what is left of the disk is not for puts. */
 		tkw__desk_fail(d, err);
-		d->saving = !d->cycle.piece;
+		d->saving = d->saving || !d->cycle.piece;
 		if (d->saving && !d->reserve_gone && re->give)
 			d->reserve_gone = re->give(re->ctx);
 		decide_again(d);
@@ -491,8 +489,7 @@ static int has_more(struct tkw__desk *d)
 
 	if (d->todo.first || d->late || (q && q->at_us <= d->now_us))
 		return 1;
-	return d->cycle.state != TKW__CYCLE_NONE && !d->broken &&
-	       !tkw__desk_is_held(d);
+	return tkw__cycle_can_go_on(d);
 }
 
 int tkw__desk_turn(struct tkw__desk *d, uint64_t now_us, uint64_t mono_us)

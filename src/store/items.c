@@ -6,6 +6,7 @@
  */
 #include "store/items.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,7 @@ struct tkw_items *tkw__items_taken(struct tkw__queue *heart, uint64_t now_us,
 	struct block *b;
 	size_t bytes = 0;
 
+	/* While an item is taken, it has no reason. */
 	for (size_t i = 0; i < count; i++)
 		bytes += taken[i].payload.len + taken[i].key.len + 1;
 	b = make_block(count, bytes);
@@ -125,6 +127,8 @@ struct tkw_items *tkw__items_taken(struct tkw__queue *heart, uint64_t now_us,
 		struct tkw__queue_facts f;
 
 		tkw__queue_get(heart, now_us, &name, &f);
+		assert(f.state == TKW__QUEUE_IS_TAKEN);
+		f.reason.len = 0;
 		fill(&b->item[i], &f, &at);
 	}
 	return (struct tkw_items *)b;

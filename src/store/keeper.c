@@ -11,7 +11,8 @@
  * Gather: callers that have just got their answers often come back at once. A
  *         leader that began without them would need two writes where one is
  *         enough. So it waits for them, for a quarter of the time that a turn
- *         takes. If that did not help, the next leaders do not wait.
+ *         takes, but not for long if the disk has stalled. If that did not
+ *         help, the next leaders do not wait.
  * Sleep:  each caller sleeps at a word of its own. It is a futex, because the
  *         word is gone when its thread has seen DONE: a wake may use only its
  *         address.
@@ -57,6 +58,7 @@ enum {
 	YIELD_NS = 100000,
 	/* It waits for this part of a turn. */
 	GATHER_PART = 4,
+	MAX_GATHER_NS = 2000000,
 	MAX_SHY = 255,
 	/* How many requests are looked at to find one whose thread sleeps. */
 	MAX_SEARCH = 64
@@ -96,6 +98,7 @@ struct tkw_queues {
 	struct requests ended;   /* whose threads sleep */
 	struct requests to_tell; /* whose callbacks the keeper calls */
 	struct tkw__desk_next armed;
+	bool ending; /* the file is being closed */
 	bool has_fds;
 	int64_t turn_ns;   /* how long a turn takes */
 	int64_t passed_ns; /* when the lead was passed on */
@@ -201,7 +204,9 @@ static void end_free(struct tkw__request *r)
 	push(&r->home->to_tell, r);
 }
 
-static void arm(int fd, uint64_t us, int flags)
+/* Returns true if the clock was set meanwhile. Then the timer is armed all the
+ * same, but nobody else will be told. */
+static bool arm(int fd, uint64_t us, int flags)
 {
 	struct itimerspec t = { .it_value = { 0, 0 } };
 	/* A time_t may have 32 bits. */
@@ -214,7 +219,7 @@ static void arm(int fd, uint64_t us, int flags)
 	t.it_value.tv_nsec = (long)(us % 1000000) * 1000;
 	if (us == 0)
 		t.it_value.tv_nsec = 1; /* 0 would mean never */
-	timerfd_settime(fd, flags, &t, NULL);
+	return timerfd_settime(fd, flags, &t, NULL) != 0 && errno == ECANCELED;
 }
 
 /* With a clock of the user's, nothing tells when it has moved. So the keeper
@@ -233,12 +238,17 @@ static uint64_t look_again_us(struct tkw_queues *f, uint64_t next_us)
 	return system_us(CLOCK_MONOTONIC) + wait;
 }
 
-static void arm_timers(struct tkw_queues *f)
+/* Returns true if the clock was set, and a turn must look at it. */
+static bool arm_timers(struct tkw_queues *f)
 {
-	struct tkw__desk_next next;
+	struct tkw__desk_next next = { UINT64_MAX, UINT64_MAX };
+	bool was_set = false;
 
-	tkw__desk_next(f->desk, &next);
-	if (f->home.now_us) {
+	/* A close waits for callbacks only. Time must not wake the keeper: it
+	 * would do no turn, and be woken again at once. */
+	if (!f->ending)
+		tkw__desk_next(f->desk, &next);
+	if (f->home.now_us && !f->ending) {
 		uint64_t look = look_again_us(f, next.now_us);
 
 		next.now_us = UINT64_MAX;
@@ -247,11 +257,12 @@ static void arm_timers(struct tkw_queues *f)
 	}
 	/* It is always armed, so that a step of the clock is noticed. */
 	if (next.now_us != f->armed.now_us)
-		arm(f->fd[WALL], next.now_us,
-		    TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET);
+		was_set = arm(f->fd[WALL], next.now_us,
+			      TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET);
 	if (next.mono_us != f->armed.mono_us)
-		arm(f->fd[MONO], next.mono_us, TFD_TIMER_ABSTIME);
+		(void)arm(f->fd[MONO], next.mono_us, TFD_TIMER_ABSTIME);
 	f->armed = next;
+	return was_set && !f->ending;
 }
 
 static void show_fd(const struct tkw_queue *q)
@@ -320,7 +331,9 @@ static void wait_for_away(struct tkw_queues *f, int64_t now_ns,
 static void gather(struct tkw_queues *f)
 {
 	uint32_t before = TKW__LOAD(&f->away, RELAXED);
-	int64_t until_ns = f->passed_ns + f->turn_ns / GATHER_PART;
+	int64_t part_ns = f->turn_ns / GATHER_PART;
+	int64_t until_ns = f->passed_ns +
+			   (part_ns < MAX_GATHER_NS ? part_ns : MAX_GATHER_NS);
 	int64_t now_ns;
 
 	if (before == 0)
@@ -345,7 +358,8 @@ static int turn(struct tkw_queues *f)
 	struct tkw_queue *q;
 	int more = 0;
 
-	if (take_inbox(f))
+	f->ending = take_inbox(f);
+	if (f->ending)
 		tkw__desk_shutdown(f->desk);
 	else
 		more = tkw__desk_turn(f->desk, now_us(f),
@@ -388,6 +402,7 @@ static void pass_on(struct tkw_queues *f, int more)
 	struct sleeper *heir = NULL;
 	uint32_t away = 0;
 	bool of_keeper = false;
+	bool was_set;
 
 	f->ended = (struct requests){ NULL, NULL };
 	for (const struct tkw__request *r = ended.first; r; r = r->next) {
@@ -396,13 +411,14 @@ static void pass_on(struct tkw_queues *f, int more)
 		of_keeper = of_keeper || s->of_keeper;
 		away++;
 	}
-	arm_timers(f);
+	was_set = arm_timers(f);
 	f->passed_ns = mono_ns();
 	pthread_mutex_lock(&f->mutex);
 	TKW__STORE(&f->away, away, RELAXED);
 	if (of_keeper)
 		f->keeper = NULL;
 	f->more = more != 0;
+	f->asked = f->asked || was_set;
 	if (has_work(f))
 		heir = choose_heir(f);
 	if (f->to_tell.first || (has_work(f) && !heir))
@@ -475,6 +491,9 @@ static void come_back(struct tkw_queues *f)
  */
 static int enter(struct tkw_queues *f, struct tkw__request *r, bool *leads)
 {
+	/* What it waits for a turn counts, too. */
+	if (r->kind == TKW__REQUEST_TAKE && r->take.wait_us > 0)
+		r->take.asked_us = system_us(CLOCK_MONOTONIC);
 	pthread_mutex_lock(&f->mutex);
 	if (f->closing) {
 		pthread_mutex_unlock(&f->mutex);
@@ -882,6 +901,9 @@ int tkw__keeper_close(struct tkw_queues *f)
 	send_all_away(f);
 	if (h->before_close)
 		h->before_close(h->ctx);
+	while (tkw__desk_is_untidy(f->desk))
+		(void)tkw__desk_turn(f->desk, now_us(f),
+				     system_us(CLOCK_MONOTONIC));
 	close_fds(f, true);
 	tkw__desk_destroy(f->desk);
 	h->store->ops->close(h->store);

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +59,10 @@ static int64_t owner_of(int fd)
 		nanosleep(&ms, NULL);
 		pid = read_pid(fd);
 	}
-	return pid > 0 ? pid : 0;
+	/* A child of a fork may hold the lock of an owner that has died. */
+	if (pid <= 0 || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
+		return 0;
+	return pid;
 }
 
 static int write_pid(int fd)

@@ -4,6 +4,7 @@
  * threads and its socket, in this order. A close goes back in reverse.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,12 +58,36 @@ static void in_child(void *ctx)
 }
 
 /* Says why an open has failed, unless somebody has said it already. */
+static void say(const struct tkw_queues_config *cfg, const char *what,
+		const char *why)
+{
+	if (cfg->error && cfg->error_size > 0 && !cfg->error[0])
+		snprintf(cfg->error, cfg->error_size, "%s: %s", what, why);
+}
+
 static int explain(const struct tkw_queues_config *cfg, int err,
 		   const char *what)
 {
-	if (err && cfg->error && cfg->error_size > 0 && !cfg->error[0])
-		snprintf(cfg->error, cfg->error_size, "%s: %s", what,
-			 strerror(-err));
+	if (err)
+		say(cfg, what, strerror(-err));
+	return err;
+}
+
+static int take_lock(struct belongings *b, const struct tkw_queues_config *cfg)
+{
+	static const char what[] = "cannot lock the file";
+	char why[64] = "another process has it open";
+	int64_t pid = 0;
+	int err = tkw__file_lock_take(&b->lock, b->path, &pid);
+
+	if (cfg->owner_pid)
+		*cfg->owner_pid = pid;
+	if (err != -EBUSY)
+		return explain(cfg, err, what);
+	if (pid)
+		snprintf(why, sizeof(why), "process %" PRId64 " has it open",
+			 pid);
+	say(cfg, what, why);
 	return err;
 }
 
@@ -97,7 +122,9 @@ static int open_home(struct tkw_queues **out, struct belongings *b,
 {
 	struct tkw__home home = {
 		.store = store,
-		.reserve = { tkw__reserve_give, tkw__reserve_get, &b->reserve },
+		.reserve = { tkw__reserve_give, tkw__reserve_get, &b->reserve,
+			     b->reserve.bytes > 0 ? (uint64_t)b->reserve.bytes
+						  : 0 },
 		.exec = cfg->exec,
 		.now_us = cfg->now_us,
 		.now_ctx = cfg->now_ctx,
@@ -106,9 +133,12 @@ static int open_home(struct tkw_queues **out, struct belongings *b,
 		.in_child = in_child,
 		.ctx = b,
 	};
+	static const char what[] = "cannot read the queues";
+	int err = tkw__keeper_open(out, &home);
 
-	return explain(cfg, tkw__keeper_open(out, &home),
-		       "cannot read the queues");
+	if (err && store->why && store->why[0])
+		say(cfg, what, store->why);
+	return explain(cfg, err, what);
 }
 
 /* A path that is too long for a socket is no reason to refuse the file. */
@@ -140,7 +170,6 @@ static int open_locked(struct tkw_queues **out, struct belongings *b,
 	if (!err)
 		err = open_home(&f, b, store, cfg);
 	if (err) {
-		store->refused = true;
 		store->ops->close(store);
 		after_close(b);
 		return err;
@@ -164,7 +193,6 @@ int tkw_queues_open(struct tkw_queues **out, const char *path,
 {
 	struct tkw_queues_config c;
 	struct belongings *b;
-	int64_t pid = 0;
 	int err = tkw__config_read(
 		&c, sizeof(c), cfg,
 		TKW__END_OF(struct tkw_queues_config, owner_pid));
@@ -182,11 +210,10 @@ int tkw_queues_open(struct tkw_queues **out, const char *path,
 	b->reserve.fd = -1;
 	err = explain(&c, tkw__real_path(&b->path, path),
 		      "cannot find the path");
-	if (!err)
-		err = explain(&c, tkw__file_lock_take(&b->lock, b->path, &pid),
-			      "cannot lock the file");
 	if (c.owner_pid)
-		*c.owner_pid = pid;
+		*c.owner_pid = 0;
+	if (!err)
+		err = take_lock(b, &c);
 	if (err) {
 		free(b->path);
 		free(b);

@@ -44,24 +44,28 @@ static const char kinds[] =
 /*
  * The live items. `life` finds, in one pass, the rows that tell about each
  * item: the last one; the last one with its payload; the last one that set its
- * due time; and the last one from which attempts are counted. A lost lease is a
- * flag in the first number of `more`.
+ * due time; the last one that set or cleared its reason, which all do but a
+ * reschedule; and the last one from which attempts are counted. A lost lease is
+ * a flag in the first number of `more`.
  */
 static const char view[] =
 	"CREATE VIEW item AS WITH life AS MATERIALIZED ("
 	"SELECT queue, item, max(seq) AS last, "
 	"max(CASE WHEN kind IN (1, 2, 16, 17, 18) THEN seq END) AS body, "
 	"max(CASE WHEN due IS NOT NULL THEN seq END) AS set_due, "
+	"max(CASE WHEN kind <> 9 THEN seq END) AS set_reason, "
 	"max(CASE WHEN kind IN (1, 2, 10, 16, 17, 18) THEN seq END) AS fresh "
 	"FROM journal WHERE item IS NOT NULL "
-	"AND seq >= coalesce((SELECT first FROM base), 0) "
+	"AND seq >= coalesce((SELECT first FROM base WHERE one = 1), 0) "
 	"GROUP BY queue, item), "
 	"live AS MATERIALIZED ("
 	"SELECT life.*, kind.state, journal.until, "
-	"CASE WHEN journal.kind IN (6, 7, 16, 18) AND length(more) > 4 "
-	"AND hex(substr(more, 1, 1)) IN ('02', '03') THEN 'lease lost' "
-	"ELSE CAST(journal.reason AS TEXT) END AS reason "
+	"CASE WHEN r.kind IN (6, 7, 16, 18) AND length(r.more) > 4 "
+	"AND hex(substr(r.more, 1, 1)) IN ('02', '03', '06', '07') "
+	"THEN 'lease lost' "
+	"ELSE CAST(r.reason AS TEXT) END AS reason "
 	"FROM life JOIN journal ON journal.seq = life.last "
+	"JOIN journal AS r ON r.seq = life.set_reason "
 	"JOIN kind ON kind.number = journal.kind "
 	"WHERE kind.state IS NOT NULL AND life.body IS NOT NULL), "
 	"takes AS MATERIALIZED ("

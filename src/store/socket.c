@@ -64,6 +64,7 @@ struct client {
 	bool closing;     /* close it when the answer was sent */
 	bool asked;       /* the desk has the clerk's request */
 	bool withdrawing; /* the desk has `withdraw` */
+	bool owes;        /* items that it will give back */
 	struct tkw__clerk clerk;
 	struct tkw__request withdraw;
 	/* The request: its head, then the frame. */
@@ -98,7 +99,7 @@ static void free_client(struct client *c)
 /* Frees a client that has gone, unless the desk has a request of it. */
 static void release(struct client *c)
 {
-	if (c->state == STATE_GONE && !c->asked && !c->withdrawing)
+	if (c->state == STATE_GONE && !c->asked && !c->withdrawing && !c->owes)
 		free_client(c);
 }
 
@@ -228,6 +229,18 @@ static void go_on(struct client *c, enum tkw__clerk_step step)
 	}
 }
 
+/* Gives back what a client that has gone has taken. Not while the desk has the
+ * withdrawal, which looks at the request of the take. */
+static void settle_debt(struct client *c)
+{
+	if (c->owes && !c->withdrawing) {
+		c->owes = false;
+		if (tkw__clerk_give_back(&c->clerk))
+			(void)submit(c);
+	}
+	release(c);
+}
+
 /* The desk has ended a request of the client. */
 static void on_done(struct tkw__request *r)
 {
@@ -236,7 +249,7 @@ static void on_done(struct tkw__request *r)
 
 	if (r == &c->withdraw) {
 		c->withdrawing = false;
-		release(c);
+		settle_debt(c);
 		return;
 	}
 	c->asked = false;
@@ -245,9 +258,8 @@ static void on_done(struct tkw__request *r)
 		go_on(c, step);
 		return;
 	}
-	if (step == TKW__CLERK_ANSWER && tkw__clerk_give_back(&c->clerk))
-		(void)submit(c);
-	release(c);
+	c->owes = step == TKW__CLERK_ANSWER;
+	settle_debt(c);
 }
 
 /* --- reading ------------------------------------------------------------- */

@@ -15,8 +15,9 @@
  *            whole, they are nacked at once, with the reason "client gone". It
  *            counts as an attempt, as a lost lease would, but nobody has to
  *            wait for the end of the lease. If the answer was sent and the
- *            client died before it read it, or if there was no memory for the
- *            answer, the items come back when their leases end.
+ *            client died before it read it, the items come back when their
+ *            leases end. If there is no memory for the answer, the connection
+ *            is closed, and the items are nacked likewise.
  *   Threads  All functions are called on the keeper's thread, or when it does
  *            not run.
  */

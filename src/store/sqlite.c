@@ -10,6 +10,13 @@
  * has happened. After any other error of a commit, nobody knows what the disk
  * has: the store is dead until it is opened again. A commit is in the log, so
  * an error of the checkpoint that follows does not take it back.
+ *
+ * Log: before the first batch, all that was found in the log is copied to the
+ * file, and the log is emptied. So each owner has a log of its own, without the
+ * remains of transactions that were killed (wal.c). And after a sync that
+ * failed, the pages of which nobody knows if the disk has them are written
+ * anew. If somebody reads the file, the log cannot be emptied. Then it is
+ * written again in place, and cut behind its end.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,10 +25,15 @@
 
 #include "store/beside.h"
 #include "store/sqlite.h"
+#include "store/wal.h"
 
 enum {
-	ROW_BYTES = 8, /* that a row takes besides its record, about */
-	CLOSE_MS = 100 /* how long a close waits for another program */
+	ROW_BYTES = 8,  /* that a row takes besides its record, about */
+	CLOSE_MS = 100, /* how long a close waits for another program */
+	/* After a full disk, so many checkpoints come when the log has this
+	 * part of its usual frames: the room is needed for the file. */
+	TIGHT_ROUNDS = 1000,
+	TIGHT_PART = 8
 };
 
 int tkw__sqlite_note(struct tkw__sqlite *s, int rc)
@@ -34,17 +46,27 @@ int tkw__sqlite_note(struct tkw__sqlite *s, int rc)
 				   ? sqlite3_errmsg(s->db)
 				   : sqlite3_errstr(rc);
 
+	if (s->foreign)
+		text = "another program has written to the journal";
 	snprintf(s->why, sizeof(s->why), "%s%s%s", text, system ? ": " : "",
 		 system ? strerror(system) : "");
 	s->store.why = s->why;
 	return err;
 }
 
+static int die(struct tkw__sqlite *s)
+{
+	s->dead = true;
+	/* Other programs must not wait for a transaction that never ends. */
+	if (!sqlite3_get_autocommit(s->db))
+		(void)tkw__sqlite_run(s, TKW__STMT_ROLLBACK);
+	return -EIO;
+}
+
 static int note_death(struct tkw__sqlite *s, int rc)
 {
 	(void)tkw__sqlite_note(s, rc);
-	s->dead = true;
-	return -EIO;
+	return die(s);
 }
 
 /* --- open ----------------------------------------------------------------- */
@@ -85,7 +107,73 @@ static int store_open(struct tkw__store **out, const void *config, char *why,
 	return 0;
 }
 
+/* --- transactions --------------------------------------------------------- */
+
+/* Errors after which all is as before. */
+static bool is_harmless(int err)
+{
+	return err == -ENOSPC || err == -EBUSY || err == -ENOMEM;
+}
+
+/* Takes a transaction back. */
+static int roll_back(struct tkw__sqlite *s, int rc)
+{
+	int err = tkw__sqlite_note(s, rc);
+
+	if (!sqlite3_get_autocommit(s->db)) {
+		rc = tkw__sqlite_run(s, TKW__STMT_ROLLBACK);
+		if (rc != SQLITE_OK)
+			return note_death(s, rc);
+	}
+	return err;
+}
+
+/* Ends a transaction whose statements have ended with rc. */
+static int end_transaction(struct tkw__sqlite *s, int rc)
+{
+	bool committing = rc == SQLITE_OK;
+	int err;
+
+	if (committing)
+		rc = tkw__sqlite_run(s, TKW__STMT_COMMIT);
+	if (rc == SQLITE_OK)
+		return 0;
+	err = tkw__sqlite_errno(s->db, rc);
+	/* A commit may have written the log before it failed. If the log had no
+	 * room, it has not written all of it. But its index (-shm) grows only
+	 * when all is written. */
+	if (is_harmless(err) &&
+	    !(committing && (err == -ENOMEM || rc == SQLITE_IOERR_SHMSIZE ||
+			     rc == SQLITE_IOERR_SHMMAP)))
+		err = roll_back(s, rc);
+	else
+		err = note_death(s, rc);
+	if (err == -ENOSPC) {
+		s->stale = true;
+		s->tight = TIGHT_ROUNDS;
+	}
+	return err;
+}
+
 /* --- checkpoints ---------------------------------------------------------- */
+
+/* The file has all that the log has. If it says that the log is not synced, no
+ * more syncs are needed. */
+static void relax(struct tkw__sqlite *s)
+{
+	if (s->relaxed || !s->to_system || !s->loose)
+		return;
+	s->relaxed = sqlite3_exec(s->db, "PRAGMA synchronous=NORMAL", NULL,
+				  NULL, NULL) == SQLITE_OK;
+}
+
+static void plan_checkpoint(struct tkw__sqlite *s, bool done)
+{
+	int limit = s->tight ? s->limit / TIGHT_PART : s->limit;
+
+	s->tight -= s->tight > 0;
+	s->next = done ? limit : s->frames + limit / 4;
+}
 
 /*
  * Copies the log to the file. Then the log is written from its beginning again.
@@ -100,17 +188,110 @@ static void checkpoint(struct tkw__sqlite *s)
 		s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &logged, &copied);
 	int err = rc ? tkw__sqlite_errno(s->db, rc) : 0;
 
-	if (err && err != -ENOSPC && err != -EBUSY && err != -ENOMEM)
+	if (err && !is_harmless(err))
 		(void)note_death(s, rc);
-	s->next = s->limit;
-	if (err || copied < logged)
-		s->next = s->frames + s->limit / 4;
+	if (!err && copied == logged)
+		relax(s);
+	plan_checkpoint(s, !err && copied == logged);
 }
 
 static void checkpoint_sometimes(struct tkw__sqlite *s)
 {
 	if (s->frames >= s->next)
 		checkpoint(s);
+}
+
+/* --- a clean log ---------------------------------------------------------- */
+
+/* Copies the log to the file, and empties it. Readers are not waited for. */
+static int empty_log(struct tkw__sqlite *s)
+{
+	int rc;
+	int err;
+
+	(void)sqlite3_busy_timeout(s->db, 0);
+	rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE,
+				       NULL, NULL);
+	(void)sqlite3_busy_timeout(s->db, TKW__SQLITE_BUSY_MS);
+	err = rc ? tkw__sqlite_errno(s->db, rc) : 0;
+	if (err)
+		return is_harmless(err) ? err : note_death(s, rc);
+	s->frames = 0;
+	plan_checkpoint(s, true);
+	relax(s);
+	return 0;
+}
+
+/* The log could not be emptied: somebody reads, or the file has no room. */
+static int mend_log(struct tkw__sqlite *s)
+{
+	int rc = tkw__sqlite_run(s, TKW__STMT_BEGIN);
+	int err;
+
+	if (rc != SQLITE_OK)
+		return is_harmless(tkw__sqlite_errno(s->db, rc))
+			       ? roll_back(s, rc)
+			       : note_death(s, rc);
+	err = tkw__wal_mend(s->path, s->inherited);
+	rc = tkw__sqlite_run(s, TKW__STMT_ROLLBACK);
+	if (rc != SQLITE_OK)
+		return note_death(s, rc);
+	if (!err)
+		return 0;
+	snprintf(s->why, sizeof(s->why), "cannot mend the log: %s",
+		 strerror(-err));
+	s->store.why = s->why;
+	if (err == -EDQUOT)
+		err = -ENOSPC;
+	return is_harmless(err) ? err : die(s);
+}
+
+static int clean_log(struct tkw__sqlite *s)
+{
+	int err = empty_log(s);
+
+	if (err && !s->dead)
+		err = mend_log(s);
+	if (err)
+		return err;
+	s->inherited = false;
+	s->stale = false;
+	return 0;
+}
+
+/* Tells in the file if the log is not synced. Until the file has it, the log is
+ * synced. */
+static int set_mode(struct tkw__sqlite *s)
+{
+	struct tkw__base mode = tkw__sqlite_mode(s->to_system);
+	sqlite3_stmt *stmt = s->stmt[TKW__STMT_SET_MODE];
+	int rc = tkw__sqlite_run(s, TKW__STMT_BEGIN);
+	int err;
+
+	sqlite3_bind_int64(stmt, 1, (sqlite3_int64)mode.first);
+	sqlite3_bind_int64(stmt, 2, (sqlite3_int64)mode.whole);
+	sqlite3_bind_int64(stmt, 3, tkw__sqlite_base_sum(s, &mode));
+	if (!rc)
+		rc = tkw__sqlite_run(s, TKW__STMT_SET_MODE);
+	err = end_transaction(s, rc);
+	if (err)
+		return err;
+	s->loose = s->to_system;
+	(void)empty_log(s); /* a later checkpoint is right too */
+	return s->dead ? -EIO : 0;
+}
+
+/* Before each write. */
+static int get_ready(struct tkw__sqlite *s)
+{
+	int err = s->dead ? -EIO : 0;
+
+	s->store.sound = true;
+	if (!err && (s->inherited || s->stale))
+		err = clean_log(s);
+	if (!err && s->loose != s->to_system)
+		err = set_mode(s);
+	return err;
 }
 
 /* --- append --------------------------------------------------------------- */
@@ -150,41 +331,6 @@ static int insert_rows(struct tkw__sqlite *s, const struct tkw__row *rows,
 	return rc;
 }
 
-/* Takes a transaction back. */
-static int roll_back(struct tkw__sqlite *s, int rc)
-{
-	int err = tkw__sqlite_note(s, rc);
-
-	if (!sqlite3_get_autocommit(s->db)) {
-		rc = tkw__sqlite_run(s, TKW__STMT_ROLLBACK);
-		if (rc != SQLITE_OK)
-			return note_death(s, rc);
-	}
-	return err;
-}
-
-/* Ends a transaction whose statements have ended with rc. */
-static int end_transaction(struct tkw__sqlite *s, int rc)
-{
-	bool committing = rc == SQLITE_OK;
-	int err;
-
-	if (committing)
-		rc = tkw__sqlite_run(s, TKW__STMT_COMMIT);
-	if (rc == SQLITE_OK)
-		return 0;
-	err = tkw__sqlite_errno(s->db, rc);
-	/* A commit may have written the log before it failed. If there is no
-	 * room, it has not written all of it. */
-	if (err == -ENOSPC || err == -EBUSY || (err == -ENOMEM && !committing))
-		err = roll_back(s, rc);
-	else
-		err = note_death(s, rc);
-	if (err == -ENOSPC)
-		s->next = 0;
-	return err;
-}
-
 static size_t count_records(const struct tkw__row *rows, size_t count,
 			    uint64_t *bytes)
 {
@@ -212,8 +358,10 @@ static int insert_batch(struct tkw__sqlite *s, const struct tkw__row *rows,
 		/* SQLite has numbered the rows: from the last one on, unless
 		 * somebody else has written to the table. */
 		if (!rc && (uint64_t)sqlite3_last_insert_rowid(s->db) !=
-				   s->last + records)
+				   s->last + records) {
+			s->foreign = true;
 			rc = SQLITE_CORRUPT;
+		}
 	}
 	return rc;
 }
@@ -225,12 +373,10 @@ static int store_append(struct tkw__store *store, const struct tkw__row *rows,
 	uint64_t bytes = 0;
 	size_t records = count_records(rows, count, &bytes);
 	int rc;
-	int err;
+	int err = get_ready(s);
 
-	if (s->next == 0 && !s->dead)
-		checkpoint(s);
-	if (s->dead)
-		return -EIO;
+	if (err)
+		return err;
 	s->feed.illegal = false;
 	rc = insert_batch(s, rows, count, records);
 	if (s->feed.illegal) {
@@ -244,6 +390,9 @@ static int store_append(struct tkw__store *store, const struct tkw__row *rows,
 	if (s->lowest == 0 && records > 0)
 		s->lowest = s->last - records + 1;
 	store->bytes += bytes;
+	store->spare -= bytes < store->spare ? bytes : store->spare;
+	if (s->tight) /* it must be exact */
+		(void)tkw__sqlite_measure(s);
 	*last = s->last;
 	checkpoint_sometimes(s);
 	return 0;
@@ -280,10 +429,10 @@ static int store_compact(struct tkw__store *store, const struct tkw__base *base,
 	uint64_t to = end > s->lowest && end - s->lowest > max ? s->lowest + max
 							       : end;
 	int rc;
-	int err;
+	int err = get_ready(s);
 
-	if (s->dead)
-		return -EIO;
+	if (err)
+		return err;
 	if (base->first < s->base.first || base->first > s->last + 1 ||
 	    base->whole > s->last)
 		return -EINVAL;
@@ -313,7 +462,7 @@ static int store_close(struct tkw__store *store)
 	int err = 0;
 	int rc;
 
-	if (!s->dead && !store->refused) {
+	if (!s->dead && store->sound) {
 		(void)sqlite3_busy_timeout(s->db, CLOSE_MS);
 		rc = sqlite3_wal_checkpoint_v2(
 			s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);

@@ -12,6 +12,11 @@
 #include "store/row.h"
 #include "store/store.h"
 
+enum {
+	/* How long to wait for another program that writes to the file. */
+	TKW__SQLITE_BUSY_MS = 5000
+};
+
 enum tkw__stmt {
 	TKW__STMT_BEGIN,
 	TKW__STMT_COMMIT,
@@ -19,6 +24,7 @@ enum tkw__stmt {
 	TKW__STMT_INSERT,
 	TKW__STMT_NAME,
 	TKW__STMT_SET_BASE,
+	TKW__STMT_SET_MODE,
 	TKW__STMT_DELETE,
 	TKW__STMTS
 };
@@ -35,10 +41,19 @@ struct tkw__sqlite {
 	uint64_t lowest; /* rows before this one are deleted */
 	uint64_t last;   /* 0: there was none */
 	bool to_system;
-	bool dead;  /* after an error that leaves doubt */
-	int frames; /* of the log */
-	int limit;  /* so many frames lead to a checkpoint */
-	int next;   /* the same, now; 0: before the next batch */
+	/* The file says that its log was not synced. */
+	bool loose;
+	bool relaxed; /* SQLite does not sync */
+	bool dead;    /* after an error that leaves doubt */
+	/* The log is that of an owner before; or it has frames of a batch that
+	 * was taken back. */
+	bool inherited;
+	bool stale;
+	bool foreign; /* somebody else's row was found */
+	int frames;   /* of the log */
+	int limit;    /* so many frames lead to a checkpoint */
+	int next;     /* the same, now */
+	int tight;    /* so many checkpoints come early: the disk was full */
 	char why[256];
 };
 
@@ -61,6 +76,9 @@ uint32_t tkw__sqlite_base_sum(const struct tkw__sqlite *s,
 			      const struct tkw__base *base);
 uint32_t tkw__sqlite_name_sum(const struct tkw__sqlite *s, uint32_t number,
 			      const void *name, size_t len);
+
+/* Row 2 of the table `base`: tells if the log was written without syncs. */
+struct tkw__base tkw__sqlite_mode(bool loose);
 
 /* The -errno of a code of SQLite. */
 int tkw__sqlite_errno(sqlite3 *db, int rc);

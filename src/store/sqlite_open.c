@@ -24,24 +24,28 @@
 #include "store/wal.h"
 
 enum {
-	/* How long to wait for another program that writes to the file. */
-	BUSY_MS = 5000,
 	/* Large enough that a page is copied to the file once for the many
 	 * times that it is logged; small enough that a copy does not hold up a
 	 * batch for long, and that the index of the log (-shm) never has to
 	 * grow. */
-	LOG_BYTES = 4 << 20
+	LOG_BYTES = 4 << 20,
+	/* A log that has grown under a long reader is cut to this. */
+	MAX_LOG_BYTES = 8 << 20
 };
+
+static const char insert_rows[] = TKW__FEED_INSERT;
+/* A snapshot may name a queue again. */
+static const char insert_name[] = "INSERT INTO queue VALUES(?1, ?2, ?3) "
+				  "ON CONFLICT(number) DO NOTHING";
 
 static const char *const statements[TKW__STMTS] = {
 	[TKW__STMT_BEGIN] = "BEGIN IMMEDIATE",
 	[TKW__STMT_COMMIT] = "COMMIT",
 	[TKW__STMT_ROLLBACK] = "ROLLBACK",
-	[TKW__STMT_INSERT] = TKW__FEED_INSERT,
-	/* A snapshot may name a queue again. */
-	[TKW__STMT_NAME] = ("INSERT INTO queue VALUES(?1, ?2, ?3) "
-			    "ON CONFLICT(number) DO NOTHING"),
+	[TKW__STMT_INSERT] = insert_rows,
+	[TKW__STMT_NAME] = insert_name,
 	[TKW__STMT_SET_BASE] = "REPLACE INTO base VALUES(1, ?1, ?2, ?3)",
+	[TKW__STMT_SET_MODE] = "REPLACE INTO base VALUES(2, ?1, ?2, ?3)",
 	[TKW__STMT_DELETE] = "DELETE FROM journal WHERE seq < ?1",
 };
 
@@ -75,6 +79,10 @@ int tkw__sqlite_errno(sqlite3 *db, int rc)
 	}
 	/* No room, in other ways. */
 	if (rc == SQLITE_IOERR_WRITE && (err == EDQUOT || err == EFBIG))
+		return -ENOSPC;
+	/* The index of the log could not grow. */
+	if ((rc == SQLITE_IOERR_SHMSIZE || rc == SQLITE_IOERR_SHMMAP) &&
+	    (err == ENOSPC || err == EDQUOT))
 		return -ENOSPC;
 	return -EIO;
 }
@@ -133,7 +141,7 @@ static int set_up(struct tkw__sqlite *s)
 		rc = sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1,
 				       (int *)NULL);
 	if (!rc)
-		rc = sqlite3_busy_timeout(s->db, BUSY_MS);
+		rc = sqlite3_busy_timeout(s->db, TKW__SQLITE_BUSY_MS);
 	/* cache_spill: a transaction's pages are logged in their order, at its
 	 * end; wal.c needs this. secure_delete: the same with each build of
 	 * SQLite; some overwrite what is deleted. */
@@ -210,11 +218,13 @@ static int set_mode(struct tkw__sqlite *s, char *why, size_t why_size)
 static int start_log(struct tkw__sqlite *s, char *why, size_t why_size)
 {
 	sqlite3_int64 page = TKW__SCHEMA_PAGE;
+	char sql[64];
 	int rc = set_mode(s, why, why_size);
 
-	if (!rc && s->to_system)
-		rc = sqlite3_exec(s->db, "PRAGMA synchronous=NORMAL", NULL,
-				  NULL, NULL);
+	snprintf(sql, sizeof(sql), "PRAGMA journal_size_limit=%d",
+		 MAX_LOG_BYTES);
+	if (!rc)
+		rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
 	if (!rc)
 		rc = sqlite3_wal_autocheckpoint(s->db, 0);
 	if (!rc)
@@ -238,26 +248,52 @@ static int prepare(struct tkw__sqlite *s)
 	return rc;
 }
 
-static int read_base(struct tkw__sqlite *s, char *why, size_t why_size)
+struct tkw__base tkw__sqlite_mode(bool loose)
+{
+	return (struct tkw__base){ 0, loose };
+}
+
+/* A row of the table `base`. If it is not there, out stays as it is. */
+static int read_base(struct tkw__sqlite *s, sqlite3 *db, int row,
+		     struct tkw__base *out)
 {
 	sqlite3_stmt *stmt;
-	int rc = sqlite3_prepare_v2(s->db, "SELECT first, whole, sum FROM base",
+	int rc = sqlite3_prepare_v2(db,
+				    "SELECT first, whole, sum FROM base "
+				    "WHERE one = ?1",
 				    -1, &stmt, NULL);
 
 	if (rc != SQLITE_OK)
 		return rc;
+	sqlite3_bind_int(stmt, 1, row);
 	rc = sqlite3_step(stmt);
 	if (rc == SQLITE_ROW) {
-		s->base.first = (uint64_t)sqlite3_column_int64(stmt, 0);
-		s->base.whole = (uint64_t)sqlite3_column_int64(stmt, 1);
-		if (tkw__sqlite_base_sum(s, &s->base) !=
-		    (uint32_t)sqlite3_column_int64(stmt, 2)) {
-			snprintf(why, why_size, "the base is damaged");
+		struct tkw__base got = {
+			(uint64_t)sqlite3_column_int64(stmt, 0),
+			(uint64_t)sqlite3_column_int64(stmt, 1),
+		};
+
+		if (tkw__sqlite_base_sum(s, &got) ==
+		    (uint32_t)sqlite3_column_int64(stmt, 2))
+			*out = got;
+		else
 			rc = SQLITE_CORRUPT;
-		}
 	}
 	sqlite3_finalize(stmt);
 	return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int read_bases(struct tkw__sqlite *s, char *why, size_t why_size)
+{
+	struct tkw__base mode = { 0 };
+	int rc = read_base(s, s->db, 1, &s->base);
+
+	if (!rc)
+		rc = read_base(s, s->db, 2, &mode);
+	s->loose = mode.whole != 0;
+	if (rc == SQLITE_CORRUPT)
+		snprintf(why, why_size, "the base is damaged");
+	return rc;
 }
 
 static int read_ends(struct tkw__sqlite *s)
@@ -287,8 +323,10 @@ int tkw__sqlite_measure(struct tkw__sqlite *s)
 	if (!rc)
 		rc = tkw__schema_number(s->db, "PRAGMA freelist_count",
 					&unused);
-	if (!rc)
+	if (!rc) {
 		s->store.bytes = (uint64_t)((pages - unused) * page);
+		s->store.spare = (uint64_t)(unused * page);
+	}
 	return rc;
 }
 
@@ -314,7 +352,7 @@ static int open_steps(struct tkw__sqlite *s, char *why, size_t why_size)
 	if (!rc)
 		rc = check_pages(s, why, why_size);
 	if (!rc)
-		rc = read_base(s, why, why_size);
+		rc = read_bases(s, why, why_size);
 	if (!rc)
 		rc = read_ends(s);
 	if (!rc)
@@ -324,14 +362,61 @@ static int open_steps(struct tkw__sqlite *s, char *why, size_t why_size)
 	return rc ? rc : tkw__sqlite_measure(s);
 }
 
+/* The path as a URI, by which SQLite reads the file without its log. */
+static char *make_uri(const char *path)
+{
+	static const char more[] = "?immutable=1";
+	size_t size = 3 * strlen(path) + sizeof("file:") + sizeof(more);
+	char *uri = malloc(size);
+	char *at = uri;
+
+	if (!uri)
+		return NULL;
+	at += snprintf(at, size, "file:");
+	for (; *path; path++)
+		at += snprintf(at, size - (size_t)(at - uri), "%%%02x",
+			       (unsigned char)*path);
+	snprintf(at, size - (size_t)(at - uri), "%s", more);
+	return uri;
+}
+
+/*
+ * Was the log written without syncs? A loss of power may then lawfully leave
+ * any pieces of it. The log cannot tell, so the file does: the mark is there
+ * before the first batch that is not synced.
+ */
+static bool is_loose(struct tkw__sqlite *s)
+{
+	struct tkw__base mode = { 0 };
+	char *uri = make_uri(s->path);
+	sqlite3 *db = NULL;
+
+	if (uri &&
+	    sqlite3_open_v2(uri, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
+			    NULL) == SQLITE_OK)
+		(void)read_base(s, db, 2, &mode);
+	sqlite3_close(db);
+	free(uri);
+	return mode.whole != 0;
+}
+
+static int check_log(struct tkw__sqlite *s, char *why, size_t why_size)
+{
+	int err = tkw__wal_check(s->path, why, why_size);
+
+	if (err != -EBADMSG || !is_loose(s))
+		return err;
+	if (why_size > 0)
+		why[0] = 0;
+	return 0;
+}
+
 int tkw__sqlite_open_file(struct tkw__sqlite *s, char *why, size_t why_size)
 {
-	int err = 0;
+	int err = check_log(s, why, why_size);
 	int rc;
 
-	/* Without syncs, a loss of power may leave any pieces of the log. */
-	if (!s->to_system)
-		err = tkw__wal_check(s->path, why, why_size);
+	s->inherited = true;
 	if (!err)
 		err = check_writable(s->path);
 	if (err)

@@ -90,7 +90,8 @@ struct tkw__store_ops {
 	 */
 	int (*compact)(struct tkw__store *s, const struct tkw__base *base,
 		       uint64_t max);
-	/* Closes the journal; the file is whole without any other file. */
+	/* Closes the journal; the file is whole without any other file. If the
+	 * journal was not found sound, all files are left as they are. */
 	int (*close)(struct tkw__store *s);
 };
 
@@ -101,9 +102,12 @@ struct tkw__store {
 	const char *why;
 	/* Bytes of the journal that count, and of those that do not. */
 	uint64_t bytes;
-	/* Set by the caller: what was read is refused. close() leaves all files
-	 * as they are. */
-	bool refused;
+	/* Bytes that the file has free inside: the journal can grow by about as
+	 * much although the disk is full. */
+	uint64_t spare;
+	/* Set by the caller when it has replayed the journal and found no
+	 * fault; an append sets it too. */
+	bool sound;
 };
 
 /* --- SQLite --------------------------------------------------------------- */

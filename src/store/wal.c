@@ -15,8 +15,10 @@
  *
  * Behind the first bad frame, what is left of the transaction that was being
  * written may be there in any pieces. What cannot be there is a frame of yet
- * another transaction, because it is written only when the one before is
- * synced. Two signs tell where a transaction ends:
+ * another transaction: a later one is written only when the one before is
+ * synced, and what is left of an earlier one that was not finished is removed
+ * before the next one (tkw__wal_mend(), or a log with new salts). Two signs
+ * tell where a transaction ends:
  *
  *   - the mark in the header of its last frame;
  *   - a page number that is not above the one before. SQLite writes the pages
@@ -378,18 +380,26 @@ static int check_files(struct wal *w, char *why, size_t why_size)
 	return check_frames(w, (uint64_t)log.st_size, why, why_size);
 }
 
-int tkw__wal_check(const char *path, char *why, size_t why_size)
+/* Opens the log. Returns 0 and no descriptor if there is none. */
+static int open_log(struct wal *w, const char *path, int flags)
 {
-	struct wal w = { .fd = -1, .file = -1 };
 	char *name = tkw__beside(path, "-wal");
 	int err = 0;
 
 	if (!name)
 		return -ENOMEM;
-	w.fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (w.fd < 0)
-		err = errno == ENOENT ? 0 : -errno;
+	w->fd = open(name, flags | O_CLOEXEC);
+	if (w->fd < 0 && errno != ENOENT)
+		err = -errno;
 	free(name);
+	return err;
+}
+
+int tkw__wal_check(const char *path, char *why, size_t why_size)
+{
+	struct wal w = { .fd = -1, .file = -1 };
+	int err = open_log(&w, path, O_RDONLY);
+
 	if (w.fd < 0)
 		return err;
 	w.file = open(path, O_RDONLY | O_CLOEXEC);
@@ -399,6 +409,99 @@ int tkw__wal_check(const char *path, char *why, size_t why_size)
 		err = check_files(&w, why, why_size);
 	if (w.file >= 0)
 		close(w.file);
+	close(w.fd);
+	return err;
+}
+
+/* --- mending -------------------------------------------------------------- */
+
+static int write_at(int fd, const uint8_t *from, size_t len, uint64_t at)
+{
+	while (len > 0) {
+		ssize_t n = pwrite(fd, from, len, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		from += n;
+		at += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* How many frames there are up to the end of the last whole transaction. */
+static uint64_t count_whole(const struct wal *w)
+{
+	struct sum s = stored_sum(w->header + HEADER_SUM);
+	uint64_t whole = 0;
+
+	for (uint64_t i = 0; i < w->frames && load(w, i); i++) {
+		s = frame_sum(w, s);
+		if (!same_salts(w) || !is_sum(s, w->frame + SUM))
+			break;
+		if (get_big(w->frame + COMMIT) != 0)
+			whole = i + 1;
+	}
+	return whole;
+}
+
+static int write_again(const struct wal *w, uint64_t count)
+{
+	int err = write_at(w->fd, w->header, HEADER, 0);
+
+	for (uint64_t i = 0; !err && i < count; i++)
+		err = load(w, i) ? write_at(w->fd, w->frame,
+					    FRAME + (size_t)w->page_size,
+					    frame_at(w, i))
+				 : -EIO;
+	return err;
+}
+
+static int cut(const struct wal *w, uint64_t size)
+{
+	while (ftruncate(w->fd, (off_t)size) != 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return fdatasync(w->fd) == 0 ? 0 : -EIO;
+}
+
+static int mend(struct wal *w, bool again)
+{
+	struct stat log;
+	uint64_t whole;
+	int err = 0;
+
+	if (fstat(w->fd, &log) != 0)
+		return -errno;
+	/* With a bad header, SQLite uses nothing of it. */
+	if (log.st_size < HEADER || !read_at(w->fd, w->header, HEADER, 0) ||
+	    !is_header_good(w))
+		return cut(w, 0);
+	w->frames = ((uint64_t)log.st_size - HEADER) /
+		    (FRAME + (uint64_t)w->page_size);
+	w->frame = malloc(FRAME + (size_t)w->page_size);
+	if (!w->frame)
+		return -ENOMEM;
+	whole = count_whole(w);
+	if (again)
+		err = write_again(w, whole);
+	if (!err)
+		err = cut(w, frame_at(w, whole));
+	free(w->frame);
+	return err;
+}
+
+int tkw__wal_mend(const char *path, bool again)
+{
+	struct wal w = { .fd = -1, .file = -1 };
+	int err = open_log(&w, path, O_RDWR);
+
+	if (w.fd < 0)
+		return err;
+	err = mend(&w, again);
 	close(w.fd);
 	return err;
 }

@@ -11,6 +11,7 @@
 #ifndef TKW_STORE_WAL_H
 #define TKW_STORE_WAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -25,5 +26,22 @@
  *   -ENOMEM, or the error of the system
  */
 int tkw__wal_check(const char *path, char *why, size_t why_size);
+
+/*
+ * Cuts FILE-wal behind its last whole transaction, and syncs it. The caller
+ * holds SQLite's lock for writers. Readers see no change: they use only what
+ * stays.
+ *
+ * A transaction that was killed or taken back leaves frames behind the end of
+ * the log. When later transactions have overwritten the first of them, the rest
+ * would look like a damaged log to tkw__wal_check().
+ *
+ * again  Writes what stays once more, byte for byte. After a sync that has
+ *        failed, the system takes what it had to write for written. So the disk
+ *        may lack what can be read.
+ *
+ * Returns 0, -ENOMEM, or the error of the system.
+ */
+int tkw__wal_mend(const char *path, bool again);
 
 #endif /* TKW_STORE_WAL_H */

@@ -54,6 +54,7 @@ struct desk_bed {
 	char told[256];      /* the letters of those that ended, in order */
 	/* The reserve. */
 	bool has_reserve;
+	uint64_t reserve_bytes;
 	int gives;
 	int gets;
 };

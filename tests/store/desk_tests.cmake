@@ -18,6 +18,7 @@ foreach(build static narrow)
     ram_store.c
     ${store}/api.c
     ${store}/api_async.c
+    ${store}/clerk.c
     ${store}/desk.c
     ${store}/desk_agenda.c
     ${store}/desk_decide.c

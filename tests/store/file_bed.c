@@ -9,6 +9,7 @@ static int64_t bed_now(void *ctx)
 {
 	struct file_bed *b = ctx;
 
+	__atomic_fetch_add(&b->looks, 1, __ATOMIC_RELAXED);
 	return __atomic_load_n(&b->now_us, __ATOMIC_RELAXED);
 }
 

@@ -31,6 +31,7 @@ struct file_bed {
 	struct tkw_queues *f;
 	struct tkw_queue *q;
 	int64_t now_us; /* atomic */
+	int looks;      /* at the clock; atomic */
 };
 
 int file_bed_begin(void **state);

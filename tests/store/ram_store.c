@@ -30,6 +30,17 @@ void ram_disk_fini(struct ram_disk *d)
 	pthread_mutex_destroy(&d->mutex);
 }
 
+/* As a file: it does not become smaller. */
+static void measure(struct ram_store *s)
+{
+	struct ram_disk *d = s->disk;
+
+	if (d->bytes > d->peak)
+		d->peak = d->bytes;
+	s->store.bytes = d->bytes;
+	s->store.spare = d->peak - d->bytes;
+}
+
 static int ram_open(struct tkw__store **out, const void *cfg, char *why,
 		    size_t why_size)
 {
@@ -41,7 +52,7 @@ static int ram_open(struct tkw__store **out, const void *cfg, char *why,
 		return -ENOMEM;
 	s->disk = *(struct ram_disk *const *)cfg;
 	s->store.ops = &ram_store_ops;
-	s->store.bytes = s->disk->bytes;
+	measure(s);
 	*out = (struct tkw__store *)s;
 	return 0;
 }
@@ -143,7 +154,7 @@ static int ram_append(struct tkw__store *store, const struct tkw__row *rows,
 			add_row(s->disk, &rows[i]);
 	}
 	s->disk->appends++;
-	s->store.bytes = s->disk->bytes;
+	measure(s);
 	*last = s->disk->last;
 	return 0;
 }
@@ -190,7 +201,7 @@ static int ram_compact(struct tkw__store *store, const struct tkw__base *base,
 	memmove(d->rows, d->rows + n, d->count * sizeof(*d->rows));
 	for (size_t i = 0; i < d->count; i++)
 		d->rows[i].at -= bytes;
-	store->bytes = d->bytes;
+	measure((struct ram_store *)store);
 	return d->count > 0 && d->rows[0].seq < base->first;
 }
 

@@ -34,6 +34,7 @@ struct ram_disk {
 	uint64_t last;
 	uint8_t *records;
 	size_t bytes;
+	size_t peak; /* of bytes: what is free below is spare */
 	char names[RAM_QUEUES][RAM_NAME]; /* by number, from 1 */
 	uint32_t queues;
 	struct tkw__base base;

@@ -7,13 +7,25 @@
 #include <sqlite3.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+enum {
+	MAX_WRITES = 256
+};
 
 struct file {
 	sqlite3_file base;
 	/* The real one, whose size only its VFS knows. */
 	sqlite3_file *real;
 	enum shim_kind kind;
+};
+
+/* A write to the log that is not on the disk. */
+struct doubt {
+	sqlite3_int64 at;
+	int len;
+	bool lost; /* a sync has failed: the next one will not help */
 };
 
 static struct {
@@ -25,6 +37,8 @@ static struct {
 	uint64_t hits;
 	shim_watch_fn *watch; /* may be NULL */
 	void *watch_ctx;
+	struct doubt doubts[MAX_WRITES];
+	size_t doubt_count;
 } shim;
 
 static sqlite3_file *real(sqlite3_file *f)
@@ -75,11 +89,69 @@ static int write_watched(sqlite3_file *f, const void *from, int n,
 				   at + half);
 }
 
+static bool is_log(const sqlite3_file *f)
+{
+	return ((const struct file *)f)->kind == SHIM_LOG;
+}
+
+/* What is at this place, or behind it if len is -1, is gone. */
+static void forget(sqlite3_int64 at, int len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < shim.doubt_count; i++) {
+		const struct doubt *d = &shim.doubts[i];
+
+		if (len < 0 ? d->at < at : d->at != at || d->len != len)
+			shim.doubts[n++] = *d;
+	}
+	shim.doubt_count = n;
+}
+
+static void note_write(sqlite3_int64 at, int len)
+{
+	forget(at, len);
+	if (shim.doubt_count < MAX_WRITES)
+		shim.doubts[shim.doubt_count++] =
+			(struct doubt){ at, len, false };
+}
+
+static void note_sync(bool failed)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < shim.doubt_count; i++) {
+		struct doubt d = shim.doubts[i];
+
+		d.lost = d.lost || failed;
+		if (d.lost)
+			shim.doubts[n++] = d;
+	}
+	shim.doubt_count = n;
+}
+
+size_t shim_vfs_lose(uint8_t *log, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < shim.doubt_count; i++) {
+		const struct doubt *d = &shim.doubts[i];
+
+		if ((size_t)d->at + (size_t)d->len > len)
+			continue;
+		memset(log + d->at, 0, (size_t)d->len);
+		n++;
+	}
+	return n;
+}
+
 static int shim_write(sqlite3_file *f, const void *from, int n,
 		      sqlite3_int64 at)
 {
 	sqlite3_file *r = real(f);
 
+	if (is_log(f))
+		note_write(at, n);
 	shim.bytes += (uint64_t)n;
 	tell(f, SHIM_BEFORE_WRITE, at, n);
 	if (!strikes(SHIM_WRITE))
@@ -96,8 +168,11 @@ static int shim_write(sqlite3_file *f, const void *from, int n,
 static int shim_sync(sqlite3_file *f, int flags)
 {
 	sqlite3_file *r = real(f);
+	bool struck = strikes(SHIM_SYNC);
 
-	if (!strikes(SHIM_SYNC)) {
+	if (is_log(f))
+		note_sync(struck);
+	if (!struck) {
 		int rc = r->pMethods->xSync(r, flags);
 
 		if (rc == SQLITE_OK)
@@ -131,6 +206,8 @@ static int shim_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
 static int shim_truncate(sqlite3_file *f, sqlite3_int64 size)
 {
 	tell(f, SHIM_BEFORE_TRUNCATE, size, 0);
+	if (is_log(f))
+		forget(size, -1);
 	return real(f)->pMethods->xTruncate(real(f), size);
 }
 
@@ -251,6 +328,7 @@ void shim_vfs_install(void)
 	shim.vfs.szOsFile = (int)sizeof(struct file);
 	shim.vfs.xOpen = shim_open;
 	shim_vfs_plan(NULL);
+	shim.doubt_count = 0;
 	if (sqlite3_vfs_register(&shim.vfs, 1) != SQLITE_OK)
 		abort();
 }

@@ -9,6 +9,7 @@
 #define SHIM_VFS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum shim_call {
@@ -73,5 +74,14 @@ uint64_t shim_vfs_count(enum shim_call call);
 uint64_t shim_vfs_bytes(void);
 /* How often the plan has struck. */
 uint64_t shim_vfs_hits(void);
+
+/*
+ * After a sync that has failed, the system takes what it had to write for
+ * written. It can still be read, but a loss of power takes it away.
+ *
+ * Overwrites in a copy of the log what the disk does not have. Returns how many
+ * writes these are.
+ */
+size_t shim_vfs_lose(uint8_t *log, size_t len);
 
 #endif /* SHIM_VFS_H */

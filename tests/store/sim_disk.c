@@ -4,7 +4,8 @@
  *
  * The cache and the platter are two copies of the disk. A write changes the
  * cache and marks its sectors, and a sync copies the marked ones. A loss of
- * power takes each marked sector from the one or from the other.
+ * power takes each marked sector from the one or from the other. After a sync
+ * that has failed, a sector can be in the cache only, without a mark.
  */
 #include "sim_disk.h"
 
@@ -111,7 +112,7 @@ static void mark(struct sim_disk *d, size_t at, size_t len)
 	size_t first = at / SIM_SECTOR;
 	size_t end = (at + len + SIM_SECTOR - 1) / SIM_SECTOR;
 
-	memset(d->dirty + first, 1, end - first);
+	memset(d->dirty + first, SIM_DIRTY, end - first);
 	if (first < d->low)
 		d->low = first;
 	if (end > d->high)
@@ -145,6 +146,7 @@ static void copy_sector(uint8_t *to, const uint8_t *from, size_t sector,
 
 int sim_disk_sync(struct sim_disk *d)
 {
+	bool lost = false;
 	size_t i;
 
 	if (!d->down && sim_disk_hit(d, &d->faults.crash))
@@ -152,11 +154,14 @@ int sim_disk_sync(struct sim_disk *d)
 	if (d->down)
 		return -EIO;
 	for (i = d->low; i < d->high; i++) {
-		if (d->dirty[i])
+		if (d->dirty[i] == SIM_DIRTY) {
 			copy_sector(d->platter, d->cache, i, SIM_SECTOR);
-		d->dirty[i] = 0;
+			d->dirty[i] = SIM_CLEAN;
+		}
+		lost = lost || d->dirty[i] == SIM_LOST;
 	}
-	nothing_dirty(d);
+	if (!lost)
+		nothing_dirty(d);
 	/* All is on the disk, but nobody has been told. */
 	if (sim_disk_hit(d, &d->faults.crash))
 		go_down(d);
@@ -174,7 +179,22 @@ static void settle_sector(struct sim_disk *d, size_t i, uint32_t chance)
 	else if (lot < chance)
 		copy_sector(d->platter, d->cache, i, SIM_SECTOR);
 	copy_sector(d->cache, d->platter, i, SIM_SECTOR);
-	d->dirty[i] = 0;
+}
+
+void sim_disk_fail_sync(struct sim_disk *d)
+{
+	uint32_t chance = sim_disk_below(d, 9);
+	size_t i;
+
+	for (i = d->low; i < d->high; i++) {
+		if (d->dirty[i] != SIM_DIRTY)
+			continue;
+		d->dirty[i] = SIM_LOST;
+		if (sim_disk_below(d, 8) >= chance)
+			continue;
+		copy_sector(d->platter, d->cache, i, SIM_SECTOR);
+		d->dirty[i] = SIM_CLEAN;
+	}
 }
 
 void sim_disk_forget(struct sim_disk *d)
@@ -184,8 +204,11 @@ void sim_disk_forget(struct sim_disk *d)
 	size_t i;
 
 	for (i = d->low; i < d->high; i++) {
-		if (d->dirty[i])
+		if (d->dirty[i] == SIM_DIRTY)
 			settle_sector(d, i, chance);
+		else if (d->dirty[i] == SIM_LOST)
+			copy_sector(d->cache, d->platter, i, SIM_SECTOR);
+		d->dirty[i] = SIM_CLEAN;
 	}
 	nothing_dirty(d);
 }

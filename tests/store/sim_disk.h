@@ -17,6 +17,13 @@ enum sim_phase {
 	SIM_IN_COMPACT
 };
 
+/* If a sector of the cache and of the platter differ. */
+enum sim_dirt {
+	SIM_CLEAN,
+	SIM_DIRTY,
+	SIM_LOST /* a sync has failed: no later sync writes it */
+};
+
 struct sim_disk {
 	uint64_t state; /* of the generator */
 	struct sim_hooks hooks;
@@ -28,9 +35,9 @@ struct sim_disk {
 
 	uint8_t *cache;   /* what a read sees */
 	uint8_t *platter; /* what a loss of power leaves */
-	uint8_t *dirty;   /* for each sector: the two may differ */
+	uint8_t *dirty;   /* for each sector: an enum sim_dirt */
 	size_t size;      /* in bytes, whole sectors */
-	size_t low, high; /* the dirty sectors are within these */
+	size_t low, high; /* all that are not clean are within these */
 
 	/* The truth, by which the store itself is checked: the last row that
 	 * was answered or read, and that of a batch whose fate is open. */
@@ -50,5 +57,9 @@ int sim_disk_sync(struct sim_disk *d);
 
 /* Any subset of what was not synced is forgotten. */
 void sim_disk_forget(struct sim_disk *d);
+
+/* A sync fails as it does on Linux: any subset of the sectors is written, but
+ * all count as written from then on, and can be read until the power fails. */
+void sim_disk_fail_sync(struct sim_disk *d);
 
 #endif /* SIM_DISK_H */

@@ -85,6 +85,15 @@ static uint64_t sum_of(const void *bytes, size_t len)
 	return h;
 }
 
+/* A write or a sync has failed. */
+static void fail(struct sim_disk *d)
+{
+	if (sim_disk_below(d, 2))
+		sim_disk_fail_sync(d);
+	else
+		sim_disk_forget(d);
+}
+
 static uint64_t slot_sum(const struct slot *s)
 {
 	return sum_of(&s->turn, sizeof(*s) - sizeof(s->sum));
@@ -229,6 +238,30 @@ static void check_last(struct sim *s)
 	d->counts.kept_batches += d->trying != 0 && last == d->trying;
 }
 
+static int write_again(struct sim *s, size_t from, size_t to)
+{
+	uint8_t *copy;
+	int err;
+
+	if (to > s->disk->size || to <= from)
+		return 0;
+	copy = malloc(to - from);
+	if (!copy)
+		abort();
+	memcpy(copy, s->disk->cache + from, to - from);
+	err = sim_disk_write(s->disk, from, copy, to - from);
+	free(copy);
+	return err;
+}
+
+/* After a failed sync, what can be read may not be on the disk. */
+static int write_all_again(struct sim *s)
+{
+	int err = write_again(s, 0, FRAMES);
+
+	return err ? err : write_again(s, s->slot.at, s->end);
+}
+
 static int recover(struct sim *s)
 {
 	struct sim_disk *d = s->disk;
@@ -244,7 +277,9 @@ static int recover(struct sim *s)
 		keep_names(s, &s->frames[s->count - 1]);
 	}
 	check_last(s);
-	err = cut_tail(s);
+	err = write_all_again(s);
+	if (!err)
+		err = cut_tail(s);
 	if (!err)
 		err = sim_disk_sync(d);
 	if (err)
@@ -390,7 +425,7 @@ static int run_error(struct sim *s, size_t len)
 
 	if (err)
 		return err;
-	sim_disk_forget(d);
+	fail(d);
 	d->counts.failed++;
 	s->failed = true;
 	s->store.why = "the simulated disk has failed";
@@ -588,7 +623,7 @@ static int compact_or_fail(struct sim *s, const struct tkw__base *base,
 	err = remove_rows(s, max);
 	if (err < 0 || !sim_disk_hit(d, &d->faults.error))
 		return err;
-	sim_disk_forget(d);
+	fail(d);
 	d->counts.failed++;
 	s->failed = true;
 	s->store.why = "the simulated disk has failed";

@@ -138,16 +138,26 @@ static struct tkw__queue_text text(struct store_bed *b, size_t max)
 static void fill_item(struct store_bed *b, struct tkw__record *r)
 {
 	uint64_t state = bed_below(b, 3);
-	uint64_t most = (uint32_t)r->word[TKW__PUT_OPTIONS];
 	uint64_t attempts = number(b, UINT32_MAX);
+	uint64_t most;
 
-	if (most != 0 && attempts > most)
+	if (state == 2)
+		r->word[TKW__PUT_OPTIONS] |= 1;
+	most = (uint32_t)r->word[TKW__PUT_OPTIONS];
+	/* An idle item has attempts left, a taken one has used one, a dead one
+	 * all. */
+	if (most != 0)
+		attempts %= most;
+	if (state == 1 && attempts == 0)
+		attempts = 1;
+	if (state == 2)
 		attempts = most;
 	r->word[TKW__ITEM_OTHER] = state == 0 ? stamp(b) : ms(b);
 	r->word[TKW__ITEM_TOKEN] = state == 1 ? stamp(b) | 1 : 0;
 	r->word[TKW__ITEM_STATE] = state | attempts << 32;
 	r->key = text(b, 255);
-	r->reason = text(b, 255);
+	if (state != 1)
+		r->reason = text(b, 255);
 	r->payload = text(b, 3000);
 }
 
@@ -231,6 +241,9 @@ static void fill_flags(struct store_bed *b, struct tkw__record *r)
 		r->flags |= TKW__RECORD_MORE;
 	if (may_be_lost && r->reason.len == 0 && bed_below(b, 2))
 		r->flags |= TKW__RECORD_LOST;
+	if (r->kind == TKW__RECORD_ITEM && r->flags & TKW__RECORD_LOST &&
+	    (uint32_t)r->word[TKW__ITEM_STATE] == 0 && bed_below(b, 2))
+		r->flags |= TKW__RECORD_TIMED;
 }
 
 void bed_make(struct store_bed *b, enum tkw__record_kind kind)

@@ -211,7 +211,49 @@ static void test_desk_paused_queue_keeps_its_waiters(void **state)
 	tkw_items_free(t.r.take.items);
 }
 
+/* What a take waits for its turn counts. */
+static void test_desk_take_waits_from_the_call_on(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_next next;
+	struct bed_request t;
+
+	ask_take(b, &t, 't', 20, 1);
+	t.r.take.asked_us = b->mono_us - 15000;
+	bed_quiet(b);
+	tkw__desk_next(b->desk, &next);
+	assert_true(next.mono_us <= b->mono_us + 5000);
+	b->mono_us += 5000;
+	bed_quiet(b);
+	assert_string_equal(b->told, "t");
+	assert_int_equal(t.r.result, 0);
+	/* Even if its time is over when its turn comes. */
+	ask_take(b, &t, 'u', 20, 1);
+	t.r.take.asked_us = b->mono_us - 30000;
+	bed_quiet(b);
+	b->mono_us += 1000;
+	bed_quiet(b);
+	assert_string_equal(b->told, "tu");
+}
+
 /* --- time ----------------------------------------------------------------- */
+
+/* At the end of time, a lease ends later than it begins all the same. */
+static void test_desk_takes_at_the_end_of_time(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw_items *it;
+
+	b->now_us = INT64_MAX;
+	bed_put(b, 0);
+	it = bed_take(b, 1, 30000);
+	assert_non_null(it);
+	assert_int_equal(it->item[0].state, TKW_ITEM_TAKEN);
+	assert_string_equal(it->item[0].reason, "");
+	assert_int_equal(bed_ack(b, &it->item[0]), 1);
+	tkw_items_free(it);
+	bed_reopen(b);
+}
 
 static void test_desk_lease_survives_a_reopen_and_is_lost(void **state)
 {
@@ -663,6 +705,203 @@ static void test_desk_snapshot_yields_to_puts_on_a_full_disk(void **state)
 	bed_reopen(b);
 }
 
+/* --- the journal stays small ---------------------------------------------- */
+
+/* Puts and acks one item, as a process does that lives for one call. */
+static void live_for_one_item(struct desk_bed *b)
+{
+	struct tkw_items *it;
+
+	bed_put(b, 0);
+	it = bed_take(b, 1, 1000);
+	assert_int_equal(bed_ack(b, &it->item[0]), 1);
+	tkw_items_free(it);
+	while (tkw__desk_is_untidy(b->desk))
+		bed_turn(b);
+	bed_reopen(b);
+}
+
+/* It counts what is in the journal, not who has written it. */
+static void test_desk_short_lives_compact_the_journal(void **state)
+{
+	struct desk_bed *b = *state;
+
+	b->cfg.slack_bytes = 4000;
+	bed_reopen(b);
+	for (int i = 0; i < 200; i++) {
+		live_for_one_item(b);
+		assert_true(b->disk.bytes < 8000);
+	}
+	assert_true(b->disk.compactions > 1);
+}
+
+/* A close in the middle of a snapshot finishes it. */
+static void test_desk_is_untidy_until_the_snapshot_ends(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_facts facts;
+	struct bed_request r;
+
+	for (int i = 0; i < 20; i++) {
+		ask_put(b, &r, 0, 0, BED_PUTS);
+		bed_quiet(b);
+	}
+	for (int i = 0; i < 5; i++) {
+		tkw_items_free(bed_take(b, 20 * BED_PUTS, 100));
+		bed_pass(b, 5000);
+		bed_quiet(b);
+	}
+	assert_false(tkw__desk_is_untidy(b->desk));
+	b->cfg.slack_bytes = 1;
+	b->cfg.snapshot_items = 3;
+	bed_reopen(b);
+	ask(b, &r, 0, TKW__REQUEST_PAUSE);
+	bed_turn(b);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.snapshots, 0);
+	while (tkw__desk_is_untidy(b->desk))
+		bed_turn(b);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.snapshots, 1);
+	assert_true(b->disk.base.first > 1);
+	assert_true(b->disk.rows[0].seq >= b->disk.base.first);
+}
+
+enum {
+	MANY = 12000
+};
+
+/* One command. It does turns until it has ended, and no more. */
+static void command(struct desk_bed *b, struct tkw__request *r)
+{
+	r->queue = b->q;
+	tkw__desk_submit(b->desk, r);
+	while (r->state != TKW__REQUEST_ENDED)
+		bed_turn(b);
+}
+
+/* Commands of any size: what is removed keeps up with what is added. */
+static void test_desk_large_commands_do_not_outrun_the_removal(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__queue_put *puts = calloc(MANY, sizeof(*puts));
+	struct tkw__queue_name *names = calloc(MANY, sizeof(*names));
+	enum tkw__queue_answer *answers = calloc(MANY, sizeof(*answers));
+	uint64_t *ids = calloc(MANY, sizeof(*ids));
+
+	assert_true(puts && names && answers && ids);
+	b->cfg.slack_bytes = 100000;
+	bed_reopen(b);
+	for (int round = 0; round < 8; round++) {
+		struct tkw__request put = { .kind = TKW__REQUEST_PUT,
+					    .put = { puts, MANY, ids } };
+		struct tkw__request end = { .kind = TKW__REQUEST_CANCEL,
+					    .cancel = { names, MANY,
+							answers } };
+
+		command(b, &put);
+		assert_int_equal(put.result, 0);
+		for (int i = 0; i < MANY; i++)
+			names[i].id = ids[i];
+		command(b, &end);
+		assert_int_equal(end.result, MANY);
+		if (b->disk.count > 8 * MANY)
+			fail_msg("%zu rows after round %d", b->disk.count,
+				 round);
+	}
+	free(puts);
+	free(names);
+	free(answers);
+	free(ids);
+	bed_reopen(b);
+}
+
+/* --- a full disk becomes usable again ------------------------------------- */
+
+/* Fills the disk up; all items are taken. The reserve is gone then. */
+static struct tkw_items *fill_up(struct desk_bed *b, int puts)
+{
+	struct bed_request r;
+
+	b->has_reserve = true;
+	bed_reopen(b);
+	for (int i = 0; i < puts; i++) {
+		ask_put(b, &r, 0, 0, BED_PUTS);
+		bed_quiet(b);
+	}
+	b->disk.room_bytes = b->disk.bytes + 3 * b->reserve_bytes;
+	b->disk.fails = 1;
+	b->disk.error = -ENOSPC;
+	ask_put(b, &r, 0, 0, 1);
+	bed_turn(b);
+	assert_int_equal(r.r.result, -ENOSPC);
+	assert_int_equal(b->gives, 1);
+	bed_pass(b, 2000);
+	return bed_take(b, (size_t)puts * BED_PUTS, 100000);
+}
+
+static void ack_all(struct desk_bed *b, const struct tkw_items *it, size_t from,
+		    size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		assert_int_equal(bed_ack(b, &it->item[i]), 1);
+}
+
+/* SPEC 11.22: the file does not shrink, so the reserve never comes back. The
+ * room inside of the file is as good. */
+static void test_desk_puts_work_again_when_all_was_acked(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_facts facts;
+	struct bed_request r;
+	struct tkw_items *it;
+
+	b->reserve_bytes = 100000;
+	b->cfg.slack_bytes = 1 << 20;
+	it = fill_up(b, 40);
+	assert_int_equal(it->count, 40 * BED_PUTS);
+	ack_all(b, it, 0, it->count);
+	tkw_items_free(it);
+	bed_quiet(b);
+	ask_put(b, &r, 0, 0, 1);
+	bed_turn(b);
+	assert_int_equal(r.r.result, 0);
+	assert_true(b->gets > 0);
+	assert_false(b->has_reserve);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.error, 0);
+	/* What is as much as the reserve is left alone. */
+	do {
+		ask_put(b, &r, 0, 1000, BED_PUTS);
+		bed_turn(b);
+	} while (r.r.result == 0);
+	assert_int_equal(r.r.result, -ENOSPC);
+	assert_true(b->disk.bytes + b->reserve_bytes <= b->disk.peak + 10000);
+	bed_reopen(b);
+}
+
+/* A snapshot waits until it fits into a part of the reserve. */
+static void test_desk_snapshot_leaves_the_reserve_to_acks(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_facts before, after;
+	struct tkw_items *it;
+
+	b->reserve_bytes = 100000;
+	b->cfg.slack_bytes = 64;
+	it = fill_up(b, 40);
+	tkw__desk_get_facts(b->desk, &before);
+	ack_all(b, it, 0, it->count / 2);
+	tkw__desk_get_facts(b->desk, &after);
+	assert_int_equal(after.snapshots, before.snapshots);
+	assert_int_equal(after.commit_rows - before.commit_rows, it->count / 2);
+	ack_all(b, it, it->count / 2, it->count);
+	tkw__desk_get_facts(b->desk, &after);
+	assert_true(after.snapshots > before.snapshots);
+	tkw_items_free(it);
+	bed_reopen(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -693,6 +932,13 @@ int main(void)
 		DESK_TEST(test_desk_snapshot_can_be_cut_anywhere),
 		DESK_TEST(test_desk_snapshot_waits_after_an_error),
 		DESK_TEST(test_desk_snapshot_yields_to_puts_on_a_full_disk),
+		DESK_TEST(test_desk_take_waits_from_the_call_on),
+		DESK_TEST(test_desk_takes_at_the_end_of_time),
+		DESK_TEST(test_desk_short_lives_compact_the_journal),
+		DESK_TEST(test_desk_is_untidy_until_the_snapshot_ends),
+		DESK_TEST(test_desk_large_commands_do_not_outrun_the_removal),
+		DESK_TEST(test_desk_puts_work_again_when_all_was_acked),
+		DESK_TEST(test_desk_snapshot_leaves_the_reserve_to_acks),
 	};
 
 	return cmocka_run_group_tests_name("desk", tests, NULL, NULL);

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "store/clerk.h"
+
 static int fail_at; /* this allocation fails; 0: none */
 static int allocations;
 
@@ -160,11 +162,72 @@ static void test_desk_create_survives_each_failed_allocation(void **state)
 	assert_true(n > 100);
 }
 
+/* --- the clerk of a connection -------------------------------------------- */
+
+static void start_frame(struct tkw__wire_out *o, enum tkw__wire_call call,
+			const char *name)
+{
+	tkw__wire_begin(o);
+	tkw__wire_put_u8(o, (uint8_t)call);
+	tkw__wire_put_name(o, name);
+}
+
+static enum tkw__clerk_step send_frame(struct tkw__clerk *c,
+				       const struct tkw__wire_out *o)
+{
+	return tkw__clerk_read(c, o->bytes + TKW__WIRE_HEAD,
+			       o->len - TKW__WIRE_HEAD, 1);
+}
+
+/* Lets the desk do what the clerk asks for, up to the last request. */
+static void run_clerk(struct desk_bed *b, struct tkw__clerk *c)
+{
+	tkw__desk_submit(b->desk, &c->request);
+	bed_quiet(b);
+	assert_int_equal(c->request.state, TKW__REQUEST_ENDED);
+}
+
+/* Without memory for the answer to a take, the client cannot have the items:
+ * they are given back at once. */
+static void test_desk_clerk_gives_items_back_without_memory(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__clerk c = { .greeted = false };
+	struct tkw__wire_out o = { 0 };
+	struct bed_request p;
+
+	ask_put(b, &p, 0, 0, BED_PUTS);
+	bed_quiet(b);
+	start_frame(&o, TKW__WIRE_HELLO, "");
+	tkw__wire_put_u32(&o, TKW__WIRE_VERSION);
+	assert_int_equal(send_frame(&c, &o), TKW__CLERK_ANSWER);
+	start_frame(&o, TKW__WIRE_TAKE, "q");
+	tkw__wire_put_u32(&o, BED_PUTS);
+	tkw__wire_put_i64(&o, 30000);
+	tkw__wire_put_i64(&o, 0);
+	assert_int_equal(send_frame(&c, &o), TKW__CLERK_SUBMIT);
+	run_clerk(b, &c);
+	assert_int_equal(tkw__clerk_go_on(&c), TKW__CLERK_SUBMIT);
+	run_clerk(b, &c);
+	assert_int_equal(c.request.result, BED_PUTS);
+	allocations = 0;
+	fail_at = 1;
+	assert_int_equal(tkw__clerk_go_on(&c), TKW__CLERK_ANSWER);
+	fail_at = 0;
+	assert_true(c.out.failed);
+	assert_true(tkw__clerk_give_back(&c));
+	run_clerk(b, &c);
+	assert_int_equal(bed_stats(b).ready, BED_PUTS);
+	tkw__clerk_fini(&c);
+	tkw__wire_free(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_desk_survives_each_failed_allocation),
 		DESK_TEST(test_desk_create_survives_each_failed_allocation),
+		DESK_TEST(test_desk_clerk_gives_items_back_without_memory),
 	};
 
 	return cmocka_run_group_tests_name("desk_memory", tests, NULL, NULL);

@@ -429,6 +429,58 @@ static void test_keeper_async_executor_may_refuse_and_abandon(void **state)
 	tkw_pool_destroy(pool);
 }
 
+/* An executor that keeps its only job. */
+struct hoard {
+	struct tkw_job job;
+	struct event came;
+};
+
+static int hoard_submit(const struct tkw_job *job, void *ctx)
+{
+	struct hoard *h = ctx;
+
+	h->job = *job;
+	event_happen(&h->came);
+	return 0;
+}
+
+/* A close waits for a callback, and an item becomes due meanwhile. Nobody can
+ * take it, so nobody looks. */
+static void test_keeper_sleeps_while_a_close_waits(void **state)
+{
+	struct file_bed *b = *state;
+	struct event ended = EVENT_INIT;
+	struct hoard hoard = { .came = EVENT_INIT };
+	struct tkw_exec exec = { hoard_submit, &hoard };
+	struct tkw_put p = { .payload = "x", .payload_len = 1 };
+	struct caller closer = { .bed = NULL };
+	struct tkw_queue_stats s;
+	int before;
+
+	file_bed_close(b);
+	b->home.exec = &exec;
+	file_bed_open(b);
+	file_bed_put(b, 1000);
+	assert_true(tkw_queue_fd(b->q) >= 0);
+	assert_int_equal(tkw_queue_put_async(b->q, &p, 1, count_end, &ended),
+			 0);
+	event_wait(&hoard.came, 1);
+	start(&closer, b, close_file);
+	while (tkw_queue_get_stats(b->q, &s) != -ESHUTDOWN)
+		sched_yield();
+	file_bed_pass(b, 5000);
+	before = __atomic_load_n(&b->looks, __ATOMIC_RELAXED);
+	usleep(200000);
+	assert_true(__atomic_load_n(&b->looks, __ATOMIC_RELAXED) - before <
+		    1000);
+	hoard.job.run(&hoard.job);
+	join(&closer);
+	assert_int_equal(ended.count, 1);
+	b->home.exec = NULL;
+	file_bed_open(b);
+	assert_int_equal(file_bed_stats(b).all_puts, 2);
+}
+
 /* An executor without a thread runs the callback on the keeper's thread. */
 static void test_keeper_async_inline_executor(void **state)
 {
@@ -621,6 +673,7 @@ int main(void)
 		FILE_TEST(test_keeper_async_calls_end_once),
 		FILE_TEST(test_keeper_async_refused_calls_do_not_end),
 		FILE_TEST(test_keeper_async_executor_may_refuse_and_abandon),
+		FILE_TEST(test_keeper_sleeps_while_a_close_waits),
 		FILE_TEST(test_keeper_async_inline_executor),
 		FILE_TEST(test_keeper_async_callback_on_a_pool_may_wait),
 		FILE_TEST(test_keeper_many_threads_lose_nothing),

@@ -14,10 +14,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -162,12 +165,14 @@ static void test_file_has_one_owner(void **state)
 {
 	struct bed *b = *state;
 	struct tkw_queues *f = NULL;
+	char text[64];
 
 	b->owner = 7;
 	assert_int_equal(tkw_queues_open(&f, b->path, &b->cfg), -EBUSY);
 	assert_null(f);
 	assert_true(b->owner == getpid());
-	assert_true(b->error[0] != 0);
+	snprintf(text, sizeof(text), "process %d has it open", (int)getpid());
+	assert_non_null(strstr(b->error, text));
 	close_file(b);
 	open_file(b);
 	assert_true(b->owner == 0);
@@ -216,6 +221,93 @@ static void test_file_that_is_none_is_refused(void **state)
 	assert_int_equal(count_files(b, false), 1);
 	unlink(b->path);
 	open_file(b);
+}
+
+/* SPEC 11.20: by a link that was there before the file. */
+static void test_file_has_one_owner_by_any_link(void **state)
+{
+	struct bed *b = *state;
+	struct tkw_queues *f = NULL, *g = NULL;
+	char link[128], real[128];
+
+	snprintf(link, sizeof(link), "%s/link", b->dir);
+	snprintf(real, sizeof(real), "%s/real", b->dir);
+	assert_int_equal(symlink("real", link), 0);
+	assert_int_equal(tkw_queues_open(&f, link, &b->cfg), 0);
+	assert_int_equal(tkw_queues_open(&g, real, &b->cfg), -EBUSY);
+	assert_int_equal(tkw_queues_close(f), 0);
+}
+
+/* --- files that are refused ----------------------------------------------- */
+
+enum {
+	MAX_FILE = 1 << 20
+};
+
+static size_t load_file(const struct bed *b, const char *suffix, char *to)
+{
+	char name[128];
+	size_t len;
+	FILE *in;
+
+	snprintf(name, sizeof(name), "%s%s", b->path, suffix);
+	in = fopen(name, "r");
+	if (!in)
+		return 0;
+	len = fread(to, 1, MAX_FILE, in);
+	fclose(in);
+	return len;
+}
+
+static void save_file(const struct bed *b, const char *suffix, const char *from,
+		      size_t len)
+{
+	char name[128];
+	FILE *out;
+
+	snprintf(name, sizeof(name), "%s%s", b->path, suffix);
+	out = fopen(name, "w");
+	assert_non_null(out);
+	assert_int_equal(fwrite(from, 1, len, out), len);
+	fclose(out);
+}
+
+/* SPEC 11.20: the hearts refuse a file too late for the store, and it stays as
+ * it is, with its log. The reason is told. */
+static void test_file_that_is_damaged_is_left_as_it_is(void **state)
+{
+	struct bed *b = *state;
+	char *file = malloc(MAX_FILE), *log = malloc(MAX_FILE);
+	char *now = malloc(MAX_FILE);
+	struct tkw_queues *f = NULL;
+	size_t file_len, log_len;
+	sqlite3 *db;
+
+	assert_true(file && log && now);
+	put(b, 0);
+	close_file(b);
+	assert_int_equal(sqlite3_open(b->path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "PRAGMA wal_autocheckpoint=0; "
+				      "UPDATE journal SET payload = 'x' "
+				      "WHERE seq = 1",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	file_len = load_file(b, "", file);
+	log_len = load_file(b, "-wal", log);
+	sqlite3_close(db);
+	assert_true(file_len > 0 && log_len > 0);
+	save_file(b, "", file, file_len);
+	save_file(b, "-wal", log, log_len);
+	assert_int_equal(tkw_queues_open(&f, b->path, &b->cfg), -EBADMSG);
+	assert_non_null(strstr(b->error, "damaged row of the journal"));
+	assert_int_equal(load_file(b, "", now), file_len);
+	assert_memory_equal(now, file, file_len);
+	assert_int_equal(load_file(b, "-wal", now), log_len);
+	assert_memory_equal(now, log, log_len);
+	free(file);
+	free(log);
+	free(now);
 }
 
 /* SPEC 11.22: leases survive a reopen. */
@@ -352,6 +444,120 @@ static void test_file_snapshot_cycle_under_load(void **state)
 	assert_int_equal(after.bytes, before.bytes);
 }
 
+/* As a shell script does it: a process for each call. */
+static void test_file_of_short_lives_stays_small(void **state)
+{
+	enum {
+		LARGE = 1 << 20
+	};
+	struct bed *b = *state;
+	char *payload = calloc(1, LARGE);
+	struct tkw_put p = { .payload = payload, .payload_len = LARGE };
+
+	assert_non_null(payload);
+	close_file(b);
+	b->cfg.durability = TKW_QUEUE_TO_SYSTEM;
+	open_file(b);
+	for (int i = 0; i < 40; i++) {
+		struct tkw_items *items;
+
+		assert_int_equal(tkw_queue_put(b->q, &p, 1, NULL), 0);
+		reopen(b);
+		assert_int_equal(tkw_queue_take(b->q, NULL, &items), 1);
+		assert_int_equal(
+			tkw_queue_ack(b->q, &items->item[0].claim, 1, NULL), 1);
+		tkw_items_free(items);
+		reopen(b);
+	}
+	assert_true(size_of(b) < 20 << 20);
+	free(payload);
+}
+
+/* --- a full disk ---------------------------------------------------------- */
+
+static void must(bool condition, int line)
+{
+	if (!condition) {
+		fprintf(stderr, "line %d\n", line);
+		_exit(1);
+	}
+}
+
+#define MUST(condition) must(condition, __LINE__)
+
+/* Takes and acks all items. Returns how many. */
+static int drain(struct bed *b)
+{
+	struct tkw_take how = { .max_items = 10 };
+	struct tkw_items *items;
+	int all = 0;
+	int n;
+
+	while ((n = tkw_queue_take(b->q, &how, &items)) > 0) {
+		for (int i = 0; i < n; i++)
+			MUST(tkw_queue_ack(b->q, &items->item[i].claim, 1,
+					   NULL) == 1);
+		all += n;
+		tkw_items_free(items);
+	}
+	MUST(n == 0);
+	return all;
+}
+
+/* In a process and a mount of its own. Exit status 77: not allowed. */
+static void fill_disk(struct bed *b)
+{
+	static const char payload[1000];
+	struct tkw_put p[20];
+	int err, all = 0;
+
+	if (unshare(CLONE_NEWNS) != 0 ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("tkw", b->dir, "tmpfs", 0, "size=24m") != 0)
+		_exit(77);
+	for (int i = 0; i < 20; i++)
+		p[i] = (struct tkw_put){ .payload = payload,
+					 .payload_len = sizeof(payload) };
+	MUST(tkw_queues_open(&b->f, b->path, &b->cfg) == 0);
+	MUST(tkw_queue_open(&b->q, b->f, "q") == 0);
+	for (int round = 0; round < 3; round++) {
+		while ((err = tkw_queue_put(b->q, p, 20, NULL)) == 0)
+			all += 20;
+		MUST(err == -ENOSPC && all >= 1000);
+		MUST(drain(b) == all);
+		/* The journal is compacted, at the latest a second after the
+		 * last write that failed. */
+		for (all = 0; all < 1000; all += err ? 0 : 20) {
+			err = tkw_queue_put(b->q, p, 20, NULL);
+			MUST(err == 0 || err == -ENOSPC);
+			if (err)
+				usleep(10000);
+		}
+	}
+	MUST(tkw_queues_check(b->f) == NULL);
+	MUST(tkw_queues_close(b->f) == 0);
+	_exit(0);
+}
+
+/* SPEC 11.22: acks succeed, and then puts do. */
+static void test_file_on_a_full_disk_comes_back(void **state)
+{
+	struct bed *b = *state;
+	int status;
+	pid_t child;
+
+	close_file(b);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		fill_disk(b);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* --- fork ----------------------------------------------------------------- */
 
 /* The child may close its copy: the parent goes on, and still has the lock. */
@@ -390,9 +596,13 @@ int main(void)
 		BED_TEST(test_file_has_one_owner),
 		BED_TEST(test_file_open_refuses_bad_arguments),
 		BED_TEST(test_file_that_is_none_is_refused),
+		BED_TEST(test_file_has_one_owner_by_any_link),
+		BED_TEST(test_file_that_is_damaged_is_left_as_it_is),
 		BED_TEST(test_file_leases_survive_a_reopen),
 		BED_TEST(test_file_two_queues_keep_their_items),
 		BED_TEST(test_file_snapshot_cycle_under_load),
+		BED_TEST(test_file_of_short_lives_stays_small),
+		BED_TEST(test_file_on_a_full_disk_comes_back),
 		BED_TEST(test_file_child_leaves_the_file_to_its_parent),
 	};
 

@@ -45,6 +45,13 @@ static void restore(struct store_bed *b, const struct image *i)
 		bed_remove(b, "-wal");
 }
 
+/* The store has not got the last rows. */
+static void forget_rows(struct store_bed *b, size_t count)
+{
+	for (; count > 0; count--)
+		free(b->wrote.row[--b->wrote.count].bytes);
+}
+
 static bool same_file(struct bed_file a, struct bed_file b)
 {
 	return a.len == b.len &&
@@ -152,7 +159,8 @@ static void test_store_refuses_or_reads_all_of_a_damaged_file(void **state)
 	image_free(&i);
 }
 
-/* 11.20: cut short. Cut to nothing, it is a new file, which is no secret. */
+/* SPEC 11.20: cut short. Cut to nothing, it is a new file, which is no secret.
+ */
 static void test_store_refuses_a_file_cut_short(void **state)
 {
 	struct store_bed *b = *state;
@@ -319,8 +327,8 @@ static void test_store_refuses_or_reads_all_of_a_log_used_again(void **state)
 	flip_log(*state, true);
 }
 
-/* 11.20: whatever pieces of the last write are missing, the rest is read. Here
- * each sector of it is new or old. */
+/* SPEC 11.20: whatever pieces of the last write are missing, the rest is read.
+ * Here each sector of it is new or old. */
 static void tear_log(struct store_bed *b, bool again)
 {
 	struct image old, new;
@@ -419,6 +427,12 @@ static void test_store_refuses_an_emptied_file_with_a_log(void **state)
 	image_free(&i);
 }
 
+static void damage_middle(struct image *i)
+{
+	for (size_t at = 0; at < SECTOR; at++)
+		i->log.bytes[i->log.len / 2 + at] ^= 0xff;
+}
+
 /* Without syncs, after a loss of power, the log may have holes: it is read up
  * to the first one. */
 static void test_store_without_syncs_reads_up_to_the_first_hole(void **state)
@@ -431,8 +445,7 @@ static void test_store_without_syncs_reads_up_to_the_first_hole(void **state)
 	fill_log(b, false, 12);
 	i = image_of(b);
 	bed_close(b);
-	for (size_t at = 0; at < SECTOR; at++)
-		i.log.bytes[i.log.len / 2 + at] ^= 0xff;
+	damage_middle(&i);
 	restore(b, &i);
 	assert_int_equal(bed_open(b), 0);
 	assert_int_equal(bed_replay(b, &r), 0);
@@ -440,6 +453,196 @@ static void test_store_without_syncs_reads_up_to_the_first_hole(void **state)
 	assert_true(bed_is_equal(b, &r, b->wrote.count - r.count));
 	bed_rows_free(&r);
 	image_free(&i);
+}
+
+/* The mark is in the file: it does not matter how the next owner opens it. */
+static void test_store_without_syncs_is_opened_by_one_who_syncs(void **state)
+{
+	struct store_bed *b = *state;
+	struct bed_rows r;
+	struct image i;
+
+	b->to_system = true;
+	fill_log(b, false, 12);
+	i = image_of(b);
+	bed_close(b);
+	damage_middle(&i);
+	restore(b, &i);
+	b->to_system = false;
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_replay(b, &r), 0);
+	assert_true(r.count > 0 && r.count < b->wrote.count);
+	assert_true(bed_is_equal(b, &r, b->wrote.count - r.count));
+	forget_rows(b, b->wrote.count - r.count);
+	bed_rows_free(&r);
+	image_free(&i);
+	/* From now on it is synced, and damage is refused again. */
+	for (int n = 0; n < 9; n++)
+		assert_int_equal(bed_append(b, 12), 0);
+	i = image_of(b);
+	bed_close(b);
+	damage_middle(&i);
+	assert_int_equal(try_image(b, &i, 12), REFUSED);
+	image_free(&i);
+}
+
+/* --- a log of an owner that has died -------------------------------------- */
+
+enum {
+	FRAME_BYTES = FRAME_HEADER + TKW__SCHEMA_PAGE
+};
+
+static sqlite3 *start_reading(const struct store_bed *b)
+{
+	sqlite3 *db;
+
+	assert_int_equal(
+		sqlite3_open_v2(b->path, &db, SQLITE_OPEN_READONLY, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT count(*) FROM journal",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	return db;
+}
+
+/* What the batch of `new` has written to the log, in frames. */
+static void find_writes(const struct image *old, const struct image *new,
+			size_t *from, size_t *to)
+{
+	size_t first = WAL_HEADER;
+	size_t end = new->log.len;
+
+	while (first + FRAME_BYTES <= old->log.len &&
+	       memcmp(old->log.bytes + first, new->log.bytes + first,
+		      FRAME_BYTES) == 0)
+		first += FRAME_BYTES;
+	while (end > first && end <= old->log.len &&
+	       memcmp(old->log.bytes + end - FRAME_BYTES,
+		      new->log.bytes + end - FRAME_BYTES, FRAME_BYTES) == 0)
+		end -= FRAME_BYTES;
+	*from = first;
+	*to = end;
+}
+
+/* The second kill, at each write of the last batch: first comes the header of a
+ * frame, and then its page. Returns how many states were tried. */
+static size_t kill_again(struct store_bed *b, const struct image *old,
+			 const struct image *new, size_t last)
+{
+	size_t from, to, tried = 0;
+	size_t at;
+
+	find_writes(old, new, &from, &to);
+	assert_true(to > from);
+	for (at = from; at < to; tried++) {
+		struct image torn = *old;
+		size_t len = old->log.len > at ? old->log.len : at;
+		enum verdict v;
+
+		torn.log.bytes = malloc(len + 1);
+		assert_non_null(torn.log.bytes);
+		memcpy(torn.log.bytes, old->log.bytes, old->log.len);
+		memcpy(torn.log.bytes, new->log.bytes, at);
+		torn.log.len = len;
+		v = try_image(b, &torn, last);
+		free(torn.log.bytes);
+		if (v != WITHOUT_LAST)
+			fail_msg("verdict %d at byte %zu: %s", (int)v, at,
+				 b->why);
+		at += (at - WAL_HEADER) % FRAME_BYTES ? TKW__SCHEMA_PAGE
+						      : FRAME_HEADER;
+	}
+	return tried;
+}
+
+/* The life between the two kills: some small batches, and one that is killed.
+ */
+static size_t live_shortly(struct store_bed *b, const struct image *killed,
+			   int batches, bool read)
+{
+	struct image old, new;
+	sqlite3 *reader = NULL;
+	size_t tried;
+
+	restore(b, killed);
+	assert_int_equal(bed_open(b), 0);
+	if (read)
+		reader = start_reading(b);
+	for (int n = 0; n < batches; n++)
+		assert_int_equal(bed_append(b, 1), 0);
+	old = image_of(b);
+	assert_int_equal(bed_append(b, 2), 0);
+	new = image_of(b);
+	bed_close(b);
+	sqlite3_close(reader);
+	tried = kill_again(b, &old, &new, 2);
+	forget_rows(b, (size_t)batches + 2);
+	image_free(&old);
+	image_free(&new);
+	return tried;
+}
+
+/* SPEC 11.20: a kill in a large batch leaves frames behind the end of the log.
+ * Later ones overwrite the first of them. Then the rest must not be taken for
+ * damage. */
+static void kill_twice(struct store_bed *b, bool read)
+{
+	struct image old, killed;
+	size_t tried = 0;
+	size_t whole;
+
+	fill_log(b, false, 5);
+	old = image_of(b);
+	assert_int_equal(bed_append(b, 90), 0);
+	forget_rows(b, 90);
+	killed = image_of(b);
+	bed_close(b);
+	whole = killed.log.len;
+	assert_true(whole - old.log.len >= 6 * (size_t)FRAME_BYTES);
+	for (size_t lost = 1; lost < 4; lost++) {
+		killed.log.len = whole - lost * FRAME_BYTES;
+		for (int batches = 1; batches < 5; batches++)
+			tried += live_shortly(b, &killed, batches, read);
+	}
+	print_message("killed twice%s: %zu states\n",
+		      read ? " under a reader" : "", tried);
+	image_free(&old);
+	image_free(&killed);
+}
+
+static void test_store_is_killed_twice(void **state)
+{
+	kill_twice(*state, false);
+}
+
+static void test_store_is_killed_twice_under_a_reader(void **state)
+{
+	kill_twice(*state, true);
+}
+
+/* After a failed sync, the disk may lack what can be read from the log. So an
+ * owner does not stand on the log of the one before: all of it is in the file
+ * before the first batch is added. */
+static void test_store_starts_with_a_log_of_its_own(void **state)
+{
+	struct store_bed *b = *state;
+	struct image was, is;
+
+	fill_log(b, false, 6);
+	was = image_of(b);
+	bed_close(b);
+	restore(b, &was);
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_append(b, 3), 0);
+	is = image_of(b);
+	bed_close(b);
+	assert_memory_not_equal(was.log.bytes + 16, is.log.bytes + 16, 8);
+	assert_true(is.log.len < was.log.len);
+	free(is.log.bytes);
+	is.log = (struct bed_file){ NULL, 0 };
+	assert_int_equal(try_image(b, &is, 3), WITHOUT_LAST);
+	image_free(&was);
+	image_free(&is);
 }
 
 #define TEST(name)                                                             \
@@ -462,6 +665,10 @@ int main(void)
 		TEST(test_store_reads_a_file_whose_log_has_a_torn_header),
 		TEST(test_store_refuses_an_emptied_file_with_a_log),
 		TEST(test_store_without_syncs_reads_up_to_the_first_hole),
+		TEST(test_store_without_syncs_is_opened_by_one_who_syncs),
+		TEST(test_store_is_killed_twice),
+		TEST(test_store_is_killed_twice_under_a_reader),
+		TEST(test_store_starts_with_a_log_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

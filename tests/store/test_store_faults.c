@@ -229,8 +229,8 @@ static void test_store_full_disk_at_each_write(void **state)
 	assert_true(told > 20);
 }
 
-/* 11.22: after a failed sync or write, all calls fail until a reopen; then all
- * that was answered is there, and the batch in doubt is there or not. */
+/* SPEC 11.22: after a failed sync or write, all calls fail until a reopen; then
+ * all that was answered is there, and the batch in doubt is there or not. */
 static void fail_round(struct store_bed *b, uint64_t *dead)
 {
 	int n = 0;
@@ -301,7 +301,7 @@ static void test_store_is_dead_after_a_failed_write(void **state)
 	sweep_errors(*state, SHIM_WRITE, SQLITE_IOERR_WRITE);
 }
 
-/* 11.22: an answer comes after a sync. Without syncs there is none. */
+/* SPEC 11.22: an answer comes after a sync. Without syncs there is none. */
 static void test_store_each_batch_is_synced(void **state)
 {
 	struct store_bed *b = *state;
@@ -340,6 +340,53 @@ static void test_store_failed_sync_is_for_ever(void **state)
 		assert_int_equal(bed_append(b, 5), -EIO);
 	assert_int_equal(b->s->ops->compact(b->s, &base, 1), -EIO);
 	assert_int_equal(shim_vfs_hits(), 1);
+}
+
+/* SPEC 11.22: what was answered after a reopen survives a loss of power. The
+ * batch whose sync has failed can be read then, and is not on the disk. */
+static void test_store_stands_on_no_lost_batch(void **state)
+{
+	struct store_bed *b = *state;
+	struct shim_plan plan = { .call = SHIM_SYNC,
+				  .act = SHIM_FAIL,
+				  .at = 1,
+				  .code = SQLITE_IOERR_FSYNC };
+	struct bed_file file, log;
+	struct bed_rows r;
+	uint64_t seed;
+
+	assert_int_equal(bed_open(b), 0);
+	for (int n = 0; n < 4; n++)
+		assert_int_equal(bed_append(b, 5), 0);
+	seed = b->random;
+	shim_vfs_plan(&plan);
+	assert_int_equal(bed_append(b, 5), -EIO);
+	shim_vfs_plan(NULL);
+	log = bed_load(b, "-wal");
+	assert_true(shim_vfs_lose(log.bytes, log.len) > 0);
+	free(log.bytes);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_replay(b, &r), 0);
+	b->random = seed;
+	if (r.count > b->wrote.count)
+		bed_expect(b, 5);
+	assert_true(bed_is_equal(b, &r, 0));
+	bed_rows_free(&r);
+	for (int n = 0; n < 4; n++)
+		assert_int_equal(bed_append(b, 5), 0);
+	/* The power fails. */
+	file = bed_load(b, "");
+	log = bed_load(b, "-wal");
+	(void)shim_vfs_lose(log.bytes, log.len);
+	bed_close(b);
+	bed_remove(b, "-shm");
+	bed_save(b, "", file);
+	bed_save(b, "-wal", log);
+	free(file.bytes);
+	free(log.bytes);
+	assert_int_equal(bed_open(b), 0);
+	bed_check(b);
 }
 
 /* --- a disk that is full for real ----------------------------------------- */
@@ -405,7 +452,7 @@ static void fill_disk(struct store_bed *b)
 	_exit(0);
 }
 
-/* 11.22: acks succeed on a full disk while there is a reserve. */
+/* SPEC 11.22: acks succeed on a full disk while there is a reserve. */
 static void test_store_acks_on_a_full_disk(void **state)
 {
 	struct store_bed *b = *state;
@@ -439,6 +486,7 @@ int main(void)
 		TEST_SHIM(test_store_is_dead_after_a_failed_sync),
 		TEST_SHIM(test_store_is_dead_after_a_failed_write),
 		TEST_SHIM(test_store_failed_sync_is_for_ever),
+		TEST_SHIM(test_store_stands_on_no_lost_batch),
 		TEST(test_store_acks_on_a_full_disk),
 	};
 

@@ -60,7 +60,7 @@ static void end_owner(pid_t child)
 	assert_int_equal(waitpid(child, &status, 0), child);
 }
 
-/* 11.20: -EBUSY and the owner's pid; a dead owner's lock is taken over. */
+/* SPEC 11.20: -EBUSY and the owner's pid; a dead owner's lock is taken over. */
 static void test_store_second_process_is_refused(void **state)
 {
 	struct store_bed *b = *state;
@@ -122,6 +122,76 @@ static void test_store_lock_follows_links(void **state)
 	free(linked);
 	free(relative);
 	free(missing);
+}
+
+static void check_real_path(const char *path, const char *real)
+{
+	char *got;
+
+	assert_int_equal(tkw__real_path(&got, path), 0);
+	assert_string_equal(got, real);
+	free(got);
+}
+
+/* A link may be made before its file. */
+static void test_store_lock_follows_links_to_no_file_yet(void **state)
+{
+	struct store_bed *b = *state;
+	char one[192], two[192], far[192], loop[192];
+	char *none;
+
+	snprintf(one, sizeof(one), "%s/one", b->dir);
+	snprintf(two, sizeof(two), "%s/two", b->dir);
+	snprintf(far, sizeof(far), "%s/far", b->dir);
+	snprintf(loop, sizeof(loop), "%s/loop", b->dir);
+	assert_int_equal(symlink(b->path, one), 0);
+	assert_int_equal(symlink("one", two), 0);
+	assert_int_equal(symlink("none/q", far), 0);
+	assert_int_equal(symlink("loop", loop), 0);
+	check_real_path(one, b->path);
+	check_real_path(two, b->path);
+	assert_int_equal(tkw__real_path(&none, far), -ENOENT);
+	assert_int_equal(tkw__real_path(&none, loop), -ELOOP);
+	/* And now it is there. */
+	assert_int_equal(bed_open(b), 0);
+	check_real_path(two, b->path);
+}
+
+/* A child of the owner has the lock, and the owner has died: its pid would help
+ * nobody. */
+static void test_store_dead_owner_is_not_named(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__file_lock lock;
+	int64_t pid = 7;
+	int fds[2];
+	char byte = 0;
+	pid_t owner, child = 0;
+	int err;
+
+	assert_int_equal(pipe(fds), 0);
+	owner = fork();
+	assert_true(owner >= 0);
+	if (owner == 0) {
+		if (tkw__file_lock_take(&lock, b->path, NULL) != 0)
+			_exit(1);
+		child = fork();
+		if (child != 0)
+			_exit(write(fds[1], &child, sizeof(child)) !=
+			      sizeof(child));
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(fds[0], &child, sizeof(child)), sizeof(child));
+	assert_int_equal(waitpid(owner, NULL, 0), owner);
+	err = tkw__file_lock_take(&lock, b->path, &pid);
+	kill(child, SIGKILL);
+	assert_int_equal(err, -EBUSY);
+	assert_int_equal(pid, 0);
+	/* The pipe ends with the child. */
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &byte, 1), 0);
+	close(fds[0]);
 }
 
 /* Many at once: one of them has it at a time. Each removes the file. */
@@ -324,6 +394,8 @@ int main(void)
 		TEST(test_store_second_process_is_refused),
 		TEST(test_store_same_process_is_refused),
 		TEST(test_store_lock_follows_links),
+		TEST(test_store_lock_follows_links_to_no_file_yet),
+		TEST(test_store_dead_owner_is_not_named),
 		TEST(test_store_lock_is_held_by_one),
 		TEST(test_store_child_leaves_the_lock),
 		TEST(test_store_reserve_takes_room),

@@ -106,7 +106,7 @@ static void test_store_replays_what_was_appended(void **state)
 	bed_check(b);
 }
 
-/* 11.21: after a close there is only the file, and it is whole. */
+/* SPEC 11.21: after a close there is only the file, and it is whole. */
 static void test_store_close_leaves_one_file(void **state)
 {
 	struct store_bed *b = *state;

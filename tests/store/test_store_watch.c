@@ -6,6 +6,7 @@
 #include "store_bed.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <sqlite3.h>
 
 #include "store/sqlite.h"
@@ -180,6 +181,17 @@ static void nack_one(struct store_bed *b, struct tkw__queue_call *call,
 	assert_int_equal(tkw__queue_nack(b->heart, call, claims, &how), 0);
 }
 
+static void reschedule_one(struct store_bed *b, struct tkw__queue_call *call,
+			   int n)
+{
+	struct tkw__queue_name name = { .id = NOW +
+					      bed_below(b, (uint64_t)n + 9) };
+	struct tkw__queue_when when = { true, LONG_AGO };
+	enum tkw__queue_answer answer;
+
+	(void)tkw__queue_reschedule(b->heart, call, &name, when, &answer);
+}
+
 /* One random command. The leases of some takes are over at once. */
 static void command(struct store_bed *b, int n)
 {
@@ -189,7 +201,10 @@ static void command(struct store_bed *b, int n)
 	enum tkw__queue_answer answer;
 	struct tkw__queue_claims claims = { &claim, 1, &answer };
 
-	switch (bed_below(b, 8)) {
+	switch (bed_below(b, 9)) {
+	case 8:
+		reschedule_one(b, &call, n);
+		break;
 	case 0:
 		if (tkw__queue_take(b->heart, &call, 1, 600000, &taken) != 1)
 			break;
@@ -341,6 +356,92 @@ static void test_store_backup_while_running(void **state)
 	snprintf(b->path, sizeof(b->path), "%s", live);
 }
 
+struct writer {
+	struct store_bed *bed;
+	pthread_t thread;
+	bool stop; /* atomic */
+	bool failed;
+};
+
+static void *keep_writing(void *arg)
+{
+	struct writer *w = arg;
+
+	do
+		w->failed = w->failed || bed_append(w->bed, 10) != 0;
+	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED));
+	return NULL;
+}
+
+/* As docs/queue.md says: the copy is made in one go, however much is written
+ * meanwhile. */
+static void test_store_vacuum_into_under_load(void **state)
+{
+	struct store_bed *b = *state;
+	struct writer w = { .bed = b };
+	struct bed_rows r;
+	size_t before;
+	char sql[256], live[160];
+	sqlite3 *db;
+
+	assert_int_equal(bed_open(b), 0);
+	for (int n = 0; n < 50; n++)
+		assert_int_equal(bed_append(b, 20), 0);
+	before = b->wrote.count;
+	db = connect(b);
+	assert_int_equal(pthread_create(&w.thread, NULL, keep_writing, &w), 0);
+	snprintf(sql, sizeof(sql), "VACUUM INTO '%s/copy'", b->dir);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	__atomic_store_n(&w.stop, true, __ATOMIC_RELAXED);
+	pthread_join(w.thread, NULL);
+	assert_false(w.failed);
+	sqlite3_close(db);
+	bed_check(b);
+	bed_close(b);
+	snprintf(live, sizeof(live), "%s", b->path);
+	snprintf(b->path, sizeof(b->path), "%s/copy", b->dir);
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_replay(b, &r), 0);
+	assert_true(r.count >= before);
+	assert_true(bed_is_equal(b, &r, b->wrote.count - r.count));
+	bed_rows_free(&r);
+	bed_close(b);
+	snprintf(b->path, sizeof(b->path), "%s", live);
+}
+
+/* A log that has grown is cut when the reader has gone. */
+static void test_store_log_shrinks_after_a_long_reader(void **state)
+{
+	enum {
+		LARGE = 9 << 20
+	};
+	struct store_bed *b = *state;
+	struct bed_file log = { NULL, 0 };
+	sqlite3 *db;
+
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_append(b, 20), 0);
+	db = connect(b);
+	assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT count(*) FROM journal",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	for (int n = 0; n < 400 && log.len <= LARGE; n++) {
+		assert_int_equal(bed_append(b, 100), 0);
+		free(log.bytes);
+		log = bed_load(b, "-wal");
+	}
+	assert_true(log.len > LARGE);
+	free(log.bytes);
+	sqlite3_close(db);
+	tkw__sqlite_of(b->s)->next = 1;
+	assert_int_equal(bed_append(b, 1), 0); /* and a checkpoint */
+	assert_int_equal(bed_append(b, 1), 0); /* from the beginning again */
+	log = bed_load(b, "-wal");
+	assert_true(log.len <= 8 << 20);
+	free(log.bytes);
+	bed_check(b);
+}
+
 /* A reader that stays keeps the log from being started again, but nothing
  * else. */
 static void test_store_goes_on_under_a_reader(void **state)
@@ -400,7 +501,15 @@ static void test_store_notices_rows_of_others(void **state)
 			 SQLITE_OK);
 	sqlite3_close(db);
 	assert_int_equal(bed_append(b, 5), -EIO);
+	assert_string_equal(b->s->why,
+			    "another program has written to the journal");
 	assert_int_equal(bed_append(b, 5), -EIO);
+	/* Nobody is locked out. */
+	assert_int_equal(sqlite3_open(b->path, &db), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(db, "BEGIN IMMEDIATE; ROLLBACK", NULL, NULL, NULL),
+		SQLITE_OK);
+	sqlite3_close(db);
 }
 
 #define TEST(name)                                                             \
@@ -412,6 +521,8 @@ int main(void)
 		TEST(test_store_view_shows_live_items),
 		TEST(test_store_view_after_a_snapshot),
 		TEST(test_store_backup_while_running),
+		TEST(test_store_vacuum_into_under_load),
+		TEST(test_store_log_shrinks_after_a_long_reader),
 		TEST(test_store_goes_on_under_a_reader),
 		TEST(test_store_locked_by_a_writer),
 		TEST(test_store_notices_rows_of_others),
