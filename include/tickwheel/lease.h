@@ -237,10 +237,10 @@ int tkw_leases_add(struct tkw_leases *ls, void *data, int64_t asked_ns,
  *
  * Give the lease back to the server after this call, not before.
  *
- * If a renew of a batch with this lease is running, or an on_lost for this
- * lease, the call waits until it has returned. Do not hold a lock that a
- * callback of the set takes. A batch that waits in an executor's queue is
- * renewed without this lease.
+ * If renew is running for a batch with this lease, or on_lost is running for
+ * this lease, the call waits until that callback has returned. Do not hold a
+ * lock that a callback of the set takes. A batch that waits in an executor's
+ * queue is renewed without this lease.
  *
  * When the call has returned 0, -ETIMEDOUT or -ENOENT, no callback uses the
  * lease any more, and you may free what data points to.

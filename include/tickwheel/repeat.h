@@ -273,9 +273,9 @@ int tkw_repeat_shutdown(struct tkw_repeat *r);
  * call does not wait. There, the memory is freed when the last callback of the
  * repeat has returned.
  *
- * Make no other call on the repeat after this one. During this call, no other
- * call on the repeat may be running, except a call inside which a callback of
- * the repeat is running.
+ * Make no other call on the repeat after this one. All earlier calls on the
+ * repeat must have returned. The exception is a call that is running a callback
+ * of the repeat, for example tkw_repeat_run_now() while it runs a round.
  *
  * r  The repeat. If it is NULL, the call does nothing.
  *

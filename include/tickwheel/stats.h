@@ -63,7 +63,8 @@ struct tkw_stats {
 	uint64_t refused_lost;    /* -EBADF */
 	/* How often the executor refused or abandoned a job, no matter what
 	 * then happened to the timeout. A job does not count if its timeout no
-	 * longer waited for it, for example because it was cancelled. */
+	 * longer waited for the job, for example because the timeout was
+	 * cancelled. */
 	uint64_t refused_by_exec;
 	/* How often a timeout was rescheduled. */
 	uint64_t rescheduled;

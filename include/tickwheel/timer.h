@@ -143,8 +143,8 @@ struct tkw_task {
 	 * is rounded up. The timer delays the task within the slack, so that
 	 * many timeouts share a wake-up. A negative slack counts as 0. The
 	 * timer cuts the slack to at most 2 s, or to two ticks if these are
-	 * longer. A reschedule uses the same slack, but its number of ticks is
-	 * rounded down to a power of two.
+	 * longer. A reschedule uses the same slack, but the slack is rounded
+	 * down to a number of ticks that is a power of two.
 	 */
 	int64_t slack_ns;
 };

@@ -260,8 +260,8 @@ typedef void tkw_expire_fn(struct tkw_wheel *w, struct tkw_entry *e, void *ctx);
  * entries in between; the order is kept.
  *
  * to         The target tick. When the call is done, now is to + 1. If to is
- *            before now, the call does nothing. TKW_TICK_NEVER counts as the
- *            tick before it.
+ *            before now, the call does nothing. TKW_TICK_NEVER counts as
+ *            TKW_TICK_NEVER - 1.
  * max_steps  The largest number of steps. TKW_STEPS_UNBOUNDED means no limit.
  *            With 0 the call only moves now forward, to the first tick that has
  *            work to do.

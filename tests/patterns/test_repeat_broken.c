@@ -81,22 +81,34 @@ static void call_in_visitor(const struct tkw_timeout_info *info, void *ctx)
 	must(tkw_repeat_start(k->r) == -ESHUTDOWN);
 }
 
+static int (*const restarts[])(struct tkw_repeat *) = { tkw_repeat_restart,
+							tkw_repeat_start_now };
+
+/* Starts a repeat and stops its timer. visit() makes the call, which finds that
+ * the chain is broken. */
+static void stop_and_call(struct book *k, struct timer_bed *b,
+			  int (*call)(struct tkw_repeat *),
+			  void (*in_broken)(struct book *k),
+			  tkw_visit_fn *visit)
+{
+	bed_reopen(b, NULL);
+	start_repeat(k, b);
+	k->in_visitor = call;
+	k->in_broken = in_broken;
+	assert_int_equal(tkw_timer_stop(b->t, visit, k), 0);
+	assert_int_equal(k->broken, 1);
+	assert_int_equal(k->err, -ESHUTDOWN);
+}
+
 /* A restart or a start_now breaks the chain before the timer has handed over
  * the round. on_broken is called once, too. */
 static void test_repeat_restart_breaks_off(struct timer_bed *b)
 {
-	int (*const calls[])(struct tkw_repeat *) = { tkw_repeat_restart,
-						      tkw_repeat_start_now };
 	static struct book k;
 	size_t i;
 
 	for (i = 0; i < 2; i++) {
-		bed_reopen(b, NULL);
-		start_repeat(&k, b);
-		k.in_visitor = calls[i];
-		assert_int_equal(tkw_timer_stop(b->t, call_in_visitor, &k), 0);
-		assert_int_equal(k.broken, 1);
-		assert_int_equal(k.err, -ESHUTDOWN);
+		stop_and_call(&k, b, restarts[i], NULL, call_in_visitor);
 		assert_described(&k, "heartbeat, every 50 ms, paused");
 		close_repeat(&k);
 	}
@@ -152,19 +164,12 @@ static void restart_in_visitor(const struct tkw_timeout_info *info, void *ctx)
  * repeat inside that call. */
 static void test_repeat_destroy_inside_a_restart(struct timer_bed *b)
 {
-	int (*const calls[])(struct tkw_repeat *) = { tkw_repeat_restart,
-						      tkw_repeat_start_now };
 	static struct book k;
 	size_t i;
 
 	for (i = 0; i < 2; i++) {
-		bed_reopen(b, NULL);
-		start_repeat(&k, b);
-		k.in_visitor = calls[i];
-		k.in_broken = destroy_in_broken;
-		assert_int_equal(tkw_timer_stop(b->t, restart_in_visitor, &k),
-				 0);
-		assert_int_equal(k.broken, 1);
+		stop_and_call(&k, b, restarts[i], destroy_in_broken,
+			      restart_in_visitor);
 		assert_int_equal(k.ends, 1);
 	}
 }

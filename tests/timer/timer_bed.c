@@ -442,8 +442,14 @@ void bed_wake(struct timer_bed *b)
 	const struct tkw_task task = { .fn = wake_fired, .ctx = b };
 
 	if (b->drive == TKW_DRIVE_THREAD)
-		assert_int_equal(tkw_timer_schedule_at(b->t, &task, 0, NULL),
-				 0);
+		assert_int_equal(
+			tkw_timer_schedule_at(b->t, &task, 0, &b->wake), 0);
+}
+
+void bed_unwake(struct timer_bed *b)
+{
+	if (b->drive == TKW_DRIVE_THREAD)
+		(void)tkw_timer_cancel(b->t, b->wake);
 }
 
 void bed_wait_fired(struct timer_bed *b, size_t count)

@@ -60,7 +60,8 @@ struct timer_bed {
 	uint64_t *cancelled; /* tags, in the order of the on-cancel calls */
 	size_t cancelled_count;
 	uint64_t markers; /* markers of bed_pass() and bed_wake() that fired */
-	char log[256];    /* the last line logged */
+	struct tkw_timeout_id wake; /* the marker of the last bed_wake() */
+	char log[256];              /* the last line logged */
 	size_t log_count;
 	size_t fired_seen; /* how many bed_check_fired() has seen */
 	int64_t tick_ns;
@@ -112,6 +113,10 @@ int bed_turn(struct timer_bed *b, int64_t *next_ns);
 /* With a thread, makes the worker read the clock, by a marker, and does not
  * wait for it. With another drive, does nothing. */
 void bed_wake(struct timer_bed *b);
+/* Cancels the marker of the last bed_wake(), unless it has fired. The worker
+ * may have read the clock by itself, before the marker came. If a task then
+ * holds up the worker, the marker counts as pending. */
+void bed_unwake(struct timer_bed *b);
 
 /* Waits until `count` bed_task()s have fired in all. Only with a thread. */
 void bed_wait_fired(struct timer_bed *b, size_t count);
