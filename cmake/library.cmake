@@ -142,6 +142,7 @@ set(tkw_store_sources
   src/store/schema.c
   src/store/socket.c
   src/store/sqlite.c
+  src/store/sqlite_check.c
   src/store/sqlite_open.c
   src/store/sqlite_replay.c
   src/store/wal.c)

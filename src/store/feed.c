@@ -70,9 +70,13 @@ static int feed_best_index(sqlite3_vtab *t, sqlite3_index_info *info)
 
 static int feed_open(sqlite3_vtab *t, sqlite3_vtab_cursor **out)
 {
+	struct cursor *c = calloc(1, sizeof(*c));
+
 	(void)t;
-	*out = calloc(1, sizeof(struct cursor)); /* begins with one */
-	return *out ? SQLITE_OK : SQLITE_NOMEM;
+	if (!c)
+		return SQLITE_NOMEM;
+	*out = &c->base;
+	return SQLITE_OK;
 }
 
 static int feed_close(sqlite3_vtab_cursor *c)

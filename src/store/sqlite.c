@@ -284,10 +284,12 @@ static int set_mode(struct tkw__sqlite *s)
 /* Before each write. */
 static int get_ready(struct tkw__sqlite *s)
 {
-	int err = s->dead ? -EIO : 0;
+	int err = 0;
 
+	if (s->dead || tkw__sqlite_check_end(s) != SQLITE_OK)
+		return -EIO;
 	s->store.sound = true;
-	if (!err && (s->inherited || s->stale))
+	if (s->inherited || s->stale)
 		err = clean_log(s);
 	if (!err && s->loose != s->to_system)
 		err = set_mode(s);

@@ -3,6 +3,7 @@
 #ifndef TKW_STORE_SQLITE_H
 #define TKW_STORE_SQLITE_H
 
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +30,15 @@ enum tkw__stmt {
 	TKW__STMTS
 };
 
+/* The check of all pages: see sqlite_check.c. */
+struct tkw__sqlite_check {
+	pthread_t thread;
+	sqlite3 *db;
+	int rc; /* what it found, when it has ended */
+	char why[256];
+	bool is_running;
+};
+
 struct tkw__sqlite {
 	struct tkw__store store;
 	sqlite3 *db;
@@ -38,6 +48,7 @@ struct tkw__sqlite {
 	struct tkw__feed feed;
 	struct tkw__row_room room;
 	struct tkw__base base;
+	struct tkw__sqlite_check check;
 	uint64_t lowest; /* rows before this one are deleted */
 	uint64_t last;   /* 0: there was none */
 	bool to_system;
@@ -67,6 +78,13 @@ int tkw__sqlite_open_file(struct tkw__sqlite *s, char *why, size_t why_size);
 
 /* Closes it; the log stays as it is. */
 void tkw__sqlite_close_file(struct tkw__sqlite *s);
+
+/* Begins to check all pages of the file. Returns a code of SQLite. */
+int tkw__sqlite_check_begin(struct tkw__sqlite *s);
+
+/* Waits for the end of the check; the second call returns at once. Returns what
+ * was found: a code of SQLite. check.why says more. */
+int tkw__sqlite_check_end(struct tkw__sqlite *s);
 
 /* How many bytes the journal takes in the file. Returns a code of SQLite. */
 int tkw__sqlite_measure(struct tkw__sqlite *s);

@@ -5,10 +5,6 @@
  * A file that is refused must stay as it is. So its log is looked at before
  * SQLite opens it, nothing is written before all checks have passed, and a
  * close does not copy the log to the file unless it is asked to.
- *
- * quick_check finds what the checksums of the rows cannot: rows at the end of
- * the journal, or whole pages, that are not reached any more; and pages that
- * are used twice, which a later batch would destroy.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -155,30 +151,6 @@ static int set_up(struct tkw__sqlite *s)
 	return rc;
 }
 
-static int check_pages(struct tkw__sqlite *s, char *why, size_t why_size)
-{
-	sqlite3_stmt *stmt;
-	int rc = sqlite3_prepare_v2(s->db, "PRAGMA quick_check(1)", -1, &stmt,
-				    NULL);
-
-	if (rc != SQLITE_OK)
-		return rc;
-	rc = sqlite3_step(stmt);
-	if (rc == SQLITE_ROW) {
-		const char *text = (const char *)sqlite3_column_text(stmt, 0);
-
-		rc = SQLITE_OK;
-		if (!text || strcmp(text, "ok") != 0) {
-			snprintf(why, why_size, "%s", text ? text : "?");
-			for (char *at = why; (at = strchr(at, '\n')) != NULL;)
-				*at = ' ';
-			rc = SQLITE_CORRUPT;
-		}
-	}
-	sqlite3_finalize(stmt);
-	return rc;
-}
-
 static int count_frames(void *ctx, sqlite3 *db, const char *name, int frames)
 {
 	struct tkw__sqlite *s = ctx;
@@ -189,13 +161,11 @@ static int count_frames(void *ctx, sqlite3 *db, const char *name, int frames)
 	return SQLITE_OK;
 }
 
-/* Asks for a log. Where SQLite cannot have one, it answers with another mode.
- */
-static int set_mode(struct tkw__sqlite *s, char *why, size_t why_size)
+/* Asks for the mode of the journal of SQLite, or for a log (WAL). */
+static int ask_mode(struct tkw__sqlite *s, const char *sql, bool *is_wal)
 {
 	sqlite3_stmt *stmt;
-	int rc = sqlite3_prepare_v2(s->db, "PRAGMA journal_mode=WAL", -1, &stmt,
-				    NULL);
+	int rc = sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
 
 	if (rc != SQLITE_OK)
 		return rc;
@@ -204,14 +174,32 @@ static int set_mode(struct tkw__sqlite *s, char *why, size_t why_size)
 		const char *mode = (const char *)sqlite3_column_text(stmt, 0);
 
 		rc = SQLITE_OK;
-		if (!mode || strcmp(mode, "wal") != 0) {
-			snprintf(
-				why, why_size,
-				"SQLite cannot have a log on this file system");
-			rc = SQLITE_PROTOCOL;
-		}
+		*is_wal = mode && strcmp(mode, "wal") == 0;
 	}
 	sqlite3_finalize(stmt);
+	return rc;
+}
+
+/* Another mode is changed, which writes to the file. So all pages are checked
+ * before. Where SQLite cannot have a log, it answers with another mode. */
+static int set_mode(struct tkw__sqlite *s, char *why, size_t why_size)
+{
+	bool is_wal = false;
+	int rc = ask_mode(s, "PRAGMA journal_mode", &is_wal);
+
+	if (rc || is_wal)
+		return rc;
+	rc = tkw__sqlite_check_end(s);
+	if (rc) {
+		snprintf(why, why_size, "%s", s->check.why);
+		return rc;
+	}
+	rc = ask_mode(s, "PRAGMA journal_mode=WAL", &is_wal);
+	if (!rc && !is_wal) {
+		snprintf(why, why_size,
+			 "SQLite cannot have a log on this file system");
+		rc = SQLITE_PROTOCOL;
+	}
 	return rc;
 }
 
@@ -350,7 +338,7 @@ static int open_steps(struct tkw__sqlite *s, char *why, size_t why_size)
 	if (!rc && sqlite3_db_readonly(s->db, "main") == 1)
 		rc = SQLITE_CORRUPT;
 	if (!rc)
-		rc = check_pages(s, why, why_size);
+		rc = tkw__sqlite_check_begin(s);
 	if (!rc)
 		rc = read_bases(s, why, why_size);
 	if (!rc)
@@ -438,6 +426,7 @@ int tkw__sqlite_open_file(struct tkw__sqlite *s, char *why, size_t why_size)
 
 void tkw__sqlite_close_file(struct tkw__sqlite *s)
 {
+	(void)tkw__sqlite_check_end(s);
 	for (int i = 0; i < TKW__STMTS; i++)
 		sqlite3_finalize(s->stmt[i]);
 	sqlite3_close(s->db);

@@ -130,8 +130,16 @@ int tkw__sqlite_replay(struct tkw__store *store, tkw__row_fn *fn,
 {
 	struct tkw__sqlite *s = tkw__sqlite_of(store);
 	int err;
+	int rc;
 
 	*base = s->base;
 	err = replay_names(s, fn, ctx);
-	return err ? err : replay_rows(s, fn, ctx);
+	if (!err)
+		err = replay_rows(s, fn, ctx);
+	rc = tkw__sqlite_check_end(s);
+	if (rc) {
+		s->store.why = s->check.why;
+		err = tkw__sqlite_errno(s->db, rc);
+	}
+	return err;
 }

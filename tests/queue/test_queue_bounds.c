@@ -75,7 +75,7 @@ static uint64_t take_each(struct queue_bed *b, uint32_t n, uint64_t first,
 
 		begin_steps(b);
 		got = tkw__queue_take(b->q, &call, 100, lease, t);
-		expect_steps(b, 256 * 4 + 100 * (each + 4) + CALL);
+		expect_steps(b, 1024 + 100 * (each + 4) + CALL);
 		tkw__queue_commit(b->q);
 		assert_true(got > 0 || call.behind);
 		behind += call.behind;

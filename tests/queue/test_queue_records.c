@@ -371,7 +371,7 @@ static void test_queue_item_without_attempts_left_is_refused(void **state)
 	uint8_t *attempts;
 
 	assert_int_equal(tkw__queue_dump_item(b->q, id, &log), 0);
-	attempts = log.bytes + 16 + TKW__ITEM_STATE * 8 + 4;
+	attempts = &log.bytes[16 + TKW__ITEM_STATE * 8 + 4];
 	*attempts = 2;
 	assert_int_equal(load(q, &log, 0), -EBADMSG);
 	*attempts = 1;
