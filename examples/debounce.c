@@ -4,9 +4,10 @@
  *
  * The name of the document is the key of its item. Each edit replaces the item,
  * and so pushes its due time back. However often a document is edited, it has
- * one item that waits.
+ * one item that waits. If the item is taken during an edit, a second item gets
+ * the new text.
  *
- * The clock is the program's own.
+ * The clock is the program's own, so the seconds pass at once.
  */
 #include <errno.h>
 #include <stdatomic.h>

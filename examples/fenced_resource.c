@@ -9,7 +9,7 @@
  * passed. Its token is lower than that of the second one, so the report refuses
  * what it writes.
  *
- * The clock is the program's own.
+ * The clock is the program's own, so the seconds pass at once.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -37,7 +37,8 @@ static int must(int result)
 	return result;
 }
 
-/* The resource that the work changes. It has one token for each item. */
+/* The resource that the work changes. It keeps the highest token that it has
+ * seen. A resource for several items would keep one for each. */
 struct report {
 	uint64_t token;
 	char author[16];

@@ -87,7 +87,8 @@ static void pay(struct shop *s, const char *order)
 		say(order, "is paid too late, the money goes back");
 }
 
-/* A crash before the ack closes the order once more. That must do no harm. */
+/* After a crash before the ack, the order is closed again. This must do no
+ * harm. */
 static void close_overdue(struct shop *s)
 {
 	struct tkw_items *got;

@@ -3,10 +3,11 @@
  * webhook_retry.c - delivers webhooks to servers that fail.
  *
  * A delivery that fails is nacked, and tried again after its back-off of 1, 2,
- * 4 ... seconds. A server may also say how long to wait. After five attempts an
- * item is dead. A person looks at the dead items and revives them.
+ * 4 ... seconds. A server may also say how long to wait. After five failed
+ * attempts an item is dead. A person looks at the dead items and revives them.
  *
- * The servers are simulated, and the clock is the program's own.
+ * The servers are simulated. The clock is the program's own, so the seconds
+ * pass at once.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -50,7 +51,7 @@ enum {
 	SERVERS = sizeof(servers) / sizeof(servers[0])
 };
 
-/* Returns the status of HTTP. */
+/* Returns the HTTP status. */
 static int post(const char *name)
 {
 	struct server *s = servers;

@@ -184,8 +184,7 @@ int queue_take(struct queue_session *s, const struct queue_options *o,
 			  : QUEUE_EXIT_NOTHING;
 }
 
-/* --- calls with an answer for each word
- * --------------------------------------- */
+/* --- calls with an answer for each word ---------------------------------- */
 
 /* What the answers of a call mean. */
 struct meaning {

@@ -437,9 +437,7 @@ static void run_open(const struct queue_entrant *e, const struct queue_load *l,
 	rival_figure(a, "warm_ms", median_ms(warm, l->rounds));
 }
 
-/* --- churn
- * -----------------------------------------------------------------------------
- */
+/* --- churn --------------------------------------------------------------- */
 
 /* Puts a batch of items at the end of the line, and takes and acknowledges the
  * first ones. */
@@ -508,9 +506,7 @@ static void run_churn(const struct queue_entrant *e, const struct queue_load *l,
 		rival_fail(a, "a call failed");
 }
 
-/* --- all
- * ----------------------------------------------------------------------------------
- */
+/* --- all ----------------------------------------------------------------- */
 
 /* Returns why the entrant has no such sample, or NULL. */
 static const char *why_not(const struct queue_entrant *e,

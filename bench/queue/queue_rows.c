@@ -10,8 +10,9 @@
  *                        acknowledge it; time of all three
  *   put_sync/C, cycle_sync/C
  *                        the same: the mean time of an fdatasync(). If it is
- * not about the same for all entrants, the machine was busy put_batch/N,
- * take_batch/N, ack_batch/N one caller, N items in each call; time per item
+ *                        not about the same for all, the machine was busy
+ *   put_batch/N, take_batch/N, ack_batch/N
+ *                        one caller, N items in each call; time per item
  *   amplification/N      the same: bytes of the blocks that were written to the
  *                        disk, divided by the bytes of the records. For put,
  *                        take and ack together, with what the close writes

@@ -38,16 +38,16 @@
  *            and the ends of leases are compared with the new time at once.
  *   Threads  Any thread may make any call, but not in a signal handler. A call
  *            that changes something waits for the disk. Calls that arrive
- *            during a write share the next write. The ..._async calls do not
- *            wait.
- *   Fork     In a child of fork(), calls return -EPERM. There,
- *            tkw_queues_close() frees the memory and leaves the file alone. A
- *            child shares the lock of the file until it makes this call, runs
- *            another program or ends. If the parent dies before that, nobody
- *            can open the file.
- *   Owner    One process at a time can have a file open. It also serves a
- *            socket beside the file, through which the command tkw queue works
- *            on the file meanwhile.
+ *            during a write share the next write. A call that only reads may
+ *            have to wait for a write, too. The ..._async calls do not wait.
+ *   Fork     In a child of fork(), calls return -EPERM. Only
+ *            tkw_queues_close() works there: it frees the memory and leaves the
+ *            file alone. The child shares the lock of the file until it makes
+ *            this call, runs another program or ends. If the parent dies,
+ *            nobody can open the file until then.
+ *   Owner    One process at a time can have a file open. This process also
+ *            serves a socket beside the file. Through it, the command tkw queue
+ *            works on the file meanwhile.
  *
  * A call that fails changes nothing and writes no result, unless its
  * description says otherwise.
@@ -118,18 +118,19 @@ struct tkw_queues_config {
 	 * the disk is full. 0 means 4 MiB. A negative number means none. */
 	int64_t reserve_bytes;
 	/* The executor that calls the callbacks of the ..._async calls. NULL
-	 * means that a thread of the library calls them. Then they must not
-	 * block. The struct is copied. */
+	 * means a thread of the library. That thread also calls the callbacks
+	 * that the executor refuses. Callbacks on that thread must not block.
+	 * The struct is copied. */
 	const struct tkw_exec *exec;
-	/* The clock, in microseconds since 1970. It must not block. NULL means
-	 * the wall clock of the system. */
+	/* The clock, in microseconds since 1970. It is called on any thread,
+	 * and must not block. NULL means the wall clock of the system. */
 	int64_t (*now_us)(void *ctx);
 	/* Passed to now_us. */
 	void *now_ctx;
 	/* If not 0, no socket is served. */
 	int no_socket;
-	/* Receives a sentence if the open fails, cut to error_size bytes with
-	 * the 0 at its end. May be NULL. */
+	/* A buffer of error_size bytes. If the open fails, it receives a
+	 * sentence that says why, with a 0 at the end. May be NULL. */
 	char *error;
 	size_t error_size;
 	/* Receives the id of the process that has the file open if the open
@@ -144,15 +145,17 @@ struct tkw_queues_config {
  *
  * While the file is open, there are up to five more files beside it. Their
  * names are that of the file followed by -wal, -shm, -lock, -sock and -reserve.
- * tkw_queues_close() removes them. After a crash, do not remove -wal: it has
- * the latest changes.
+ * tkw_queues_close() removes them. After a crash or an error, or while another
+ * program reads the file, -wal can stay. Do not remove it: it has the latest
+ * changes.
  *
  * out   Receives the file. Close it with tkw_queues_close().
  * path  The name of the file. It must be on a local file system.
  * cfg   The settings. They are copied. NULL means the defaults.
  *
  * Returns 0, or
- *   -EBUSY         another process, or this one, has the file open
+ *   -EBUSY         another process, or this one, has the file open, or another
+ *                  program has locked it
  *   -EMEDIUMTYPE   the file is not a file of queues, or a newer version of
  *                  tickwheel wrote it
  *   -EBADMSG       the file is damaged. Nothing in it was changed.
@@ -167,9 +170,11 @@ int tkw_queues_open(struct tkw_queues **out, const char *path,
 /*
  * Closes a file.
  *
- * Calls that wait return -ESHUTDOWN, and so do later calls. Asynchronous calls
- * end with -ESHUTDOWN. tkw_queues_close() waits until all calls and callbacks
- * have ended. Items that are taken stay taken until their leases end.
+ * Calls that wait return -ESHUTDOWN, and so do calls that come while the file
+ * is being closed. Asynchronous calls end with -ESHUTDOWN. tkw_queues_close()
+ * waits until all calls and callbacks have ended. When it has returned, the
+ * file and its queues must not be used any more. Items that are taken stay
+ * taken until their leases end.
  *
  * If the file has become much larger than its items need, the call also removes
  * old records from it. This takes about as long as an open.
@@ -202,8 +207,8 @@ const char *tkw_queues_check(struct tkw_queues *f);
 /*
  * Opens a queue of a file. A queue that does not exist is created.
  *
- * The queue is valid until the file is closed. It need not be closed itself. If
- * it is opened twice, both calls give the same pointer.
+ * A queue cannot be closed: it is valid until its file is closed. If a queue is
+ * opened twice, both calls give the same pointer.
  *
  * out   Receives the queue.
  * name  1 to 255 bytes of UTF-8 without control characters.
@@ -215,8 +220,8 @@ const char *tkw_queues_check(struct tkw_queues *f);
 int tkw_queue_open(struct tkw_queue **out, struct tkw_queues *f,
 		   const char *name);
 
-/* Returns the queue that was created after prev; the first queue if prev is
- * NULL; NULL if there is none. */
+/* Returns the queue that was created next after prev, or the first queue if
+ * prev is NULL. Returns NULL if there is none. */
 struct tkw_queue *tkw_queues_next(struct tkw_queues *f, struct tkw_queue *prev);
 
 /* Returns the name of a queue. It is valid until the file is closed. */
@@ -267,8 +272,9 @@ struct tkw_item {
 	/* NULL if it has none. */
 	const void *key;
 	size_t key_len;
-	/* The reason of its last nack, with a 0 at the end; "lease lost" if its
-	 * lease ran out; "" if there is none. */
+	/* The reason of its last nack, with a 0 at the end, or "lease lost" if
+	 * its last lease ran out. "" if there is none, and while the item is
+	 * taken. */
 	const char *reason;
 };
 
@@ -306,8 +312,8 @@ enum tkw_key_held {
 struct tkw_put {
 	const void *payload;
 	size_t payload_len;
-	/* How long from now the item is due. Used if due_ms is 0. An item with
-	 * a delay of 0 or less is ready at once. */
+	/* How long from now until the item is due. Used if due_ms is 0. An item
+	 * with a delay of 0 or less is ready at once. */
 	int64_t delay_ms;
 	/* When the item is due, in milliseconds since 1970. If the time is in
 	 * the past, the item is ready at once. */
@@ -339,8 +345,8 @@ struct tkw_put {
  *   -EBUSY     the item to replace is taken
  *   -EAGAIN    the queue is full; see struct tkw_queue_limits
  *   -EMSGSIZE  a payload is larger than the queue allows
- *   -EINVAL    an argument is not valid, for example a key of 256 bytes or a
- *              count of 0
+ *   -EINVAL    an argument is not valid, for example a key of 256 bytes, a
+ *              payload of more than 512 MiB or a count of 0
  *   -ENOMEM, -ENOSPC, -EIO, -ESHUTDOWN, -EDEADLK, -EPERM
  *              as listed at the top
  */
@@ -382,13 +388,13 @@ int tkw_queue_take(struct tkw_queue *q, const struct tkw_take *how,
  * Returns a file descriptor for poll(), epoll and event loops. It is readable
  * while an item can be taken.
  *
- * The descriptor belongs to the queue. Do not read it and do not close it. When
- * it is readable, take with a wait_ms of 0, because another consumer may take
- * the item before you do.
+ * The descriptor belongs to the queue, and is valid until the file is closed.
+ * Do not read it and do not close it. When it is readable, take with a wait_ms
+ * of 0, because another consumer may take the item before you do.
  *
  * Returns the descriptor, or
  *   -EMFILE, -ENFILE  no descriptor is free
- *   -EINVAL, -ESHUTDOWN, -EPERM
+ *   -EINVAL, -ENOMEM, -ESHUTDOWN, -EPERM
  *                     as listed at the top
  */
 int tkw_queue_fd(struct tkw_queue *q);
@@ -398,8 +404,8 @@ int tkw_queue_fd(struct tkw_queue *q);
 /*
  * Ends items whose work is done.
  *
- * A claim is stale if its lease has ended, if the item was taken again, or if
- * the item has ended. A stale claim changes nothing. It is no error.
+ * A claim is stale if its lease has ended, or if the item was nacked, was taken
+ * again or has ended. A stale claim changes nothing. It is no error.
  *
  * claims  The claims of the items, from the take.
  * done    Receives 1 for each claim whose item has now ended, and 0 for each
@@ -424,11 +430,12 @@ struct tkw_nack {
 };
 
 /*
- * Gives items back whose work has failed, so that they are taken again later.
- * An item without attempts left is dead.
+ * Gives back items whose work has failed, so that they can be taken again
+ * later. An item that has no attempts left becomes dead.
  *
  * how   NULL means the defaults.
- * done  As in tkw_queue_ack().
+ * done  Receives 1 for each item that was given back, and 0 for each stale
+ *       claim. May be NULL.
  *
  * Returns what tkw_queue_ack() returns.
  */
@@ -440,7 +447,8 @@ int tkw_queue_nack(struct tkw_queue *q, const struct tkw_claim *claims,
  * earlier than before.
  *
  * lease_ms  0 means 30 seconds.
- * done      As in tkw_queue_ack().
+ * done      Receives 1 for each lease that was extended, and 0 for each stale
+ *           claim. May be NULL.
  *
  * Returns what tkw_queue_ack() returns.
  */
@@ -497,8 +505,8 @@ int tkw_queue_get(struct tkw_queue *q, const struct tkw_item_name *name,
  *
  * state   TKW_ITEM_STATES means all states.
  * max     About how many items to look at in this call, 1 to 4096.
- * cursor  Set it to 0 before the first call. The call after which it is 0 again
- *         was the last one.
+ * cursor  Set it to 0 before the first call. Each call sets it for the next
+ *         one. If it is 0 after a call, the list is complete.
  * out     Receives the items. Free them with tkw_items_free(). Receives NULL if
  *         this piece has no items. The next piece may have some.
  *
@@ -558,7 +566,7 @@ struct tkw_queue_limits {
 	uint64_t max_items;
 	/* The bytes of all keys and payloads. 0 means no limit. */
 	uint64_t max_bytes;
-	/* The bytes of one payload. 0 means 1 MiB. */
+	/* The bytes of one payload, up to 512 MiB. 0 means 1 MiB. */
 	uint64_t max_payload_bytes;
 };
 
@@ -639,17 +647,19 @@ int64_t tkw_queue_lateness_ms(uint32_t bucket);
 struct tkw_queue_end {
 	/* What the call without _async would have returned. */
 	int result;
-	/* After a put: the id of each item. Else NULL. */
+	/* After a put that has succeeded: the id of each item. Else NULL. */
 	const struct tkw_item_id *ids;
 	/* After a take: the items, or NULL if there are none. They are yours.
 	 * Free them with tkw_items_free(). */
 	struct tkw_items *items;
-	/* After an ack: 1 or 0 for each claim. Else NULL. */
+	/* After an ack that has succeeded: 1 or 0 for each claim, as in
+	 * tkw_queue_ack(). Else NULL. */
 	const int *done;
 };
 
-/* Called exactly once for each asynchronous call that has returned 0, when the
- * call has ended. See exec in struct tkw_queues_config for who calls it. */
+/* Called exactly once for each asynchronous call that has returned 0: when its
+ * put, take or ack has ended. See exec in struct tkw_queues_config for who
+ * calls it. */
 typedef void tkw_queue_end_fn(struct tkw_queue *q,
 			      const struct tkw_queue_end *end, void *ctx);
 

@@ -19,21 +19,23 @@
  *            through its records: it makes them and applies them.
  *   Undo     Changes can be undone back to the last tkw__queue_commit(). There
  *            is one level: decide a batch, write it, then commit it or undo
- *            it. Decide nothing else meanwhile, because commit and undo are
- *            about everything. Calls that read see what is decided, committed
- *            or not.
- *   Leases   When a lease runs out the item counts as nacked at that moment,
+ *            it. Decide nothing else meanwhile, because commit and undo affect
+ *            all changes since the last commit. Calls that read see what is
+ *            decided, committed or not.
+ *   Leases   When a lease runs out, the item counts as nacked at that moment,
  *            whether or not a record says so yet. tkw__queue_advance() makes
  *            the records in bounded steps.
- *   Quiet    A queue is quiet at a time if tkw__queue_advance() of a master has
- *            returned 0 for it. Counts by state, the age of the oldest item and
- *            lists of the dead are exact at quiet times. All other answers are
- *            exact always, unless the call says that it is behind. A replica
- *            counts leases that have run out as taken, until the master says
- *            that they are lost.
- *   Bounds   A call takes O(1) steps, or O(items asked for). Steps in an
- *            ordered tree take O(log n); see docs/internals/queue.md for when
- *            these are needed. tkw__queue_count_steps() counts.
+ *   Roles    A master decides. A replica is a copy that is fed with the records
+ *            of a master.
+ *   Quiet    A master is quiet at a time if tkw__queue_advance() has returned 0
+ *            for this time. Counts by state, the age of the oldest item and
+ *            lists of the dead are exact if the queue is quiet. All other
+ *            answers are always exact, unless the call says that it is behind.
+ *            A replica counts items whose leases have run out as taken, until a
+ *            record of the master says that they are lost.
+ *   Bounds   A call takes O(1) steps, or O(items asked for). Some steps need
+ *            an ordered tree, and take O(log n); docs/internals/queue.md says
+ *            when. tkw__queue_count_steps() returns the number of steps.
  *   Threads  None. During a call, no other thread may use the queue.
  *   Errors   0 or -errno. A call that fails changes nothing, but it may have
  *            written to the caller's arrays of results: these are then
@@ -49,9 +51,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The latest time, in ms. In microseconds it fits an int64_t. */
+/* The latest time, in ms. In microseconds it fits into an int64_t. */
 #define TKW__QUEUE_MAX_MS (UINT64_C(9223372036854775))
-/* A command that is told a later one is refused with -EINVAL. */
+/* The latest time that a command may be told. A later time is refused with
+ * -EINVAL. */
 #define TKW__QUEUE_MAX_US (TKW__QUEUE_MAX_MS * 1000)
 
 enum {
@@ -62,8 +65,9 @@ enum {
 	TKW__QUEUE_DEFAULT_PAYLOAD = 1 << 20,
 	/* The largest number of items that one take may ask for. */
 	TKW__QUEUE_MAX_TAKE = 4096,
-	/* A line of more items than this uses a wheel. */
+	/* A line of more items than this uses a wheel; see line.h. */
 	TKW__QUEUE_SMALL = 64,
+	/* How many steps a take may make, besides four for each item. */
 	TKW__QUEUE_TAKE_STEPS = 256
 };
 
@@ -79,13 +83,13 @@ struct tkw__queue_hooks {
 struct tkw__queue_config {
 	struct tkw__queue_hooks hooks;
 	uint64_t now_us;
-	/* A secret. It keeps users from choosing keys that collide. Draw it
-	 * anew for each process: lists and dumps are in the order of hashes. If
-	 * a queue is loaded in the order of its own hashes, it has long chains
-	 * meanwhile. */
+	/* A secret, so that users cannot choose keys that collide. Use a new
+	 * one in each process. Otherwise a dump, which is in the order of
+	 * hashes, is loaded in the order of its own hashes, and the buckets of
+	 * the new queue have long chains meanwhile. */
 	uint64_t seed[2];
-	/* For tests; 0 means the default. Instead of TKW__QUEUE_SMALL, and how
-	 * many steps a take may make besides those for each item. */
+	/* For tests: they replace TKW__QUEUE_SMALL and TKW__QUEUE_TAKE_STEPS. 0
+	 * means that they do not. */
 	uint32_t small;
 	uint32_t take_steps;
 };
@@ -105,8 +109,9 @@ struct tkw__queue_call {
 	uint64_t now_us;
 	/* Receives the records. NULL: they are not kept. */
 	struct tkw__queue_log *log;
-	/* Written by commands that say so: true if the work for this time is
-	 * not finished. Call tkw__queue_advance() and then ask again. */
+	/* Set by commands that say so: true if the work that the time has
+	 * brought is not finished. Call tkw__queue_advance() and then make the
+	 * command again. */
 	bool behind;
 };
 
@@ -290,7 +295,7 @@ void tkw__queue_log_fini(const struct tkw__queue *q,
  *   -EBUSY     an item that would be replaced is taken
  *   -EAGAIN    the queue is full: items or bytes
  *   -EMSGSIZE  a payload is larger than the limit
- *   -EINVAL, -ENOMEM
+ *   -EINVAL, -ENOMEM, -EOVERFLOW
  */
 int tkw__queue_put(struct tkw__queue *q, struct tkw__queue_call *call,
 		   const struct tkw__queue_put *puts, size_t count,
@@ -307,8 +312,8 @@ int tkw__queue_take(struct tkw__queue *q, struct tkw__queue_call *call,
 		    size_t max, uint64_t lease_ms,
 		    struct tkw__queue_taken *out);
 
-/* Ends items; makes them wait again; extends their leases to now + lease_ms.
- * Return 0, -EINVAL or -ENOMEM. */
+/* Ack ends items, nack makes them wait again, and extend makes their leases end
+ * at now + lease_ms. Return 0, -EINVAL, -ENOMEM or -EOVERFLOW. */
 int tkw__queue_ack(struct tkw__queue *q, struct tkw__queue_call *call,
 		   const struct tkw__queue_claims *claims);
 int tkw__queue_nack(struct tkw__queue *q, struct tkw__queue_call *call,
@@ -330,8 +335,8 @@ int tkw__queue_reschedule(struct tkw__queue *q, struct tkw__queue_call *call,
 			  struct tkw__queue_when when,
 			  enum tkw__queue_answer *answer);
 
-/* Makes dead items ready, with no attempts made; ends dead items. One that is
- * not dead is unknown. */
+/* Revive makes dead items ready, and their attempts start from 0. Purge ends
+ * dead items. An item that is not dead is unknown. */
 int tkw__queue_revive(struct tkw__queue *q, struct tkw__queue_call *call,
 		      const uint64_t *ids, size_t count,
 		      enum tkw__queue_answer *answers);
@@ -340,13 +345,14 @@ int tkw__queue_purge(struct tkw__queue *q, struct tkw__queue_call *call,
 		     enum tkw__queue_answer *answers);
 
 /* The same for the dead items with the lowest ids, up to max. call->behind
- * says if there are more. Return how many, or -ENOMEM. */
+ * says if there are more. Return how many, or -EINVAL, -ENOMEM, -EOVERFLOW. */
 int64_t tkw__queue_revive_some(struct tkw__queue *q,
 			       struct tkw__queue_call *call, uint32_t max);
 int64_t tkw__queue_purge_some(struct tkw__queue *q,
 			      struct tkw__queue_call *call, uint32_t max);
 
-/* A paused queue gives nothing out. Doing it twice makes no record. */
+/* A paused queue gives nothing out. A pause of a paused queue, or a resume of
+ * one that is not paused, makes no record. */
 int tkw__queue_pause(struct tkw__queue *q, struct tkw__queue_call *call);
 int tkw__queue_resume(struct tkw__queue *q, struct tkw__queue_call *call);
 int tkw__queue_limit(struct tkw__queue *q, struct tkw__queue_call *call,
@@ -360,10 +366,11 @@ enum tkw__queue_role {
 };
 
 /*
- * Does the work that the time has brought, up to max_steps items.
+ * Does the work that the time has brought: items become ready, and leases that
+ * have run out are recorded. Up to max_steps items.
  *
- * Returns 0 if the queue is quiet, 1 if there is more to do, or -ENOMEM. After
- * -ENOMEM, what was done before it stays undone.
+ * Returns 0 if the queue is quiet, 1 if there is more to do, or -EINVAL or
+ * -ENOMEM. After an error, none of its records are left.
  */
 int tkw__queue_advance(struct tkw__queue *q, struct tkw__queue_call *call,
 		       uint64_t max_steps, enum tkw__queue_role role);
@@ -386,7 +393,7 @@ enum tkw__queue_ready {
 };
 
 /* Tells whether a take would give something out. A paused queue has nothing
- * ready. It takes O(1) steps, and a walk down the tree. */
+ * ready. The call takes O(1) steps, and a walk down a tree. */
 enum tkw__queue_ready tkw__queue_has_ready(struct tkw__queue *q,
 					   uint64_t now_us);
 
@@ -402,9 +409,9 @@ void tkw__queue_undo(struct tkw__queue *q);
  * The changes can be undone, which takes memory for each record. So replay a
  * long journal in pieces, and commit each.
  *
- * used  Receives how many bytes the whole commands took. What is behind them is
- *       the beginning of a command that was cut off. Anywhere but at the very
- *       end of what was written, this is damage.
+ * used  Receives how many bytes the whole commands took. The bytes after them
+ *       are the beginning of a command that was cut off. This is damage, except
+ *       at the very end of what was written.
  *
  * Returns 0, or
  *   -EBADMSG  a record is malformed or does not fit; nothing has changed
@@ -422,7 +429,7 @@ int tkw__queue_replay(struct tkw__queue *q, const void *bytes, size_t len,
  *
  * Up to the end of the snapshot, each command is committed at once.
  *
- * used, and what is returned: as tkw__queue_replay(). But after an error, a
+ * used and the result are those of tkw__queue_replay(), but after an error, a
  * queue that is not whole can only be destroyed.
  */
 int tkw__queue_load(struct tkw__queue *q, const void *bytes, size_t len,
@@ -432,11 +439,11 @@ int tkw__queue_load(struct tkw__queue *q, const void *bytes, size_t len,
  * Applies one record of a journal, whether or not it is a whole command. It
  * looks at no clock.
  *
- * tolerant  The record is of a snapshot, as in tkw__queue_load(). It can be
- *           undone.
+ * tolerant  The record belongs to a snapshot, and may be skipped as in
+ *           tkw__queue_load(). Unlike there, it can be undone.
  *
- * Returns 0, 1 if it was skipped, -EBADMSG or -ENOMEM. Then nothing has
- * changed.
+ * Returns 0; 1 if it was skipped; -EINVAL, -EBADMSG or -ENOMEM. After an error
+ * nothing has changed.
  */
 int tkw__queue_replay_one(struct tkw__queue *q, const void *bytes, size_t len,
 			  bool tolerant);
@@ -446,10 +453,11 @@ int tkw__queue_replay_one(struct tkw__queue *q, const void *bytes, size_t len,
 bool tkw__queue_is_whole(const struct tkw__queue *q);
 
 /*
- * Writes a snapshot: tkw__queue_load() makes a new queue equal to this one.
- * Each piece is a command of its own; between pieces the queue must not change.
+ * Writes a piece of a snapshot, about max items. With the whole snapshot,
+ * tkw__queue_load() makes a new queue equal to this one. Each piece is a
+ * command of its own. The queue must not change between two pieces.
  *
- * This and the next two calls also write what is not committed.
+ * This call and the next two also write what is not committed.
  *
  * cursor  Starts at 0. It is 0 again at the end.
  */
@@ -463,11 +471,12 @@ int tkw__queue_dump_item(struct tkw__queue *q, uint64_t id,
 /*
  * Writes the record that ends a snapshot.
  *
- * A journal may copy its items forward while the queue is in use: note the
- * place of the next record; list all items, and write dump_item() of each in
- * the order in which things are decided; then write this record. What is before
- * the place can be dropped, whole commands only. The rest is a snapshot, and
- * what has happened since.
+ * A journal may copy its items forward while the queue is in use. Note the
+ * place of the next record. List all items, and write tkw__queue_dump_item() of
+ * each; these records and those of other commands go to the journal in the
+ * order in which they were made. Then write this record. The commands before
+ * the place can now be dropped. The rest is a snapshot, and what has happened
+ * since.
  */
 int tkw__queue_dump_totals(struct tkw__queue *q, struct tkw__queue_log *log);
 
@@ -490,10 +499,12 @@ struct tkw__queue_list {
 };
 
 /*
- * Lists items. An item that is in the state throughout is visited at least
- * once. fn must not change the queue.
+ * Lists items. An item that is in the state from the first call to the last one
+ * is visited at least once. list->visit must not change the queue.
  *
- * cursor  0 to begin. Returns the next cursor; 0 at the end.
+ * cursor  0 to begin.
+ *
+ * Returns the next cursor; 0 at the end.
  */
 uint64_t tkw__queue_list(struct tkw__queue *q,
 			 const struct tkw__queue_list *list, uint64_t cursor);
@@ -505,7 +516,7 @@ void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,
 uint32_t tkw__queue_lateness_bucket(uint64_t ms);
 uint64_t tkw__queue_lateness_least_ms(uint32_t bucket);
 
-/* Returns a number over all recorded facts, in O(items + bytes). Queues that
+/* Returns a checksum of all recorded facts, in O(items + bytes). Queues that
  * are equal item by item have the same digest. */
 uint64_t tkw__queue_digest(struct tkw__queue *q);
 

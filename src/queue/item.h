@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * item.h - an item of a queue: 80 bytes, then what not every item has, then key
- * and payload, all in one block.
+ * item.h - an item of a queue: 80 bytes, then its optional parts, then key and
+ * payload, all in one block.
  *
- * An item is in one place of one structure at a time, so the links of all of
- * them share their bytes. The fields that change in an item's life are few:
- * struct tkw__saved has them all, and undo needs no others.
+ * An item is in only one structure at a time: a wheel, a list or a tree. So the
+ * links for all of them share their bytes. Few fields of an item change in its
+ * life: struct tkw__saved has all of them, and undo needs no others.
  */
 #ifndef TKW_QUEUE_ITEM_H
 #define TKW_QUEUE_ITEM_H
@@ -20,7 +20,8 @@
 #include "queue/heart.h"
 #include "tickwheel/wheel.h"
 
-/* The state that records tell. Waiting or ready is a matter of time. */
+/* The state in the records. Waiting and ready items are both idle: the time
+ * tells which. */
 enum tkw__item_state {
 	TKW__IDLE,
 	TKW__TAKEN,
@@ -74,14 +75,14 @@ struct tkw__item {
 	uint8_t state; /* enum tkw__item_state */
 	uint8_t place; /* enum tkw__item_place */
 	uint8_t has : 2;
-	/* The last nack was a lost lease: there is no text for that. */
+	/* The last nack was a lost lease. Then `reason` is NULL. */
 	uint8_t lost : 1;
 	/* Idle: the sequence is the end of that lease, in microseconds. */
 	uint8_t timed : 1;
 	/* In a wheel, and out of order. See line.h. */
 	uint8_t stray : 1;
-	/* With a key: the next item in its bucket by key. With a back-off: two
-	 * times. Then the key and the payload. */
+	/* With a key: the next item in its bucket by key, a pointer. With a
+	 * back-off: struct tkw__backoff. Then the key and the payload. */
 	unsigned char tail[];
 };
 _Static_assert(sizeof(struct tkw__item) <= 96, "the budget of an item");

@@ -5,27 +5,29 @@
  *
  * A line has three parts, and an item is in one of them:
  *
- *   wheel  Items whose time comes. Exists only in a line of many items.
+ *   wheel  Items whose time is still to come. Only a line of many items has
+ *          one.
  *   list   Items whose time has come, in order. The wheel appends to it.
- *   tree   All others: small lines, times before the wheel's now (after the
- *          clock was put back), and items that would break the order of the
- *          list.
+ *   tree   All others: the items of small lines, items for times before the
+ *          wheel's now (after the clock was put back), and items that would
+ *          break the order of the list.
  *
- * Order:   in a strict line the order is (tick, other, id), else tick alone.
- *          Within a tick the wheel gives items in the order of adding. If an
- *          item's `other` is above all that are in the wheel and the list, then
- *          the order of adding is the order of the line. An item for which this
- *          is not so is a stray. It goes into the wheel as well; when its tick
- *          comes, it goes behind the list or into the tree. While there are
- *          strays in the wheel, nothing of a tick is first before the wheel has
- *          given out the whole tick.
+ * Order:   the line of due times is strict: its order is (tick, other, id). The
+ *          order of the other line is tick alone. Within a tick the wheel gives
+ *          out items in the order in which they were added. This is the order
+ *          of the line if the `other` of each new item is above all those in
+ *          the wheel and the list. An item for which this is not so is a stray.
+ *          It goes into the wheel as well. When its tick comes, it goes behind
+ *          the list or into the tree. While there are strays in the wheel, no
+ *          item of a tick is given out before all items of that tick have left
+ *          the wheel.
  * Invariants, verified by tkw__line_check():
  * (L1) The list is sorted.
- * (L2) An item knows its part.
- * (L3) The tree is sound (see treap.h), and the wheel is.
- * (L4) In a strict line, of an item in the list and one of its tick in the
- *      wheel that is no stray, the first is less.
- * (L5) The strays are in the wheel, and counted.
+ * (L2) An item knows in which part it is.
+ * (L3) The tree and the wheel are sound (see treap.h).
+ * (L4) In a strict line, an item in the list is less than each item of the same
+ *      tick in the wheel, except strays.
+ * (L5) Strays are only in the wheel, and their number is right.
  */
 #ifndef TKW_QUEUE_LINE_H
 #define TKW_QUEUE_LINE_H
@@ -62,7 +64,8 @@ struct tkw__queue;
 
 void tkw__line_init(struct tkw__queue *q, struct tkw__line *l, bool strict);
 uint64_t tkw__line_count(const struct tkw__line *l);
-/* An item goes to where its fields say. It cannot fail. */
+/* Puts an item into the part where its fields say that it belongs. It cannot
+ * fail. */
 void tkw__line_place(struct tkw__queue *q, struct tkw__line *l,
 		     struct tkw__item *it);
 void tkw__line_remove(struct tkw__queue *q, struct tkw__line *l,
@@ -71,10 +74,10 @@ void tkw__line_remove(struct tkw__queue *q, struct tkw__line *l,
 void tkw__line_move(struct tkw__queue *q, struct tkw__line *l,
 		    struct tkw__item *it, uint64_t tick);
 
-/* Asks for the first item whose tick is not above now. */
+/* Looks for the first item of the line, if its tick is not above now. */
 struct tkw__line_head tkw__line_look(struct tkw__queue *q, struct tkw__line *l,
 				     uint64_t now);
-/* No item of the line has an earlier tick than this one. */
+/* Returns a tick. No item of the line has an earlier one. */
 uint64_t tkw__line_bound(struct tkw__queue *q, const struct tkw__line *l);
 /* Advances the wheel. Returns true if there is more to do up to the tick. */
 bool tkw__line_pump(struct tkw__queue *q, struct tkw__line *l, uint64_t to,
@@ -83,7 +86,8 @@ bool tkw__line_pump(struct tkw__queue *q, struct tkw__line *l, uint64_t to,
  * Returns true if there are more. */
 bool tkw__line_unlist(struct tkw__queue *q, struct tkw__line *l, uint64_t now,
 		      uint64_t *max_steps);
-/* The earliest tick above now; UINT64_MAX if there is none. May be early. */
+/* Returns the earliest tick above now; UINT64_MAX if there is none. The answer
+ * may be too early. */
 uint64_t tkw__line_next(struct tkw__queue *q, struct tkw__line *l,
 			uint64_t now);
 

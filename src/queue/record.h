@@ -19,7 +19,7 @@
  *
  * All times are UNIX times. The records of a command follow each other; each
  * but the last has the flag TKW__RECORD_MORE. So a reader can tell a whole
- * command from one that was cut off. Who drops old records cuts between
+ * command from one that was cut off. Old records may be dropped, but only whole
  * commands.
  *
  *   kind        words                                        body
@@ -44,7 +44,8 @@
  * options: the largest number of attempts, and the first back-off in the upper
  * half. state of ITEM: the state, and the attempts in the upper half. other of
  * ITEM: idle: the sequence; taken: the end of the lease; dead: when it died.
- * The sequence of a PUT is its id. The kinds from 32 to 47 are kept for plans.
+ * The sequence of a PUT is its id. The kinds from 32 to 47 are reserved for the
+ * plans of a calendar, which does not exist yet.
  */
 #ifndef TKW_QUEUE_RECORD_H
 #define TKW_QUEUE_RECORD_H
@@ -73,7 +74,7 @@ enum tkw__record_kind {
 	TKW__RECORD_TOTALS,
 	TKW__RECORD_ITEM,
 	TKW__RECORD_KINDS,
-	/* 12.4 */
+	/* SPEC 12.4: reserved. */
 	TKW__RECORD_FIRST_PLAN = 32,
 	TKW__RECORD_LAST_PLAN = 47
 };
@@ -113,7 +114,8 @@ enum {
 
 struct tkw__item;
 
-/* A record, read. The texts point into the bytes, or to the caller's. */
+/* A record as a struct. Its texts point into the bytes that were read, or to
+ * memory of the caller. */
 struct tkw__record {
 	enum tkw__record_kind kind;
 	uint16_t flags;
@@ -128,8 +130,8 @@ struct tkw__record {
 
 struct tkw__queue;
 
-/* True if the numbers of a record are in range. They may not be if a counter
- * has come to its end. */
+/* True if the numbers of a record are in range. They are not if a counter has
+ * no number left. */
 bool tkw__record_is_legal(const struct tkw__record *r);
 
 /* Appends a record to a log. Returns 0 or -ENOMEM. */

@@ -21,11 +21,11 @@
 #include "queue/treap.h"
 #include "queue/undo.h"
 
-/* What a queue has been told of its past. */
+/* Which records of its past a queue has read. */
 enum tkw__past {
-	TKW__NOT_TOLD, /* nothing: it is new, or will be told */
-	TKW__LOADING,  /* a snapshot, whose end is still to come */
-	TKW__WHOLE     /* everything */
+	TKW__NOT_TOLD, /* none: it is new, or reads them later */
+	TKW__LOADING,  /* a part of a snapshot; its end is still to come */
+	TKW__WHOLE     /* all */
 };
 
 struct tkw__queue {
@@ -66,8 +66,8 @@ struct tkw__mark {
 void *tkw__queue_alloc(struct tkw__queue *q, size_t bytes);
 void tkw__queue_free(struct tkw__queue *q, void *mem, size_t bytes);
 
-/* Begins and ends a command. begin() returns 0, or -EINVAL if there is no such
- * time. finish() goes back to the mark if err is not 0, and returns err. */
+/* Begins and ends a command. begin() returns 0, or -EINVAL if the time is too
+ * late. finish() goes back to the mark if err is not 0, and returns err. */
 int tkw__begin(struct tkw__queue *q, struct tkw__queue_call *call,
 	       struct tkw__mark *m);
 int tkw__finish(struct tkw__queue *q, struct tkw__queue_call *call,
@@ -127,7 +127,7 @@ struct tkw__item *tkw__find(struct tkw__queue *q,
 			    const struct tkw__queue_name *name);
 
 struct tkw__queue_text tkw__reason_of(const struct tkw__item *it);
-/* A number over all recorded facts of an item. */
+/* A checksum of all recorded facts of an item. */
 uint64_t tkw__item_digest(const struct tkw__item *it);
 
 static inline bool tkw__law_holds(const struct tkw__queue_totals *t,

@@ -54,19 +54,20 @@ static inline bool tkw__item_less(const struct tkw__item *a,
 }
 
 void tkw__treap_insert(struct tkw__treap *t, struct tkw__item *it);
-/* The item must be in the tree, and its key must be what it was then. */
+/* The item must be in the tree. The fields by which the tree is sorted must be
+ * the same as when it was inserted. */
 void tkw__treap_remove(struct tkw__treap *t, struct tkw__item *it);
 
 /* The smallest; NULL if the tree is empty. */
 struct tkw__item *tkw__treap_first(const struct tkw__treap *t);
 /* The smallest tick above this one, in a tree by tick; UINT64_MAX if none. */
 uint64_t tkw__treap_tick_above(const struct tkw__treap *t, uint64_t tick);
-/* How many ticks are not above this one. */
+/* How many items have a tick that is not above this one. */
 uint64_t tkw__treap_rank(const struct tkw__treap *t, uint64_t tick);
 /* The first item of this id or a higher one, in a tree by id; NULL if none. */
 struct tkw__item *tkw__treap_from_id(const struct tkw__treap *t, uint64_t id);
 
-/* Returns NULL if the tree is sound. It needs no stack. */
+/* Returns NULL if the tree is sound. It does not recurse. */
 const char *tkw__treap_check(const struct tkw__treap *t);
 
 #endif /* TKW_QUEUE_TREAP_H */

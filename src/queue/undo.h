@@ -24,7 +24,7 @@ struct tkw__undo_entry {
 	struct tkw__item *item;
 	struct tkw__saved saved; /* CHANGED */
 	uint8_t kind;
-	bool drops;      /* CHANGED: the item has no longer the saved reason */
+	bool drops;      /* CHANGED: the item no longer has the saved reason */
 	uint16_t sample; /* the lateness bucket that was counted, plus 1 */
 };
 

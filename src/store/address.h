@@ -3,8 +3,8 @@
  * address.h - the address of the socket beside a file of queues.
  *
  * The address of a socket has room for 107 bytes only. If the path is longer,
- * its folder is opened, and the address goes through /proc/self/fd. So only the
- * name of the file itself is limited, to about 80 bytes.
+ * its folder is opened, and the address is /proc/self/fd/N and the name of the
+ * socket. So only the name of the file itself is limited, to about 80 bytes.
  */
 #ifndef TKW_STORE_ADDRESS_H
 #define TKW_STORE_ADDRESS_H

@@ -3,8 +3,9 @@
  * beside.h - the names of the files beside a file of queues.
  *
  * One file can have many names: by symbolic links, or relative to a folder. All
- * of them must lead to the same lock. So names are made from the real path. A
- * second hard link is not seen: it has a lock of its own.
+ * of them must lead to the same lock. So the names of the files beside it are
+ * made from the real path. Hard links are not noticed: each has a lock of its
+ * own.
  */
 #ifndef TKW_STORE_BESIDE_H
 #define TKW_STORE_BESIDE_H
@@ -19,7 +20,8 @@
  */
 int tkw__real_path(char **out, const char *path);
 
-/* Returns the path with something appended, for free(); NULL: no memory. */
+/* Returns the path with the suffix appended. Free it with free(). Returns NULL
+ * if there is no memory. */
 char *tkw__beside(const char *path, const char *suffix);
 
 #endif /* TKW_STORE_BESIDE_H */

@@ -3,8 +3,9 @@
  * clerk.h - turns the frames of a client into requests for the desk, and their
  * answers into frames (wire.h). It does no I/O. Each connection has a clerk.
  *
- * A frame may need several requests, one after the other: first its queue is
- * looked up by name, and a call for all dead items is made in pieces.
+ * A frame may need several requests, one after the other: one to find its queue
+ * by name, and several for a call about all dead items, which is made in
+ * pieces.
  */
 #ifndef TKW_STORE_CLERK_H
 #define TKW_STORE_CLERK_H
@@ -23,14 +24,15 @@ enum tkw__clerk_step {
 	TKW__CLERK_CLOSE   /* send `out`, and close the connection */
 };
 
-/* All zero but `ctx` and `done` of the request: a new connection. */
+/* For a new connection, set everything to zero except `ctx` and `done` of the
+ * request. */
 struct tkw__clerk {
 	struct tkw__request request;
 	struct tkw__wire_out out; /* the answer, a whole frame */
 
 	/* The clerk's own. */
 	bool greeted;
-	bool finding; /* the request looks for the queue */
+	bool finding; /* the request is to find the queue */
 	enum tkw__wire_call call;
 	struct tkw__wire_in in; /* the arguments; they stay in the frame */
 	char name[UINT8_MAX + 1];
@@ -63,7 +65,8 @@ enum tkw__clerk_step tkw__clerk_go_on(struct tkw__clerk *c);
  * answer before. */
 void tkw__clerk_answer(struct tkw__clerk *c, int64_t result);
 
-/* Does the request wait for an item? Then it can be withdrawn. */
+/* True if the request is a take. It may wait for an item, and can be
+ * withdrawn. */
 bool tkw__clerk_takes(const struct tkw__clerk *c);
 
 /*
@@ -75,7 +78,7 @@ bool tkw__clerk_takes(const struct tkw__clerk *c);
  */
 bool tkw__clerk_give_back(struct tkw__clerk *c);
 
-/* The answer was sent as a whole. */
+/* To be called when all of the answer was sent. */
 void tkw__clerk_sent(struct tkw__clerk *c);
 
 void tkw__clerk_fini(struct tkw__clerk *c);

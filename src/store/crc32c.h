@@ -2,8 +2,8 @@
 /*
  * crc32c.h - CRC-32C (Castagnoli), eight bytes at a time.
  *
- * It finds any damage within 32 neighbouring bits. The table is computed when a
- * store is opened: 8 KB, in microseconds.
+ * It finds all damage that lies within 32 neighbouring bits. A table of 8 KB is
+ * computed when a store is opened. This takes microseconds.
  */
 #ifndef TKW_STORE_CRC32C_H
 #define TKW_STORE_CRC32C_H

@@ -20,9 +20,9 @@
  *   Bounds   A turn handles a bounded number of rows and bytes, plus one
  *            request. The rest is left to the next turn.
  *   Snapshot If the journal is much longer than the live items need, the desk
- *            copies them forward, piece by piece, one piece a turn. Then it
- *            lets the store remove the old rows, also in pieces. Both are in
- *            proportion to what the turn adds.
+ *            copies them forward, one piece in each turn. Then it lets the
+ *            store remove the old rows, also in pieces. A turn that adds many
+ *            rows also copies and removes many.
  *   Threads  None. During a call, no other thread may use the desk, its queues
  *            or the requests that it has.
  */
@@ -44,7 +44,7 @@ struct tkw__request;
 /* --- requests ------------------------------------------------------------- */
 
 enum tkw__request_kind {
-	TKW__REQUEST_OPEN, /* a queue by its name; it is made if it is new */
+	TKW__REQUEST_OPEN, /* finds a queue by its name, or makes it */
 	TKW__REQUEST_PUT,
 	TKW__REQUEST_TAKE,
 	TKW__REQUEST_ACK,
@@ -94,8 +94,8 @@ struct tkw__request_take {
 	uint64_t lease_ms;
 	/* How long to wait. UINT64_MAX means without a limit. */
 	uint64_t wait_us;
-	/* When the waiting began, on the monotonic clock. 0 means with the
-	 * turn. */
+	/* When the waiting began, on the monotonic clock. 0 means when the turn
+	 * began. */
 	uint64_t asked_us;
 	/* Answer: malloc()ed, for tkw_items_free(). NULL if there are none. */
 	struct tkw_items *items;
@@ -139,14 +139,15 @@ struct tkw__request_look {
 };
 
 /*
- * A request. Set it to zero, and then the fields up to the arguments of its
- * kind. The request and its arguments belong to the submitter, and must stay as
- * they are until the request has ended.
+ * A request. Set all of it to zero. Then set the fields from kind to the
+ * arguments of that kind. The request and its arguments belong to the
+ * submitter, and must stay as they are until the request has ended.
  */
 struct tkw__request {
 	enum tkw__request_kind kind;
-	/* Of all kinds but open, withdraw and look. open: the answer. look: if
-	 * it is not NULL, the time's work of this queue is done before. */
+	/* All kinds except open and withdraw: the queue. A look may have NULL.
+	 * If it has a queue, the work that the time has brought to this queue
+	 * is done before the look. open: the answer. */
 	struct tkw_queue *queue;
 	tkw__request_fn *done; /* may be NULL */
 	void *ctx;
@@ -161,7 +162,8 @@ struct tkw__request {
 		struct tkw__request_some some;
 		struct tkw__queue_limits limits;
 		struct tkw__request_look look;
-		/* It must stay valid until the withdrawal has ended. */
+		/* withdraw: the take. It must stay valid until the withdrawal
+		 * has ended. */
 		struct tkw__request *target;
 	};
 
@@ -202,9 +204,10 @@ struct tkw__request_list {
 struct tkw_queue {
 	struct tkw__queue *heart;
 	uint32_t number; /* from 1 */
-	/* Of the owner of the desk; the desk only sets them at the start. */
-	void *owner; /* of the config */
-	int fd;      /* -1 */
+	/* For the owner of the desk. The desk sets them once, to the owner of
+	 * its config and to -1. */
+	void *owner;
+	int fd;
 	/* If watched is set, can_take tells at the end of each turn if an item
 	 * can be taken. */
 	bool watched;
@@ -224,7 +227,7 @@ struct tkw_queue {
 	bool tell;    /* can_take has changed; it is in a list of these */
 	struct tkw_queue *next_to_tell;
 	uint64_t hasty; /* parked takes that do not want to wait */
-	uint64_t live;  /* about how many bytes a snapshot takes */
+	uint64_t live;  /* about how many bytes a snapshot of it takes */
 	uint64_t at_us; /* when it has work to do */
 	size_t place;   /* in the agenda */
 	char name[TKW_QUEUE_MAX_NAME + 1];
@@ -232,32 +235,34 @@ struct tkw_queue {
 
 /* --- the desk ------------------------------------------------------------- */
 
-/* Room kept on the disk for bad times. All may be NULL. */
+/* Room that is kept on the disk for the time when the disk is full. All fields
+ * may be zero: then there is no reserve. */
 struct tkw__desk_reserve {
-	/* Gives the reserve free. Returns false if there is none. */
+	/* Releases the reserve. Returns false if it is not held. */
 	bool (*give)(void *ctx);
-	/* Gets it back. Returns true if it is there. */
+	/* Gets the reserve back. Returns true if it is held now. */
 	bool (*get)(void *ctx);
 	void *ctx;
 	uint64_t bytes; /* how much it is */
 };
 
-/* In all fields but the store and the times, zero means the default. */
+/* In all fields except the store and the times, zero means the default. */
 struct tkw__desk_config {
-	struct tkw__store *store; /* opened; it is not closed by the desk */
-	void *owner;              /* of each queue */
+	struct tkw__store *store; /* open; the desk does not close it */
+	void *owner;              /* the value of `owner` in each queue */
 	uint64_t now_us;
 	uint64_t mono_us;
 	struct tkw__queue_hooks hooks; /* of the hearts; default: malloc */
 	uint64_t seed[2];
 	struct tkw__desk_reserve reserve;
-	/* Bounds of a turn. */
-	uint32_t max_rows;  /* 4096 */
-	uint32_t max_bytes; /* 1 MiB */
+	/* Bounds of a turn. The defaults are 4096 and 1 MiB. */
+	uint32_t max_rows;
+	uint32_t max_bytes;
 	/* A snapshot begins when the journal has more bytes than 1.75 times the
-	 * live items and this. 8 MiB */
+	 * live items plus this. The default is 8 MiB. */
 	uint64_t slack_bytes;
-	/* How many items of a snapshot a turn appends at least. 256 */
+	/* How many items of a snapshot a turn may append, besides four for each
+	 * of its other rows. The default is 256. */
 	uint32_t snapshot_items;
 };
 
@@ -271,8 +276,8 @@ struct tkw__desk_config {
 int tkw__desk_create(struct tkw__desk **out,
 		     const struct tkw__desk_config *cfg);
 
-/* Frees a desk. Requests that it still has are forgotten: see
- * tkw__desk_shutdown(). NULL is allowed. */
+/* Frees a desk. Requests that it still has never end: call
+ * tkw__desk_shutdown() before. NULL is allowed. */
 void tkw__desk_destroy(struct tkw__desk *d);
 
 /* Submits a request. It is decided in a later turn. */
@@ -283,18 +288,18 @@ void tkw__desk_submit(struct tkw__desk *d, struct tkw__request *r);
 struct tkw__request *tkw__desk_first(struct tkw__desk *d);
 
 /*
- * Does one turn: at most one batch for the store.
+ * Does one turn, with at most one batch for the store.
  *
- * The errors of the batch are told to its requests. Requests that end, end
- * inside this call.
+ * If the batch fails, its requests get the error. The `done` functions of
+ * requests are called inside this call.
  *
  * Returns 1 if there is more to do at once, else 0.
  */
 int tkw__desk_turn(struct tkw__desk *d, uint64_t now_us, uint64_t mono_us);
 
-/* Before a close: true if a snapshot goes on or is due. Then turns without
- * requests finish it. A process that lives for one call would never come to
- * its end otherwise. */
+/* Before a close: true if a snapshot has begun, or if the first one of this
+ * desk is due. Then do turns without requests until it is false. Otherwise no
+ * snapshot would ever end if each process makes only one call. */
 bool tkw__desk_is_untidy(const struct tkw__desk *d);
 
 /* When the next turn is needed if no request comes. UINT64_MAX: never. */
@@ -326,7 +331,8 @@ struct tkw__desk_facts {
 	uint64_t undone;       /* batches that were undone */
 	uint64_t snapshots;    /* that were finished */
 	uint64_t compactions;  /* calls of the store's compact */
-	/* Negative if the last batch failed. -EIO is for ever. */
+	/* Negative if the last batch failed. -EIO stays until the desk is
+	 * destroyed. */
 	int error;
 	const char *why; /* of the store; may be NULL */
 };
@@ -334,9 +340,10 @@ struct tkw__desk_facts {
 void tkw__desk_get_facts(const struct tkw__desk *d,
 			 struct tkw__desk_facts *out);
 
-/* For checks, between turns and in looks: all invariants and the law of all
- * queues, NULL if they are sound; a number over all that was recorded. Desks
- * with equal queues have the same digest. */
+/* For checks, between turns and in looks. check() verifies all invariants and
+ * the law of all queues. It returns NULL if they are sound, else what is
+ * broken. digest() returns a checksum of all that was recorded. Desks with
+ * equal queues have the same digest. */
 const char *tkw__desk_check(struct tkw__desk *d);
 uint64_t tkw__desk_digest(struct tkw__desk *d);
 

@@ -12,15 +12,17 @@
  *
  * A turn:
  *
- *   1. Queues whose time has come are touched.
+ *   1. Queues whose time has come are touched: marked for this turn.
  *   2. Requests move from `todo` to `batch`, and are decided. This touches
  *      their queues. Looks and withdrawals wait for step 6.
- *   3. Touched queues do the time's work and serve their parked takes.
+ *   3. Touched queues do the work that the time has brought, and serve their
+ *      parked takes.
  *   4. A snapshot adds its piece.
  *   5. The logs of the touched queues go to the store as one batch. Then the
  *      hearts commit. If the store fails, they undo. If it is full, the batch
  *      is decided once more without the snapshot, and then without its puts.
- *   6. Looks, withdrawals and timeouts; the requests end.
+ *   6. Old rows are removed. Looks run, takes are withdrawn or time out, and
+ *      the requests end.
  */
 #ifndef TKW_STORE_DESK_STATE_H
 #define TKW_STORE_DESK_STATE_H
@@ -28,11 +30,12 @@
 #include "store/desk.h"
 
 enum {
-	/* Requests of a batch, with the parked takes that it serves. */
+	/* The most requests of a batch, with parked takes that it serves. */
 	TKW__DESK_BATCH = 4096,
-	/* Queues that a turn works on, besides those of its requests. */
+	/* The most queues that a turn works on, besides those of its
+	 * requests. */
 	TKW__DESK_QUEUES = 1024,
-	/* About the bytes of a row, besides key and payload. */
+	/* About how many bytes a row has, besides key and payload. */
 	TKW__DESK_ROW = 64,
 	/* How long the desk leaves its own work alone after a failed write. */
 	TKW__DESK_HOLD_US = 1000000,
@@ -60,7 +63,7 @@ struct tkw__desk_cycle {
 	bool piece;              /* this batch has a piece of the snapshot */
 	struct tkw__base base;   /* remove */
 	bool done_before;        /* a snapshot of this desk has ended */
-	uint64_t bytes_at_begin; /* of all batches, when it had */
+	uint64_t bytes_at_begin; /* facts.commit_bytes when it ended */
 };
 
 struct tkw__desk {
@@ -95,17 +98,17 @@ struct tkw__desk {
 	uint64_t calls; /* requests with rows */
 	bool again;     /* a request was refused while it was decided */
 	bool saving;    /* puts are refused: the disk is full */
-	bool asked;     /* for the reserve, in this turn */
+	bool asked;     /* the reserve was asked for in this turn */
 	int failed;     /* an error before the batch came to the store */
 	struct tkw__row *row;
 	size_t row_room;
 
 	bool reserve_gone;
 	bool broken;            /* -EIO, for ever */
-	uint64_t held_until_us; /* mono: no work of its own before */
-	struct tkw_wheel *wheel;
-	uint64_t tickets; /* that were given to takes */
-	bool late;        /* more takes are to be timed out */
+	uint64_t held_until_us; /* mono: the desk's own work waits until then */
+	struct tkw_wheel *wheel; /* the timeouts of parked takes */
+	uint64_t tickets;        /* that were given to takes */
+	bool late;               /* more takes are to be timed out */
 	void *wheel_mem;
 	struct tkw__queue_taken *taken;
 	struct tkw__desk_cycle cycle;
@@ -136,8 +139,8 @@ static inline struct tkw__queue_call tkw__desk_call(struct tkw__desk *d,
 	return (struct tkw__queue_call){ .now_us = d->now_us, .log = &q->log };
 }
 
-/* The last millisecond is for the ends of leases: a lease that begins now must
- * end later. */
+/* The clock is kept a millisecond before the latest time, so that a lease that
+ * begins now can end later. */
 static inline uint64_t tkw__desk_clamp(uint64_t now_us)
 {
 	uint64_t most = (TKW__QUEUE_MAX_MS - 1) * 1000;
@@ -145,8 +148,9 @@ static inline uint64_t tkw__desk_clamp(uint64_t now_us)
 	return now_us < most ? now_us : most;
 }
 
-/* While the reserve is gone, the free pages of the file can be as good. More
- * bytes come with this batch: a page may be half empty. */
+/* True if the free pages of the file can serve instead of the reserve. `more`
+ * bytes will be added to this batch. They count twice, because a page may be
+ * half empty. */
 static inline bool tkw__desk_has_spare(const struct tkw__desk *d, uint64_t more)
 {
 	uint64_t bytes = d->cfg.reserve.bytes;
@@ -180,11 +184,11 @@ void tkw__desk_decide(struct tkw__desk *d, struct tkw__request *r);
 void tkw__desk_take(struct tkw__desk *d, struct tkw__request *r);
 /* Serves the parked takes of a queue. */
 void tkw__desk_serve(struct tkw__desk *d, struct tkw_queue *q);
-/* Takes a take of the batch back to where it was before this turn. */
+/* Puts a take of the batch back to where it was before this turn. */
 void tkw__desk_unserve(struct tkw__desk *d, struct tkw__request *r);
 /* Unlinks a parked take. */
 void tkw__desk_unpark(struct tkw__desk *d, struct tkw__request *r);
-/* Move all parked takes, or those whose time is over, to those that end. */
+/* End all parked takes with the result, or those whose time is over with 0. */
 void tkw__desk_end_parked(struct tkw__desk *d, int64_t result);
 void tkw__desk_time_out(struct tkw__desk *d);
 
@@ -195,14 +199,15 @@ struct tkw_queue *tkw__agenda_first(struct tkw__desk *d);
 
 /* Begins a snapshot if it is time, and adds its piece to the logs. */
 void tkw__cycle_copy(struct tkw__desk *d);
-/* The batch with the piece was appended. */
+/* To be called when the batch with the piece was appended, or undone. */
 void tkw__cycle_commit(struct tkw__desk *d);
 void tkw__cycle_undo(struct tkw__desk *d);
 /* Removes some of the rows that are not needed any more. */
 void tkw__cycle_remove(struct tkw__desk *d);
-/* Is there something to copy or to remove now? */
+/* True if there is something to copy or to remove now. */
 bool tkw__cycle_can_go_on(const struct tkw__desk *d);
-/* On a full disk: will it make room? Then it must have the room to do so. */
+/* On a full disk: true if a snapshot goes on or is due. It will make room, so
+ * the reserve must not be taken back now. */
 bool tkw__cycle_needs_room(const struct tkw__desk *d);
 
 #endif /* TKW_STORE_DESK_STATE_H */

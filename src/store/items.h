@@ -2,8 +2,8 @@
 /*
  * items.h - copies of items for callers, and the looks at a desk.
  *
- * The looks are functions for requests of the kind TKW__REQUEST_LOOK. Their
- * argument is what `arg` of the request points to.
+ * The looks are functions for requests of the kind TKW__REQUEST_LOOK. `arg` of
+ * the request points to the struct that stands before each of them.
  */
 #ifndef TKW_STORE_ITEMS_H
 #define TKW_STORE_ITEMS_H
@@ -19,7 +19,7 @@
 struct tkw_items *tkw__items_copy(const struct tkw__queue_facts *facts,
 				  size_t count);
 
-/* Copies taken items. A part that the heart does not tell is asked for. */
+/* Copies taken items, with all facts that the heart has about them. */
 struct tkw_items *tkw__items_taken(struct tkw__queue *heart, uint64_t now_us,
 				   const struct tkw__queue_taken *taken,
 				   size_t count);

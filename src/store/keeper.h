@@ -67,7 +67,7 @@ int tkw__keeper_submit(struct tkw_queues *f, struct tkw__request *r);
  * -ESHUTDOWN. r->done and r->ctx are used by the call. */
 int64_t tkw__keeper_call(struct tkw_queues *f, struct tkw__request *r);
 
-/* For tests: how many requests have come, and nobody leads them yet. */
+/* For tests: how many requests are in the inbox. */
 uint64_t tkw__keeper_count_inbox(struct tkw_queues *f);
 
 /* tkw_queue_fd() */
@@ -83,15 +83,15 @@ int tkw__keeper_admit_wait(const struct tkw_queues *f);
 /* The executor of the config, or NULL. */
 const struct tkw_exec *tkw__keeper_exec(const struct tkw_queues *f);
 
-/* Keep the file open, for a callback that is still to come. release() is the
- * last access to the file. */
+/* hold() keeps the file open for a callback that is still to come. release()
+ * ends this, and must be the last access to the file. */
 void tkw__keeper_hold(struct tkw_queues *f);
 void tkw__keeper_release(struct tkw_queues *f);
 
 /* Lets the keeper's thread call r->done. It releases the file afterwards. */
 void tkw__keeper_call_later(struct tkw_queues *f, struct tkw__request *r);
 
-/* A thread is inside a callback of a user. */
+/* Notes that a thread is inside a callback of a user. */
 struct tkw__inside {
 	const struct tkw_queues *f;
 	struct tkw__inside *up;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reserve.h - room on the disk that is kept for bad times.
+ * reserve.h - room that is kept on the disk for the time when the disk is full.
  *
- * FILE-reserve takes up room that nobody needs. When the disk is full, it is
- * given free. Then there is room for acks, which make room in the long run.
+ * FILE-reserve takes up room that nobody uses. When the disk is full, this room
+ * is released. Then there is room for acks, which make room in the long run.
  */
 #ifndef TKW_STORE_RESERVE_H
 #define TKW_STORE_RESERVE_H
@@ -31,7 +31,7 @@ int tkw__reserve_open(struct tkw__reserve *r, const char *path, int64_t bytes);
 
 /* These fit struct tkw__desk_reserve; the argument is the reserve. */
 
-/* Gives the room free. Returns false if it was not held. */
+/* Releases the room. Returns false if it was not held. */
 bool tkw__reserve_give(void *reserve);
 /* Takes the room again. Returns true if it is held now, or if no reserve is
  * wanted. */

@@ -17,7 +17,8 @@
  * The numbers are: the flags of the record, and then its words that have no
  * column, in their order. Each number is written in groups of seven bits, the
  * lowest first, one group in a byte; a byte with its highest bit set is
- * followed by another one. Zeros at the end are left out. So an ack has none.
+ * followed by another one. Zeros at the end are left out. So an ack has none,
+ * unless it has the flag that its command goes on.
  *
  * The checksum, little endian, is the CRC-32C of seq (8 bytes, little endian),
  * queue (4 bytes, little endian) and the bytes of the record.
@@ -70,7 +71,8 @@ int tkw__row_pack(const struct tkw__crc32c *crc, const struct tkw__row *row,
 		  struct tkw__columns *c);
 
 /*
- * Puts the record together again. In the columns, NULL may be 0.
+ * Puts the record together again. In the columns, a number that is NULL may
+ * also be 0.
  *
  * row  Receives the row. Its record is in `room`.
  *

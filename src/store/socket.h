@@ -11,13 +11,13 @@
  *            time, of at most TKW__WIRE_MAX_REQUEST bytes, and one answer. The
  *            memory of a request grows only as its bytes come.
  *   Gone     If a client goes away while its take waits, the take is withdrawn.
- *            If items were taken for it and their answer could not be sent as a
- *            whole, they are nacked at once, with the reason "client gone". It
- *            counts as an attempt, as a lost lease would, but nobody has to
- *            wait for the end of the lease. If the answer was sent and the
- *            client died before it read it, the items come back when their
+ *            If items were taken for it and not all of their answer could be
+ *            sent, they are nacked at once, with the reason "client gone". This
+ *            counts as an attempt, as a lost lease does, but nobody has to wait
+ *            for the end of the lease. If the answer was sent and the client
+ *            died before it read it, the items can be taken again when their
  *            leases end. If there is no memory for the answer, the connection
- *            is closed, and the items are nacked likewise.
+ *            is closed, and the items are nacked in the same way.
  *   Threads  All functions are called on the keeper's thread, or when it does
  *            not run.
  */

@@ -54,17 +54,16 @@ struct tkw__sqlite {
 	bool to_system;
 	/* The file says that its log was not synced. */
 	bool loose;
-	bool relaxed; /* SQLite does not sync */
-	bool dead;    /* after an error that leaves doubt */
-	/* The log is that of an owner before; or it has frames of a batch that
-	 * was taken back. */
-	bool inherited;
-	bool stale;
-	bool foreign; /* somebody else's row was found */
-	int frames;   /* of the log */
-	int limit;    /* so many frames lead to a checkpoint */
-	int next;     /* the same, now */
-	int tight;    /* so many checkpoints come early: the disk was full */
+	bool relaxed;   /* SQLite does not sync */
+	bool dead;      /* after an error that leaves doubt */
+	bool inherited; /* the log is that of the last owner */
+	bool stale;     /* the log has frames of a batch that was undone */
+	bool foreign;   /* a row that somebody else wrote was found */
+	int frames;     /* of the log */
+	int limit;      /* after how many frames a checkpoint comes, usually */
+	int next;       /* after how many frames the next checkpoint comes */
+	int tight;      /* how many more checkpoints come early: the disk was
+			 * full */
 	char why[256];
 };
 
@@ -86,7 +85,8 @@ int tkw__sqlite_check_begin(struct tkw__sqlite *s);
  * was found: a code of SQLite. check.why says more. */
 int tkw__sqlite_check_end(struct tkw__sqlite *s);
 
-/* How many bytes the journal takes in the file. Returns a code of SQLite. */
+/* Measures how many bytes the journal takes in the file, and how many are free
+ * there. Returns a code of SQLite. */
 int tkw__sqlite_measure(struct tkw__sqlite *s);
 
 /* The checksums of a row of `base` and of a row of `queue`. */

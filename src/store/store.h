@@ -9,11 +9,12 @@
  *   Rows     A row is a record of the heart (queue/record.h) and the number of
  *            its queue, or the name of a new queue.
  *   Batch    Rows are appended in batches, all of them or none. When append
- *            returns 0 the batch is on the disk.
+ *            returns 0, the batch is on the disk. With to_system, the operating
+ *            system has it.
  *   Snapshot Live items are copied forward: the desk appends an ITEM record for
- *            each, in many batches, with other records between them. The rows
- *            before the first of these are then not needed any more. compact()
- *            says so.
+ *            each, in many batches, with other records between them. Then the
+ *            rows before the first of these are not needed any more. The desk
+ *            calls compact() to say so.
  *   Threads  None. The caller makes one call at a time.
  */
 #ifndef TKW_STORE_STORE_H
@@ -25,8 +26,8 @@
 
 /* One row. */
 struct tkw__row {
-	/* Replay only: append numbers the records itself. SQLite does not
-	 * number names, and replays all of them first, with 0. */
+	/* Set by replay: append numbers the records itself. A store may leave
+	 * names without a number; SQLite replays all names first, with 0. */
 	uint64_t seq;
 	/* The number of the queue, from 1. */
 	uint32_t queue;
@@ -68,18 +69,20 @@ struct tkw__store_ops {
 	 *
 	 * last  Receives the number of its last row.
 	 *
-	 *   -ENOSPC  no room; nothing was appended, and a later call may work
-	 *   -EBUSY   another program has locked the file for seconds, or
-	 *   -ENOMEM  there is no memory; else as -ENOSPC
-	 *   -EINVAL  a row is not a record; nothing was appended
+	 *   -ENOSPC  there is no room
+	 *   -EBUSY   another program has locked the file for seconds
+	 *   -ENOMEM  there is no memory
+	 *   -EINVAL  a row is not a record
 	 *   -EIO     nobody knows if the batch is there; all later calls fail
+	 *
+	 * Except for -EIO, nothing was appended, and a later call may work.
 	 */
 	int (*append)(struct tkw__store *s, const struct tkw__row *rows,
 		      size_t count, uint64_t *last);
 	/* Reads all rows that count, in order, after open and before the first
-	 * append. base is written before the first row is read. It stops when
-	 * fn returns an error, and returns that error. A hole in the numbers or
-	 * a row with a wrong checksum: -EBADMSG. */
+	 * append. base is set before the first row is read. If fn returns an
+	 * error, replay stops and returns that error. It returns -EBADMSG if a
+	 * number is missing, or if a row has a wrong checksum. */
 	int (*replay)(struct tkw__store *s, tkw__row_fn *fn,
 		      struct tkw__base *base, void *ctx);
 	/*
@@ -90,8 +93,9 @@ struct tkw__store_ops {
 	 */
 	int (*compact)(struct tkw__store *s, const struct tkw__base *base,
 		       uint64_t max);
-	/* Closes the journal; the file is whole without any other file. If the
-	 * journal was not found sound, all files are left as they are. */
+	/* Closes the journal. Then the file is complete without any other file,
+	 * unless another program reads it or the disk has failed. If `sound` is
+	 * not set, all files are left as they are. */
 	int (*close)(struct tkw__store *s);
 };
 
@@ -100,10 +104,11 @@ struct tkw__store {
 	const struct tkw__store_ops *ops;
 	/* What is wrong, for -EIO and -ENOSPC. Static, or the store's own. */
 	const char *why;
-	/* Bytes of the journal that count, and of those that do not. */
+	/* Bytes of the whole journal, with the rows that are not needed any
+	 * more. */
 	uint64_t bytes;
-	/* Bytes that the file has free inside: the journal can grow by about as
-	 * much although the disk is full. */
+	/* Free bytes inside the file. The journal can grow by about this much
+	 * even if the disk is full. */
 	uint64_t spare;
 	/* Set by the caller when it has replayed the journal and found no
 	 * fault; an append sets it too. */

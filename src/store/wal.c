@@ -20,10 +20,11 @@
  * before the next one (tkw__wal_mend(), or a log with new salts). Two signs
  * tell where a transaction ends:
  *
- *   - the mark in the header of its last frame;
- *   - a page number that is not above the one before. SQLite writes the pages
- * of a transaction in the order of their numbers. The next transaction writes
- *     the last leaf again, or page 1.
+ *   1. the mark in the header of its last frame;
+ *   2. a page number that is not above the one before.
+ *
+ * SQLite writes the pages of a transaction in the order of their numbers, and
+ * the next transaction writes the last leaf again, or page 1.
  *
  * The second sign counts even if the mark itself was damaged. A disk writes
  * sectors of at least 512 bytes. If a header lies in two of them, one may be

@@ -5,8 +5,8 @@
  * When SQLite opens a file, it reads FILE-wal up to the first frame with a
  * wrong checksum, and forgets the rest. This is right if the rest is a
  * transaction that was being written when the power failed. But if a byte of an
- * older transaction was damaged, transactions that were acknowledged would
- * vanish without a word.
+ * older transaction was damaged, transactions that were acknowledged would be
+ * lost, and nobody would notice.
  */
 #ifndef TKW_STORE_WAL_H
 #define TKW_STORE_WAL_H
@@ -36,9 +36,9 @@ int tkw__wal_check(const char *path, char *why, size_t why_size);
  * the log. When later transactions have overwritten the first of them, the rest
  * would look like a damaged log to tkw__wal_check().
  *
- * again  Writes what stays once more, byte for byte. After a sync that has
- *        failed, the system takes what it had to write for written. So the disk
- *        may lack what can be read.
+ * again  If true, what stays is written once more, byte for byte. After a sync
+ *        that has failed, Linux takes the data for written, although the disk
+ *        may not have it. It can be read, but a loss of power would lose it.
  *
  * Returns 0, -ENOMEM, or the error of the system.
  */

@@ -5,7 +5,7 @@
  * A client sends a request and reads its answer. Then it may send the next one.
  * The owner of the file reads no request before the last one is answered, so a
  * client that wants to do two things at once connects twice. If the client
- * closes the connection while its take waits, the take is given up.
+ * closes the connection while its take waits, the take is withdrawn.
  *
  * All numbers are little endian. A request and an answer are each a frame:
  *
@@ -50,19 +50,21 @@
  *          max back-off, i64 due, expires, died, payload, u8 has key, key, and
  *          the reason
  *
- * The first request is HELLO. NEXT with an empty name gives the first queue.
- * Its result is 1, or 0 if there is no other. NEXT and FIND of an unknown
- * queue, and any other call with one, give -ENOENT. A take gives at most
- * TKW__WIRE_MAX_ITEMS items.
+ * The first request is HELLO. NEXT gives the name of the queue after the named
+ * one, or of the first queue if the name is empty. Its result is 1, or 0 if
+ * there is none. Each call with the name of an unknown queue gives -ENOENT,
+ * except a FIND that makes it. A take gives at most TKW__WIRE_MAX_ITEMS items.
  *
  *   -EPROTO           the request is malformed; the connection is closed
  *   -EMSGSIZE         the request is too long; the connection is closed
- *   -EPROTONOSUPPORT  HELLO: the owner speaks another version
+ *   -EPROTONOSUPPORT  HELLO: the owner speaks another version; the connection
+ *                     is closed
  *   -EACCES           the client is another user; the connection is closed
  *   -EUSERS           too many clients; the connection is closed
- *   -ESHUTDOWN        the owner closes the file, and has not begun the request.
- *                     The connection is closed. If this arrives before a
- *                     request was sent, it is the answer to the next one.
+ *   -ESHUTDOWN        the owner closes the file, and has not done the request.
+ *                     The connection is closed. The owner also sends this to
+ *                     clients that wait for no answer. For them it is the
+ *                     answer to their next request.
  */
 #ifndef TKW_STORE_WIRE_H
 #define TKW_STORE_WIRE_H
@@ -103,7 +105,8 @@ enum {
 	TKW__WIRE_VERSION = 1,
 	/* The bytes of the length in front of a frame. */
 	TKW__WIRE_HEAD = 4,
-	/* The longest request. A larger payload cannot be put this way. */
+	/* The longest request. Larger payloads cannot be put through the
+	 * socket. */
 	TKW__WIRE_MAX_REQUEST = 64 << 20,
 	/* The most puts, claims, names or ids of a request. */
 	TKW__WIRE_MAX_COUNT = 4096,
@@ -266,8 +269,8 @@ static inline bool tkw__wire_end(struct tkw__wire_out *o)
 
 /* --- reading ------------------------------------------------------------- */
 
-/* Bytes that are being read. They come from a stranger: what is not there reads
- * as 0, and `bad` tells so at the end. */
+/* Bytes that are being read. They are not trusted. What is missing is read as
+ * 0, and then `bad` is true. */
 struct tkw__wire_in {
 	const uint8_t *at;
 	size_t left;
@@ -383,8 +386,8 @@ static inline uint32_t tkw__wire_length(const uint8_t head[TKW__WIRE_HEAD])
 	return tkw__wire_get_u32(&in);
 }
 
-/* Reads an item, whose texts stay where they are, but the reason: it gets no 0
- * at its end. */
+/* Reads an item. Its texts stay where they are. So the reason has no 0 at its
+ * end. */
 static inline void tkw__wire_get_item(struct tkw__wire_in *in,
 				      struct tkw_item *item, size_t *reason_len)
 {
