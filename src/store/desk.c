@@ -213,7 +213,7 @@ static void set_defaults(struct tkw__desk_config *c)
 	if (!c->max_bytes)
 		c->max_bytes = 1 << 20;
 	if (!c->slack_bytes)
-		c->slack_bytes = 8 << 20;
+		c->slack_bytes = 4 << 20;
 	if (!c->snapshot_items)
 		c->snapshot_items = 256;
 }

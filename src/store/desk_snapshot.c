@@ -56,7 +56,7 @@ static bool is_due(const struct tkw__desk *d)
 	/* While it is copied, the journal has the items once more, and what
 	 * came meanwhile: together less than three times what lives, and the
 	 * slack. */
-	if (d->store->bytes <= d->live + d->live / 4 * 3 + slack)
+	if (d->store->bytes <= d->live + d->live / 2 + slack)
 		return false;
 	/* Half of the slack must have been written since the last one, or a
 	 * store that gives nothing back would keep the desk busy for ever. */

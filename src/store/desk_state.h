@@ -36,7 +36,7 @@ enum {
 	 * requests. */
 	TKW__DESK_QUEUES = 1024,
 	/* About how many bytes a row has, besides key and payload. */
-	TKW__DESK_ROW = 64,
+	TKW__DESK_ROW = 56,
 	/* How long the desk leaves its own work alone after a failed write. */
 	TKW__DESK_HOLD_US = 1000000,
 	/* A queue that nobody waits for does its work this much later, so that
