@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "interrupt.h"
 #include "queue_tool.h"
 #include "tool.h"
 
@@ -117,7 +116,7 @@ static int64_t take_now(struct queue_session *s, const struct queue_options *o,
  * come, or an error.
  */
 static int take_later(struct queue_session *s, const struct queue_options *o,
-		      int signals, struct queue_items *items)
+		      struct queue_items *items)
 {
 	struct tkw_take how = { .max_items = clip(o->count),
 				.lease_ms = o->lease_ms };
@@ -135,9 +134,10 @@ begin:
 				       ? -1
 				       : until_ms - queue_steady_ms();
 
-		if (left < -1)
+		/* -1 would mean without a limit. */
+		if (until_ms != INT64_MAX && left < 0)
 			left = 0;
-		r = queue_signals_wait(signals, fd, left);
+		r = queue_signals_wait(fd, left);
 		if (r < 0 || (r == 0 && queue_steady_ms() >= until_ms))
 			break;
 		if (r == 0)
@@ -153,16 +153,11 @@ begin:
 	return fd > 0 ? fd : r;
 }
 
-static int wait_and_take(struct queue_session *s, const struct queue_options *o,
-			 int signals)
+static int wait_and_take(struct queue_session *s, const struct queue_options *o)
 {
 	struct queue_items items = { NULL, NULL };
-	int r = take_later(s, o, signals, &items);
+	int r = take_later(s, o, &items);
 
-	if (r == -EINTR) {
-		interrupt_note(queue_signals_next(signals));
-		return TOOL_EXIT_OK;
-	}
 	if (r < 0)
 		return queue_session_fail(s, "take", r);
 	print_taken(o, items.list);
@@ -180,8 +175,7 @@ int queue_take(struct queue_session *s, const struct queue_options *o,
 		return queue_session_fail(s, "take", r);
 	if (r > 0)
 		return TOOL_EXIT_OK;
-	return o->wait_ms ? wait_and_take(s, o, o->signals)
-			  : QUEUE_EXIT_NOTHING;
+	return o->wait_ms ? wait_and_take(s, o) : QUEUE_EXIT_NOTHING;
 }
 
 /* --- calls with an answer for each word ---------------------------------- */
