@@ -92,7 +92,7 @@ static int send_request(struct queue_way *w, int fd)
 	if (!tkw__wire_end(&w->out))
 		return -ENOMEM;
 	if (w->out.len - TKW__WIRE_HEAD > TKW__WIRE_MAX_REQUEST)
-		return -EMSGSIZE;
+		return -E2BIG;
 	send_all(fd, w->out.bytes, w->out.len);
 	return 0;
 }

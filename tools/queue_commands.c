@@ -199,8 +199,8 @@ static void print_json_answer(const struct meaning *m, const char *word,
 {
 	const char *fault = find_fault(m, done);
 
-	(void)fputs("{\"item\":", stdout);
-	queue_print_json_text(word, strlen(word));
+	(void)putchar('{');
+	queue_print_json_bytes("item", word, strlen(word));
 	(void)printf(",\"%s\":%s", m->done, fault ? "false" : "true");
 	if (fault)
 		(void)printf(",\"why\":\"%s\"", fault);
@@ -231,6 +231,7 @@ static const char stale[] = "the claim is stale";
 static const char no_item[] = "no such item";
 static const char not_dead[] = "no such dead item";
 static const char is_taken[] = "the item is taken";
+static const char is_dead[] = "the item is dead";
 
 int queue_ack(struct queue_session *s, const struct queue_options *o,
 	      struct queue_words *w)
@@ -291,9 +292,25 @@ int queue_cancel(struct queue_session *s, const struct queue_options *o,
 		&(struct meaning){ "cancelled", no_item, is_taken });
 }
 
+/* Says why an item cannot be rescheduled: it is dead, or not there. */
+static const char *find_reason(struct queue_session *s,
+			       const struct tkw_item_name *name)
+{
+	struct queue_items items = { NULL, NULL };
+	const char *reason = no_item;
+	int r;
+
+	QUEUE_CALL(r, s, s->ops->get(s->way, name, &items));
+	if (r >= 0 && items.list->item[0].state == TKW_ITEM_DEAD)
+		reason = is_dead;
+	queue_items_free(&items);
+	return reason;
+}
+
 int queue_reschedule(struct queue_session *s, const struct queue_options *o,
 		     struct queue_words *w)
 {
+	struct meaning m = { "rescheduled", no_item, is_taken };
 	int r;
 
 	QUEUE_CALL(r, s,
@@ -301,10 +318,10 @@ int queue_reschedule(struct queue_session *s, const struct queue_options *o,
 				      o->at_ms));
 	if (r < 0 && r != -ENOENT && r != -EBUSY)
 		return queue_session_fail(s, "reschedule", r);
+	if (r == -ENOENT)
+		m.no = find_reason(s, &w->names[0]);
 	w->done[0] = r ? r : 1;
-	return print_answers(
-		o, w->done,
-		&(struct meaning){ "rescheduled", no_item, is_taken });
+	return print_answers(o, w->done, &m);
 }
 
 /* Prints how many dead items were revived or purged by --all. */

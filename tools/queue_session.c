@@ -56,6 +56,9 @@ static const char *explain(int64_t error)
 		return "the queue is full";
 	case -EMSGSIZE:
 		return "the payload is larger than the queue allows";
+	case -E2BIG:
+		return "the process that has it open accepts up to 64 MiB at "
+		       "once";
 	case -EBADMSG:
 		return "the file is damaged";
 	case -EMEDIUMTYPE:

@@ -133,6 +133,10 @@ const char *queue_state_word(enum tkw_item_state state);
 void queue_print_text(const void *bytes, size_t len);
 void queue_print_json_text(const void *bytes, size_t len);
 
+/* Prints a member of a JSON object. JSON has no bytes, so what is not UTF-8
+ * gets the name with _base64. */
+void queue_print_json_bytes(const char *name, const void *bytes, size_t len);
+
 /* Print an item: one line of text with its claim and payload, of a list, or all
  * about it in many lines; and one line of JSON. */
 void queue_print_taken(const struct tkw_item *item);

@@ -55,6 +55,7 @@ struct queue_way;
  *   -ECONNRESET  the owner has gone. Nobody knows if it was done.
  *   -EINTR       the owner does not answer, and a signal has ended the wait.
  *                Nobody knows if it was done. The way is of no use any more.
+ *   -E2BIG       the request is larger than TKW__WIRE_MAX_REQUEST
  *   -EPROTO      the owner said something that makes no sense
  */
 struct queue_ops {
