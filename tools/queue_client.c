@@ -159,8 +159,7 @@ static bool is_trusted(int fd, const char *file)
 	       (!stat(file, &st) && peer.uid == st.st_uid);
 }
 
-/* An owner that is suspended accepts no connection. 0 seconds: wait for ever.
- */
+/* An owner that is suspended accepts no connection. 0 seconds mean for ever. */
 static void set_patience(int fd, time_t seconds)
 {
 	const struct timeval t = { .tv_sec = seconds };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_commands.c - the commands of `tkw queue` that are one call, or a few.
- */
+/* queue_commands.c - the commands of `tkw queue` that are one call or a few. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
