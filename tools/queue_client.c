@@ -110,7 +110,7 @@ static int64_t receive(struct queue_way *w, int fd, struct tkw__wire_in *in)
 	uint32_t len;
 	int64_t result = receive_all(w, fd, head, sizeof(head));
 
-	if (result)
+	if (result < 0)
 		return result;
 	len = tkw__wire_length(head);
 	free(w->answer);
@@ -118,7 +118,7 @@ static int64_t receive(struct queue_way *w, int fd, struct tkw__wire_in *in)
 	if (!w->answer)
 		return -ENOMEM;
 	result = receive_all(w, fd, w->answer, len);
-	if (result)
+	if (result < 0)
 		return result;
 	*in = (struct tkw__wire_in){ w->answer, len, false };
 	result = tkw__wire_get_i64(in);

@@ -146,7 +146,7 @@ void queue_signals_stop(void)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTSTP);
-	(void)raise(SIGTSTP);
+	(void)kill(getpid(), SIGTSTP);
 	(void)sigprocmask(SIG_UNBLOCK, &set, &before);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
