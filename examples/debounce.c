@@ -4,7 +4,7 @@
  *
  * The name of the document is the key of its item. Each edit replaces the item,
  * and so pushes its due time back. However often a document is edited, it has
- * one item that waits. If the item is taken during an edit, a second item gets
+ * one item that waits. If the item is taken during an edit, another item gets
  * the new text.
  *
  * The clock is the program's own, so the seconds pass at once.
@@ -52,15 +52,13 @@ static void edit(struct tkw_queue *q, const char *name, const char *text)
 			       .key_len = strlen(name),
 			       .held = TKW_KEY_REPLACE };
 	int err = tkw_queue_put(q, &put, 1, NULL);
-	char second[64];
 
 	say("edit ", text);
 	if (err == -EBUSY) {
-		/* The indexer holds the item, and has the old text. A second
-		 * item, with another key, brings the new text. */
-		put.key = second;
-		put.key_len = (size_t)snprintf(second, sizeof(second),
-					       "%s, again", name);
+		/* The indexer holds the item, and has the old text. Another
+		 * item, without a key, brings the new text. */
+		put.key = NULL;
+		put.key_len = 0;
 		err = tkw_queue_put(q, &put, 1, NULL);
 	}
 	must(err);
@@ -113,7 +111,10 @@ int main(void)
 	struct tkw_queues *file;
 	struct tkw_queue *q;
 
-	remove(FILE_NAME); /* this program starts with an empty queue */
+	/* This program starts with an empty queue. An interrupted run leaves
+	 * both files. */
+	remove(FILE_NAME);
+	remove(FILE_NAME "-wal");
 	must(tkw_queues_open(&file, FILE_NAME, &cfg));
 	must(tkw_queue_open(&q, file, "documents"));
 	run(q);

@@ -89,7 +89,10 @@ int main(void)
 	struct tkw_queues *file;
 	struct tkw_queue *q;
 
-	remove(FILE_NAME); /* this program starts with an empty queue */
+	/* This program starts with an empty queue. An interrupted run leaves
+	 * both files. */
+	remove(FILE_NAME);
+	remove(FILE_NAME "-wal");
 	must(tkw_queues_open(&file, FILE_NAME, &cfg));
 	must(tkw_queue_open(&q, file, "reports"));
 	must(tkw_queue_put(q, &put, 1, NULL));

@@ -105,7 +105,10 @@ int main(void)
 	struct tkw_queue_stats stats;
 	struct shop s;
 
-	remove(FILE_NAME); /* this program starts with an empty queue */
+	/* This program starts with an empty queue. An interrupted run leaves
+	 * both files. */
+	remove(FILE_NAME);
+	remove(FILE_NAME "-wal");
 	open_shop(&s);
 	place(&s, "order 1");
 	minutes = 10;

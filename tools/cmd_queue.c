@@ -114,7 +114,8 @@ static const char usage[] =
 "  revive ID... | --all            make dead items ready again\n"
 "  purge ID... | --all             end dead items\n"
 "  pause, resume      a paused queue gives nothing out\n"
-"  limit              [--max-items N] [--max-bytes N] [--max-payload N]; 0: none\n"
+"  limit              [--max-items N] [--max-bytes N] [--max-payload N];\n"
+"                     0 means the default: no limit, and 1 MiB for a payload\n"
 "  stats              the facts of the queue, or with --all of all queues\n"
 "  watch              show the queues every second [-n TIMES]\n"
 "  work -- COMMAND    run COMMAND for each item, with the payload as its standard\n"
@@ -137,7 +138,7 @@ static const char usage[] =
 "\n"
 "Exit status: 0 success; 1 it failed, or a claim is stale, or an item is not\n"
 "there; 2 bad command line, nothing was changed; 3 nothing could be taken; 126 or\n"
-"127 the command of work cannot be run. work and watch end by SIGINT or SIGTERM.\n";
+"127 the command of work cannot be run. A signal ends take, work and watch.\n";
 /* clang-format on */
 
 /* --- the commands -------------------------------------------------------- */
@@ -539,18 +540,17 @@ static int open_and_run(struct line *l, struct queue_words *w)
 				     .queue = l->o.queue,
 				     .make = l->command->make };
 	struct queue_session s;
-	int status;
+	int r = 0, status;
 
-	if (l->command->signals) {
-		l->o.signals =
-			queue_signals_open(l->command->run == queue_work);
-		if (l->o.signals < 0) {
-			tool_complain("signals: %s", strerror(-l->o.signals));
-			return TOOL_EXIT_FAILURE;
-		}
-	}
-	if (queue_session_open(&s, &place))
+	if (l->command->signals)
+		r = queue_signals_open(l->command->run == queue_work);
+	if (r) {
+		tool_complain("signals: %s", strerror(-r));
 		return TOOL_EXIT_FAILURE;
+	}
+	r = queue_session_open(&s, &place);
+	if (r)
+		return queue_session_fail(&s, "open", r);
 	status = l->command->run(&s, &l->o, w);
 	queue_session_close(&s);
 	return status;

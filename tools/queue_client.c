@@ -19,18 +19,20 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "queue_way.h"
+#include "queue_tool.h"
 #include "store/address.h"
 #include "store/wire.h"
 
 enum {
-	PATIENCE_S = 5
+	PATIENCE_S = 5,
+	FOREVER = -1
 };
 
 struct queue_way {
 	struct tkw__address address;
 	int fd;      /* for calls */
 	int take_fd; /* for take_begin(), or -1 */
+	int wait_ms; /* how long to wait for an answer, or FOREVER */
 	/* The frame that is sent, and the one that was received. */
 	struct tkw__wire_out out;
 	uint8_t *answer;
@@ -55,11 +57,16 @@ static void send_all(int fd, const uint8_t *bytes, size_t len)
 	}
 }
 
-static int receive_all(int fd, uint8_t *bytes, size_t len)
+static int receive_all(const struct queue_way *w, int fd, uint8_t *bytes,
+		       size_t len)
 {
 	while (len > 0) {
-		ssize_t n = recv(fd, bytes, len, 0);
+		int r = queue_signals_wait_answer(fd, w->wait_ms);
+		ssize_t n;
 
+		if (r)
+			return r == -EINTR ? r : -ECONNRESET;
+		n = recv(fd, bytes, len, 0);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -85,7 +92,7 @@ static int send_request(struct queue_way *w, int fd)
 	if (!tkw__wire_end(&w->out))
 		return -ENOMEM;
 	if (w->out.len - TKW__WIRE_HEAD > TKW__WIRE_MAX_REQUEST)
-		return -EMSGSIZE;
+		return -E2BIG;
 	send_all(fd, w->out.bytes, w->out.len);
 	return 0;
 }
@@ -101,17 +108,18 @@ static int64_t receive(struct queue_way *w, int fd, struct tkw__wire_in *in)
 {
 	uint8_t head[TKW__WIRE_HEAD];
 	uint32_t len;
-	int64_t result;
+	int64_t result = receive_all(w, fd, head, sizeof(head));
 
-	if (receive_all(fd, head, sizeof(head)))
-		return -ECONNRESET;
+	if (result < 0)
+		return result;
 	len = tkw__wire_length(head);
 	free(w->answer);
 	w->answer = calloc(1, (size_t)len + 1);
 	if (!w->answer)
 		return -ENOMEM;
-	if (receive_all(fd, w->answer, len))
-		return -ECONNRESET;
+	result = receive_all(w, fd, w->answer, len);
+	if (result < 0)
+		return result;
 	*in = (struct tkw__wire_in){ w->answer, len, false };
 	result = tkw__wire_get_i64(in);
 	return in->bad ? -EPROTO : result;
@@ -151,13 +159,24 @@ static bool is_trusted(int fd, const char *file)
 	       (!stat(file, &st) && peer.uid == st.st_uid);
 }
 
-/* An owner that is suspended does not answer. 0 seconds: wait for ever. */
+/* An owner that is suspended accepts no connection. 0 seconds mean for ever. */
 static void set_patience(int fd, time_t seconds)
 {
 	const struct timeval t = { .tv_sec = seconds };
 
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+}
+
+/* Receives an answer that an owner gives at once, unless it is suspended. */
+static int64_t receive_soon(struct queue_way *w, int fd,
+			    struct tkw__wire_in *in)
+{
+	int64_t r;
+
+	w->wait_ms = PATIENCE_S * 1000;
+	r = receive(w, fd, in);
+	w->wait_ms = FOREVER;
+	return r;
 }
 
 static int64_t hello(struct queue_way *w, int fd, struct tkw__wire_in *in)
@@ -167,7 +186,7 @@ static int64_t hello(struct queue_way *w, int fd, struct tkw__wire_in *in)
 
 	tkw__wire_put_u32(o, TKW__WIRE_VERSION);
 	r = send_request(w, fd);
-	return r ? r : receive(w, fd, in);
+	return r ? r : receive_soon(w, fd, in);
 }
 
 /* Returns a descriptor, or -errno. */
@@ -266,6 +285,7 @@ static int open_way(struct queue_way **out, const struct queue_place *place,
 		return -ENOMEM;
 	w->fd = -1;
 	w->take_fd = -1;
+	w->wait_ms = FOREVER;
 	w->address.folder = -1;
 	r = start(w, place, why);
 	if (r) {
@@ -420,17 +440,19 @@ static int take_end(struct queue_way *w, struct queue_items *out)
  * answered before that, the answer is there to be read. */
 static int take_cancel(struct queue_way *w, struct queue_items *out)
 {
-	int r;
+	struct tkw__wire_in in;
+	int64_t r;
 
 	out->list = NULL;
 	if (w->take_fd < 0)
 		return 0;
-	set_patience(w->take_fd, PATIENCE_S);
 	(void)shutdown(w->take_fd, SHUT_WR);
-	r = take_end(w, out);
+	r = receive_soon(w, w->take_fd, &in);
+	if (r > 0)
+		r = keep_items(&in, r, out);
 	(void)close(w->take_fd);
 	w->take_fd = -1;
-	return r > 0 ? r : 0;
+	return r > 0 ? (int)r : 0;
 }
 
 static void put_name(struct tkw__wire_out *o, const struct tkw_item_name *name)
@@ -473,8 +495,7 @@ static int list_piece(struct queue_way *w, struct queue_piece *piece,
 	return (int)r;
 }
 
-/* --- calls with an answer for each item
- * ---------------------------------------- */
+/* --- calls with an answer for each item ---------------------------------- */
 
 static int put(struct queue_way *w, const struct tkw_put *puts, size_t count,
 	       struct tkw_item_id *ids)
@@ -601,8 +622,7 @@ static int purge(struct queue_way *w, const struct tkw_item_id *ids,
 	return exchange_done(w, count, done);
 }
 
-/* --- calls about the queue
- * ------------------------------------------------------ */
+/* --- calls about the queue ----------------------------------------------- */
 
 static int64_t revive_all(struct queue_way *w)
 {

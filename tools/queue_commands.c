@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_commands.c - the commands of `tkw queue` that are one call, or a few.
- */
+/* queue_commands.c - the commands of `tkw queue` that are one call or a few. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -9,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "interrupt.h"
 #include "queue_tool.h"
 #include "tool.h"
 
@@ -117,7 +115,7 @@ static int64_t take_now(struct queue_session *s, const struct queue_options *o,
  * come, or an error.
  */
 static int take_later(struct queue_session *s, const struct queue_options *o,
-		      int signals, struct queue_items *items)
+		      struct queue_items *items)
 {
 	struct tkw_take how = { .max_items = clip(o->count),
 				.lease_ms = o->lease_ms };
@@ -135,9 +133,10 @@ begin:
 				       ? -1
 				       : until_ms - queue_steady_ms();
 
-		if (left < -1)
+		/* -1 would mean without a limit. */
+		if (until_ms != INT64_MAX && left < 0)
 			left = 0;
-		r = queue_signals_wait(signals, fd, left);
+		r = queue_signals_wait(fd, left);
 		if (r < 0 || (r == 0 && queue_steady_ms() >= until_ms))
 			break;
 		if (r == 0)
@@ -153,16 +152,11 @@ begin:
 	return fd > 0 ? fd : r;
 }
 
-static int wait_and_take(struct queue_session *s, const struct queue_options *o,
-			 int signals)
+static int wait_and_take(struct queue_session *s, const struct queue_options *o)
 {
 	struct queue_items items = { NULL, NULL };
-	int r = take_later(s, o, signals, &items);
+	int r = take_later(s, o, &items);
 
-	if (r == -EINTR) {
-		interrupt_note(queue_signals_next(signals));
-		return TOOL_EXIT_OK;
-	}
 	if (r < 0)
 		return queue_session_fail(s, "take", r);
 	print_taken(o, items.list);
@@ -180,8 +174,7 @@ int queue_take(struct queue_session *s, const struct queue_options *o,
 		return queue_session_fail(s, "take", r);
 	if (r > 0)
 		return TOOL_EXIT_OK;
-	return o->wait_ms ? wait_and_take(s, o, o->signals)
-			  : QUEUE_EXIT_NOTHING;
+	return o->wait_ms ? wait_and_take(s, o) : QUEUE_EXIT_NOTHING;
 }
 
 /* --- calls with an answer for each word ---------------------------------- */
@@ -205,8 +198,8 @@ static void print_json_answer(const struct meaning *m, const char *word,
 {
 	const char *fault = find_fault(m, done);
 
-	(void)fputs("{\"item\":", stdout);
-	queue_print_json_text(word, strlen(word));
+	(void)putchar('{');
+	queue_print_json_bytes("item", word, strlen(word));
 	(void)printf(",\"%s\":%s", m->done, fault ? "false" : "true");
 	if (fault)
 		(void)printf(",\"why\":\"%s\"", fault);
@@ -237,6 +230,7 @@ static const char stale[] = "the claim is stale";
 static const char no_item[] = "no such item";
 static const char not_dead[] = "no such dead item";
 static const char is_taken[] = "the item is taken";
+static const char is_dead[] = "the item is dead";
 
 int queue_ack(struct queue_session *s, const struct queue_options *o,
 	      struct queue_words *w)
@@ -297,9 +291,25 @@ int queue_cancel(struct queue_session *s, const struct queue_options *o,
 		&(struct meaning){ "cancelled", no_item, is_taken });
 }
 
+/* Says why an item cannot be rescheduled: it is dead, or not there. */
+static const char *find_reason(struct queue_session *s,
+			       const struct tkw_item_name *name)
+{
+	struct queue_items items = { NULL, NULL };
+	const char *reason = no_item;
+	int r;
+
+	QUEUE_CALL(r, s, s->ops->get(s->way, name, &items));
+	if (r >= 0 && items.list->item[0].state == TKW_ITEM_DEAD)
+		reason = is_dead;
+	queue_items_free(&items);
+	return reason;
+}
+
 int queue_reschedule(struct queue_session *s, const struct queue_options *o,
 		     struct queue_words *w)
 {
+	struct meaning m = { "rescheduled", no_item, is_taken };
 	int r;
 
 	QUEUE_CALL(r, s,
@@ -307,10 +317,10 @@ int queue_reschedule(struct queue_session *s, const struct queue_options *o,
 				      o->at_ms));
 	if (r < 0 && r != -ENOENT && r != -EBUSY)
 		return queue_session_fail(s, "reschedule", r);
+	if (r == -ENOENT)
+		m.no = find_reason(s, &w->names[0]);
 	w->done[0] = r ? r : 1;
-	return print_answers(
-		o, w->done,
-		&(struct meaning){ "rescheduled", no_item, is_taken });
+	return print_answers(o, w->done, &m);
 }
 
 /* Prints how many dead items were revived or purged by --all. */

@@ -119,18 +119,14 @@ static int make_environment(struct environment *e, const char *queue,
 
 /* --- the process --------------------------------------------------------- */
 
-/* The signals that this process reads from a descriptor are blocked here, but
+/* The signals that this process reads from descriptors are blocked here, but
  * not in the command. */
 static int set_attributes(posix_spawnattr_t *a)
 {
 	sigset_t mask;
 	int r;
 
-	if (sigprocmask(SIG_BLOCK, NULL, &mask))
-		return -errno;
-	sigdelset(&mask, SIGINT);
-	sigdelset(&mask, SIGTERM);
-	sigdelset(&mask, SIGCHLD);
+	queue_signals_mask_before(&mask);
 	r = posix_spawnattr_setsigmask(a, &mask);
 	if (!r)
 		r = posix_spawnattr_setpgroup(a, 0);

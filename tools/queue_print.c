@@ -114,14 +114,13 @@ static void print_base64(const void *bytes, size_t len)
 	(void)putchar('"');
 }
 
-/* JSON has no bytes. What is not UTF-8 gets another name. */
-static void print_json_bytes(const char *name, const void *bytes, size_t len)
+void queue_print_json_bytes(const char *name, const void *bytes, size_t len)
 {
 	if (is_utf8(bytes, len)) {
-		(void)printf(",\"%s\":", name);
+		(void)printf("\"%s\":", name);
 		queue_print_json_text(bytes, len);
 	} else {
-		(void)printf(",\"%s_base64\":", name);
+		(void)printf("\"%s_base64\":", name);
 		print_base64(bytes, len);
 	}
 }
@@ -227,11 +226,17 @@ void queue_print_json_item(const struct tkw_item *item)
 			     item->claim.token, item->expires_ms);
 	if (item->state == TKW_ITEM_DEAD)
 		(void)printf(",\"died_ms\":%" PRId64, item->died_ms);
-	if (item->key)
-		print_json_bytes("key", item->key, item->key_len);
-	if (*item->reason)
-		print_json_bytes("reason", item->reason, strlen(item->reason));
-	print_json_bytes("payload", item->payload, item->payload_len);
+	(void)putchar(',');
+	if (item->key) {
+		queue_print_json_bytes("key", item->key, item->key_len);
+		(void)putchar(',');
+	}
+	if (*item->reason) {
+		queue_print_json_bytes("reason", item->reason,
+				       strlen(item->reason));
+		(void)putchar(',');
+	}
+	queue_print_json_bytes("payload", item->payload, item->payload_len);
 	(void)fputs("}\n", stdout);
 }
 
@@ -245,9 +250,8 @@ int64_t queue_lateness_ms(const struct tkw_queue_stats *st, unsigned permille)
 		all += st->lateness[i];
 	if (all == 0)
 		return 0;
-	want = all / 1000 * permille + all % 1000 * permille / 1000;
-	if (want == 0)
-		want = 1;
+	/* Rounded up, and without an overflow. */
+	want = all / 1000 * permille + (all % 1000 * permille + 999) / 1000;
 	for (uint32_t i = 0; i < TKW_QUEUE_LATENESS_BUCKETS; i++) {
 		seen += st->lateness[i];
 		if (seen >= want)

@@ -12,7 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "queue_way.h"
+#include "interrupt.h"
+#include "queue_tool.h"
 #include "tool.h"
 
 enum {
@@ -55,6 +56,9 @@ static const char *explain(int64_t error)
 		return "the queue is full";
 	case -EMSGSIZE:
 		return "the payload is larger than the queue allows";
+	case -E2BIG:
+		return "the process that has it open accepts up to 64 MiB at "
+		       "once";
 	case -EBADMSG:
 		return "the file is damaged";
 	case -EMEDIUMTYPE:
@@ -64,6 +68,8 @@ static const char *explain(int64_t error)
 	case -ECONNRESET:
 		return "the process that had it open has ended; nobody knows "
 		       "if the change was made";
+	case -EINTR:
+		return "the process that has it open does not answer";
 	case -EPROTO:
 		return "the process that has it open does not speak this "
 		       "language";
@@ -77,6 +83,10 @@ static const char *explain(int64_t error)
 int queue_session_fail(const struct queue_session *s, const char *what,
 		       int64_t error)
 {
+	if (error == -EINTR) {
+		interrupt_note(queue_signals_next());
+		return TOOL_EXIT_OK;
+	}
 	if (s->way)
 		tool_complain("%.200s: %s", what, explain(error));
 	return TOOL_EXIT_FAILURE;
@@ -156,6 +166,11 @@ void queue_session_close(struct queue_session *s)
 
 bool queue_session_again(struct queue_session *s, int64_t result)
 {
+	if (result == -EINTR) {
+		tool_complain("%.200s: %s", s->place.file, explain(result));
+		queue_session_close(s);
+		return false;
+	}
 	if (result != -ESHUTDOWN && !(result == -ECONNRESET && s->insist))
 		return false;
 	/* The file itself is closed by nobody but this process. */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue_signals.c - signals as a descriptor.
+ * queue_signals.c - signals as descriptors.
  *
  * The library has threads of its own, and a signal may arrive at any of them.
  * With a descriptor it does not matter which one that is, and a signal that
  * comes just before a wait is not missed.
+ *
+ * Signals that end the program have a descriptor of their own, so that one can
+ * wait for them alone.
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,55 +19,134 @@
 
 #include "queue_tool.h"
 
-static bool is_ignored(int sig)
+enum {
+	/* How long an owner may take to answer after a signal. */
+	PATIENCE_MS = 5000
+};
+
+/* The signals that end the program, and SIGCHLD and SIGTSTP. poll() passes over
+ * a descriptor of -1. */
+static int ends = -1;
+static int others = -1;
+
+static bool has_ended; /* a signal that ends the program was read */
+
+/* What the signals were before. */
+static sigset_t mask_before;
+
+/* Adds a signal. A blocked signal arrives even if it is ignored. */
+static void add(sigset_t *set, int sig)
 {
 	struct sigaction act;
 
-	return !sigaction(sig, NULL, &act) && act.sa_handler == SIG_IGN;
+	if (!sigaction(sig, NULL, &act) && act.sa_handler != SIG_IGN)
+		sigaddset(set, sig);
+}
+
+static int open_set(const sigset_t *set)
+{
+	int fd;
+
+	if (sigprocmask(SIG_BLOCK, set, NULL))
+		return -errno;
+	fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
 }
 
 int queue_signals_open(bool children)
 {
-	static const int ends[] = { SIGINT, SIGTERM };
 	sigset_t set;
-	int fd;
 
-	sigemptyset(&set);
-	/* A blocked signal arrives even if it is ignored. */
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		if (!is_ignored(ends[i]))
-			sigaddset(&set, ends[i]);
-	}
-	if (children) {
-		/* If the parent ignores it for us, nobody could be waited for.
-		 */
-		(void)signal(SIGCHLD, SIG_DFL);
-		sigaddset(&set, SIGCHLD);
-	}
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
+	if (sigprocmask(SIG_BLOCK, NULL, &mask_before))
 		return -errno;
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? -errno : fd;
+	sigemptyset(&set);
+	add(&set, SIGHUP);
+	add(&set, SIGINT);
+	add(&set, SIGQUIT);
+	add(&set, SIGTERM);
+	ends = open_set(&set);
+	if (ends < 0 || !children)
+		return ends < 0 ? ends : 0;
+	/* If the parent ignores it for us, nobody could be waited for. */
+	(void)signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	add(&set, SIGTSTP);
+	others = open_set(&set);
+	return others < 0 ? others : 0;
 }
 
-int queue_signals_wait(int signals, int fd, int64_t wait_ms)
+void queue_signals_mask_before(sigset_t *mask)
 {
-	struct pollfd fds[2] = { { .fd = signals, .events = POLLIN },
-				 { .fd = fd, .events = POLLIN } };
-	int r = poll(fds, 2, wait_ms > INT_MAX ? INT_MAX : (int)wait_ms);
+	*mask = mask_before;
+}
+
+int queue_signals_wait(int fd, int64_t wait_ms)
+{
+	struct pollfd fds[] = { { .fd = ends, .events = POLLIN },
+				{ .fd = others, .events = POLLIN },
+				{ .fd = fd, .events = POLLIN } };
+	int r = poll(fds, 3, wait_ms > INT_MAX ? INT_MAX : (int)wait_ms);
 
 	if (r < 0)
 		return errno == EINTR ? 0 : -errno;
-	if (fds[0].revents)
+	if (fds[0].revents || fds[1].revents)
 		return -EINTR;
-	return fds[1].revents ? 1 : 0;
+	return fds[2].revents ? 1 : 0;
 }
 
-int queue_signals_next(int signals)
+int queue_signals_wait_answer(int fd, int wait_ms)
+{
+	struct pollfd fds[] = { { .fd = has_ended ? -1 : ends,
+				  .events = POLLIN },
+				{ .fd = fd, .events = POLLIN } };
+	bool hurry = has_ended;
+
+	for (;;) {
+		int r = poll(fds, 2, hurry ? PATIENCE_MS : wait_ms);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -errno;
+		if (fds[1].revents)
+			return 0;
+		if (hurry)
+			return -EINTR;
+		if (r == 0)
+			return -EAGAIN;
+		/* The signal stays where it is. */
+		fds[0].fd = -1;
+		hurry = true;
+	}
+}
+
+static int read_one(int fd)
 {
 	struct signalfd_siginfo info;
 
-	if (read(signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+	if (fd < 0 || read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return 0;
 	return (int)info.ssi_signo;
+}
+
+int queue_signals_next(void)
+{
+	int sig = read_one(ends);
+
+	if (!sig)
+		return read_one(others);
+	has_ended = true;
+	return sig;
+}
+
+void queue_signals_stop(void)
+{
+	sigset_t set, before;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	(void)kill(getpid(), SIGTSTP);
+	(void)sigprocmask(SIG_UNBLOCK, &set, &before);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 }

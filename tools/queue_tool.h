@@ -8,12 +8,13 @@
  * queue_print.c     items and facts, as text and as JSON
  * queue_watch.c     `watch`
  * queue_work.c      `work`, and queue_job.c, a command that it runs
- * queue_signals.c   signals as a descriptor
+ * queue_signals.c   signals as descriptors
  * queue_way.h       the two ways to a queue
  */
 #ifndef TKW_TOOLS_QUEUE_TOOL_H
 #define TKW_TOOLS_QUEUE_TOOL_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,8 +63,6 @@ struct queue_options {
 	uint64_t max_items;
 	uint64_t max_bytes;
 	uint64_t max_payload;
-	/* take, watch, work: queue_signals_open() */
-	int signals;
 	/* The words behind the command. NULL ends them. */
 	char **words;
 	size_t word_count;
@@ -134,6 +133,10 @@ const char *queue_state_word(enum tkw_item_state state);
 void queue_print_text(const void *bytes, size_t len);
 void queue_print_json_text(const void *bytes, size_t len);
 
+/* Prints a member of a JSON object. JSON has no bytes, so what is not UTF-8
+ * gets the name with _base64. */
+void queue_print_json_bytes(const char *name, const void *bytes, size_t len);
+
 /* Print an item: one line of text with its claim and payload, of a list, or all
  * about it in many lines; and one line of JSON. */
 void queue_print_taken(const struct tkw_item *item);
@@ -151,17 +154,38 @@ int64_t queue_lateness_ms(const struct tkw_queue_stats *st, unsigned permille);
 
 /* --- queue_signals.c ----------------------------------------------------- */
 
-/* Lets SIGINT and SIGTERM, and with `children` SIGCHLD, arrive at a descriptor.
- * Call it before any thread is started. A signal that is ignored stays ignored.
- * Returns the descriptor, or -errno. */
+/*
+ * Reads these signals from descriptors from now on: SIGHUP, SIGINT, SIGQUIT and
+ * SIGTERM, which end the program, and with `children` SIGCHLD and SIGTSTP. Call
+ * it before any thread is started. A signal that is ignored stays ignored.
+ * Without this call, the functions below see no signals.
+ *
+ * Returns 0 or -errno.
+ */
 int queue_signals_open(bool children);
+
+/* Gives the signal mask from before queue_signals_open(), for a command. */
+void queue_signals_mask_before(sigset_t *mask);
 
 /* Waits for events of fd, or if it is -1 only for signals, up to wait_ms; -1
  * means without a limit. Returns 1 if fd is ready, 0 if the time is over, or
  * -EINTR if a signal has come. */
-int queue_signals_wait(int signals, int fd, int64_t wait_ms);
+int queue_signals_wait(int fd, int64_t wait_ms);
+
+/*
+ * Waits until the answer of an owner can be read from fd, up to wait_ms; -1
+ * means without a limit. An owner may be suspended. So if a signal comes that
+ * ends the program, or has come before, this waits for a few seconds only.
+ *
+ * Returns 0, -EAGAIN if the time is over, or -EINTR if it gave up because of a
+ * signal.
+ */
+int queue_signals_wait_answer(int fd, int wait_ms);
 
 /* Returns the next signal that has come, or 0. */
-int queue_signals_next(int signals);
+int queue_signals_next(void);
+
+/* Stops this process, as SIGTSTP does by default. Returns when it goes on. */
+void queue_signals_stop(void);
 
 #endif /* TKW_TOOLS_QUEUE_TOOL_H */

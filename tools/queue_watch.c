@@ -263,12 +263,12 @@ static int print_line(const struct watch *v)
 /* --- the loop ------------------------------------------------------------ */
 
 /* Waits for the next second. Returns false if a signal has come. */
-static bool wait_next(struct watch *v, int64_t next_ms)
+static bool wait_next(int64_t next_ms)
 {
 	int64_t left = next_ms - queue_steady_ms();
 
-	if (left > 0 && queue_signals_wait(v->o->signals, -1, left) == -EINTR) {
-		interrupt_note(queue_signals_next(v->o->signals));
+	if (left > 0 && queue_signals_wait(-1, left) == -EINTR) {
+		interrupt_note(queue_signals_next());
 		return false;
 	}
 	return true;
@@ -288,7 +288,7 @@ static int run(struct watch *v)
 		if (live ? draw(v) : print_line(v))
 			return TOOL_EXIT_FAILURE;
 		next_ms += PERIOD_MS;
-		if (left == 1 || !wait_next(v, next_ms))
+		if (left == 1 || !wait_next(next_ms))
 			break;
 	}
 	return TOOL_EXIT_OK;

@@ -53,6 +53,9 @@ struct queue_way;
  *
  *   -ESHUTDOWN   the file is being closed by its owner. Nothing was done.
  *   -ECONNRESET  the owner has gone. Nobody knows if it was done.
+ *   -EINTR       the owner does not answer, and a signal has ended the wait.
+ *                Nobody knows if it was done. The way is of no use any more.
+ *   -E2BIG       the request is larger than TKW__WIRE_MAX_REQUEST
  *   -EPROTO      the owner said something that makes no sense
  */
 struct queue_ops {
@@ -146,7 +149,8 @@ void queue_session_close(struct queue_session *s);
 
 /*
  * Looks at the result of an operation. If the owner has gone before it did it,
- * opens a way again. If that fails the user is told, and s->way is NULL.
+ * opens a way again. If that fails, or if the owner does not answer, the user
+ * is told and s->way is NULL.
  *
  * Returns true if the operation has to be made again.
  */
@@ -163,8 +167,8 @@ int queue_session_choose(struct queue_session *s, const char *queue);
 	} while (queue_session_again((s), (result)))
 
 /* Prints one line that says why an operation failed, unless the user was told
- * that there is no way to the queue any more. Returns the exit status of tkw.
- */
+ * that there is no way to the queue any more. After -EINTR, lets the program
+ * end by the signal that has come. Returns the exit status of tkw. */
 int queue_session_fail(const struct queue_session *s, const char *what,
 		       int64_t error);
 

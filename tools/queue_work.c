@@ -8,10 +8,12 @@
  *   Result   Exit status 0 acknowledges the item. Any other end is a nack, with
  *            the end as its reason.
  *   Leases   They are extended when a third of them is over.
- *   Signals  SIGINT and SIGTERM are passed to the commands that run. Nothing is
- *            taken any more, and when the last command has ended `work` ends by
- *            the same signal. Items whose commands fail now are ready again at
- *            once. A second signal kills the commands.
+ *   Signals  SIGHUP, SIGINT, SIGQUIT and SIGTERM are passed to the commands
+ *            that run. Nothing is taken any more, and when the last command has
+ *            ended `work` ends by the same signal. Items whose commands fail
+ *            now are ready again at once. A second signal kills the commands.
+ *            SIGTSTP stops the commands and `work`. When `work` goes on, so do
+ *            they.
  *   Owner    If the process that has the file open goes away, another way is
  *            opened. A claim stays valid over this.
  */
@@ -35,6 +37,7 @@ struct job {
 	pid_t pid;
 	struct tkw_claim claim;
 	uint32_t attempt;
+	int wait_status;   /* how it has ended */
 	int64_t extend_ms; /* when to extend the lease; INT64_MAX: it is lost */
 };
 
@@ -52,7 +55,9 @@ struct work {
 	bool closing;    /* take nothing any more */
 	int signal;      /* that ended it, or 0 */
 	int status;      /* exit status */
-	/* Room for claims of one call. */
+	bool unsettled;  /* the result of a command did not get to the queue */
+	/* Room for the commands that have ended, and for claims of one call. */
+	struct job *ended;
 	struct tkw_claim *claims;
 	int *done;
 };
@@ -75,9 +80,11 @@ static void check(struct work *k, const char *what, int r)
 {
 	if (r >= 0)
 		return;
+	k->closing = true;
+	if (r == -EINTR)
+		return; /* turn() reads the signal */
 	(void)queue_session_fail(k->s, what, r);
 	k->status = TOOL_EXIT_FAILURE;
-	k->closing = true;
 }
 
 static void complain_stale(const struct tkw_claim *claim)
@@ -87,18 +94,53 @@ static void complain_stale(const struct tkw_claim *claim)
 		      claim->id.bits);
 }
 
-static void ack_all(struct work *k, size_t count)
+static bool has_succeeded(const struct job *j)
 {
-	int r = 0;
+	return WIFEXITED(j->wait_status) && WEXITSTATUS(j->wait_status) == 0;
+}
 
-	if (count == 0 || !k->s->way)
+/* Prints how a command has ended. done: its item is acknowledged. */
+static void report(const struct work *k, const struct job *j, bool done)
+{
+	char end[40];
+
+	queue_job_word(end, sizeof(end), j->wait_status);
+	if (k->o->json) {
+		(void)printf("{\"id\":%" PRIu64 ",\"token\":%" PRIu64
+			     ",\"attempt\":%" PRIu32
+			     ",\"done\":%s,\"end\":\"%s\"}\n",
+			     j->claim.id.bits, j->claim.token, j->attempt,
+			     done ? "true" : "false", end);
+		(void)tool_flush();
+	} else if (!has_succeeded(j)) {
+		tool_complain("work: item %" PRIu64 ", attempt %" PRIu32 ": %s",
+			      j->claim.id.bits, j->attempt, end);
+	}
+}
+
+/* Acknowledges the items of commands that have succeeded, with one call. */
+static void ack(struct work *k, const struct job *good, size_t count)
+{
+	int r = -ECONNRESET;
+
+	if (count == 0)
 		return;
-	QUEUE_CALL(r, k->s,
-		   k->s->ops->ack(k->s->way, k->claims, count, k->done));
-	check(k, "ack", r);
-	for (size_t i = 0; r >= 0 && i < count; i++) {
-		if (!k->done[i])
-			complain_stale(&k->claims[i]);
+	for (size_t i = 0; i < count; i++)
+		k->claims[i] = good[i].claim;
+	if (k->s->way) {
+		QUEUE_CALL(
+			r, k->s,
+			k->s->ops->ack(k->s->way, k->claims, count, k->done));
+		check(k, "ack", r);
+	}
+	for (size_t i = 0; i < count; i++) {
+		bool done = r >= 0 && k->done[i] == 1;
+
+		if (r >= 0 && !done)
+			complain_stale(&good[i].claim);
+		if (!done)
+			k->unsettled = true;
+		report(k, &good[i], done);
 	}
 }
 
@@ -109,44 +151,29 @@ static void nack(struct work *k, const struct tkw_claim *claim,
 	struct tkw_nack how = { .has_delay = at_once || k->o->has_delay,
 				.delay_ms = at_once ? 0 : k->o->delay_ms,
 				.reason = reason };
-	int r, done = 0;
+	int r = -ECONNRESET, done = 0;
 
-	if (!k->s->way)
-		return;
-	QUEUE_CALL(r, k->s, k->s->ops->nack(k->s->way, claim, 1, &how, &done));
-	check(k, "nack", r);
+	if (k->s->way) {
+		QUEUE_CALL(r, k->s,
+			   k->s->ops->nack(k->s->way, claim, 1, &how, &done));
+		check(k, "nack", r);
+	}
 	if (r == 0)
 		complain_stale(claim);
-}
-
-static void report(const struct work *k, const struct job *j, int wait_status)
-{
-	char end[40];
-	bool good = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
-
-	queue_job_word(end, sizeof(end), wait_status);
-	if (k->o->json) {
-		(void)printf("{\"id\":%" PRIu64 ",\"token\":%" PRIu64
-			     ",\"attempt\":%" PRIu32
-			     ",\"done\":%s,\"end\":\"%s\"}\n",
-			     j->claim.id.bits, j->claim.token, j->attempt,
-			     good ? "true" : "false", end);
-		(void)tool_flush();
-	} else if (!good) {
-		tool_complain("work: item %" PRIu64 ", attempt %" PRIu32 ": %s",
-			      j->claim.id.bits, j->attempt, end);
-	}
+	if (done != 1)
+		k->unsettled = true;
 }
 
 /* A command has failed. */
-static void give_back(struct work *k, const struct job *j, int wait_status)
+static void give_back(struct work *k, const struct job *j)
 {
 	char end[40], reason[80];
 
-	queue_job_word(end, sizeof(end), wait_status);
+	queue_job_word(end, sizeof(end), j->wait_status);
 	(void)snprintf(reason, sizeof(reason), "%s%s", end,
 		       k->signal ? ", work was ended" : "");
 	nack(k, &j->claim, reason, k->signal != 0);
+	report(k, j, false);
 }
 
 /* Collects the commands that have ended. Those that succeeded share an ack. */
@@ -156,20 +183,19 @@ static void reap(struct work *k)
 
 	for (uint64_t i = 0; i < k->o->jobs; i++) {
 		struct job *j = &k->jobs[i];
-		int st;
 
-		if (j->pid == 0 || waitpid(j->pid, &st, WNOHANG) != j->pid)
+		if (j->pid == 0 ||
+		    waitpid(j->pid, &j->wait_status, WNOHANG) != j->pid)
 			continue;
-		report(k, j, st);
-		if (WIFEXITED(st) && WEXITSTATUS(st) == 0)
-			k->claims[good++] = j->claim;
-		else
-			give_back(k, j, st);
 		j->pid = 0;
 		k->running--;
 		k->idle_ms = queue_steady_ms();
+		if (has_succeeded(j))
+			k->ended[good++] = *j;
+		else
+			give_back(k, j);
 	}
-	ack_all(k, good);
+	ack(k, k->ended, good);
 }
 
 /* --- leases -------------------------------------------------------------- */
@@ -356,12 +382,25 @@ static void kill_all(const struct work *k, int sig)
 	}
 }
 
+/* Returns when somebody lets this process go on. */
+static void stop(const struct work *k)
+{
+	kill_all(k, SIGTSTP);
+	queue_signals_stop();
+	kill_all(k, SIGCONT);
+}
+
 static void on_signal(struct work *k, int sig)
 {
 	if (sig == SIGCHLD)
 		return;
-	/* The first signal is passed on. The second one kills. */
-	kill_all(k, k->signal ? SIGKILL : sig);
+	if (sig == SIGTSTP) {
+		stop(k);
+		return;
+	}
+	/* The first signal is passed on. The second one kills, but not SIGHUP,
+	 * which often comes twice when a terminal closes. */
+	kill_all(k, k->signal && sig != SIGHUP ? SIGKILL : sig);
 	k->closing = true;
 	if (!k->signal)
 		k->signal = sig;
@@ -398,10 +437,10 @@ static void turn(struct work *k)
 {
 	/* Nothing is taken while all places are busy. */
 	int fd = count_wanted(k) ? k->take_fd : -1;
-	int r = queue_signals_wait(k->o->signals, fd, count_sleep(k));
+	int r = queue_signals_wait(fd, count_sleep(k));
 	int sig;
 
-	while ((sig = queue_signals_next(k->o->signals)) != 0)
+	while ((sig = queue_signals_next()) != 0)
 		on_signal(k, sig);
 	reap(k);
 	extend(k);
@@ -433,15 +472,19 @@ int queue_work(struct queue_session *s, const struct queue_options *o,
 	s->insist = true;
 	k.lease_ms = o->lease_ms ? o->lease_ms : TKW_QUEUE_DEFAULT_LEASE_MS;
 	k.jobs = calloc(o->jobs, sizeof(*k.jobs));
+	k.ended = calloc(o->jobs, sizeof(*k.ended));
 	k.claims = calloc(o->jobs, sizeof(*k.claims));
 	k.done = calloc(o->jobs, sizeof(*k.done));
-	if (k.jobs && k.claims && k.done)
+	if (k.jobs && k.ended && k.claims && k.done)
 		run(&k);
 	else
 		k.status = queue_session_fail(s, "work", -ENOMEM);
 	if (k.signal)
 		interrupt_note(k.signal);
+	if (k.unsettled && !k.status)
+		k.status = TOOL_EXIT_FAILURE;
 	free(k.jobs);
+	free(k.ended);
 	free(k.claims);
 	free(k.done);
 	return k.status;

@@ -25,10 +25,8 @@ static const struct command commands[] = {
 	{ "demo",
 	  "show a busy server's timeouts, in real time or on a virtual clock",
 	  cmd_demo },
-#ifdef TKW_TOOL_QUEUE
 	{ "queue", "put items into a durable delay queue, and work on them",
 	  cmd_queue },
-#endif
 	{ NULL, NULL, NULL },
 };
 

@@ -30,7 +30,7 @@ kinds()
 	lateness rate=1000 n=500 ms=100 threads=2 : p50 p99 max early sync_p99
 	memory n=2000 : ram disk
 	open n=2000 rounds=2 : cold_ms warm_ms
-	churn ops=3000 n=1500 : us max_mib end_mib of_limit
+	churn ops=3000 n=1500 : max_mib end_mib of_limit
 	END
 }
 
@@ -91,6 +91,13 @@ for entrant in "$@"; do
 		case $entrant,$request in
 		tickwheel,lateness*)
 			check "$entrant: none is early" none_early
+			;;
+		tickwheel,churn*)
+			check "$entrant: the time of churn" has_figures us
+			;;
+		*,churn*)
+			check "$entrant: no time without syncs" \
+				[ "$(grep -c '^figure us ' "$scratch/answer")" -eq 0 ]
 			;;
 		tickwheel,put* | floor*,put* | tickwheel,cycle* | floor*,cycle*)
 			check "$entrant: its syncs" \

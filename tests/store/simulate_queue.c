@@ -2,16 +2,18 @@
 /*
  * simulate_queue.c - the durable queue on a simulated disk and clock.
  *
- * Idea:    each seed is the life of a file (sim_life.h): callers, batches, a
- * clock that steps, a disk that fails, and crashes. After each crash the file
- * must be what was acknowledged, with or without the whole batch that was being
- * written. Enough:  seeds are run until there were enough crashes, and each
- * kind of thing must have happened. TKW_QUEUE_CRASHES in the environment says
- * how many crashes are enough. Sweep:   --sweep runs one seed with one fault at
- * each moment in turn: a crash at each write and each sync, a full disk and an
- * error in each call. Replay:  a failure tells its seed. --seed runs it again,
- * and tells what happened in its last turns. Exit:    0: all promises were
- * kept; 1: not; 2: a bad option.
+ * Idea:    Each seed is the life of a file (sim_life.h): callers, batches, a
+ *          clock that steps, a disk that fails, and crashes. After each crash
+ *          the file must be what was acknowledged, with or without the whole
+ *          batch that was being written.
+ * Enough:  Seeds are run until there were enough crashes, and each kind of
+ *          thing must have happened. TKW_QUEUE_CRASHES in the environment says
+ *          how many crashes are enough.
+ * Sweep:   --sweep runs one seed with one fault at each moment in turn: a crash
+ *          at each write and each sync, a full disk and an error in each call.
+ * Replay:  A failure tells its seed. --seed runs it again, and tells what
+ *          happened in its last turns.
+ * Exit:    0: all promises were kept; 1: not; 2: a bad option.
  */
 #define _DEFAULT_SOURCE /* setitimer */
 #include <errno.h>

@@ -112,7 +112,7 @@ owner_is_ready()
 start_owner()
 {
 	"$TKW" queue "$file" put x -q owner >/dev/null
-	env --default-signal=INT,TERM "$TKW" queue "$file" watch \
+	env --default-signal=HUP,INT,QUIT,TERM "$TKW" queue "$file" watch \
 		>"$scratch/watched" 2>&1 &
 	owner_pid=$!
 	until_true owner_is_ready
@@ -127,4 +127,12 @@ stop_owner()
 	owner_pid=
 }
 
-trap '[ -z "$owner_pid" ] || kill "$owner_pid"; rm -rf "$scratch"' EXIT
+# end_owner: ends the owner, even if it is suspended.
+end_owner()
+{
+	[ -n "$owner_pid" ] || return 0
+	kill "$owner_pid"
+	kill -s CONT "$owner_pid"
+}
+
+trap 'end_owner; rm -rf "$scratch"' EXIT

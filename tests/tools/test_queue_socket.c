@@ -374,8 +374,7 @@ static void test_socket_survives_random_frames(void **state)
 	check_served(b);
 }
 
-/* --- slow, dead and many
- * ------------------------------------------------------- */
+/* --- slow, dead and many ------------------------------------------------- */
 
 static void test_socket_does_not_wait_for_half_a_request(void **state)
 {
@@ -516,8 +515,7 @@ static void test_socket_refuses_when_no_descriptor_is_free(void **state)
 	check_served(b);
 }
 
-/* --- who, where and when
- * -------------------------------------------------------- */
+/* --- who, where and when ------------------------------------------------- */
 
 static void test_socket_is_for_its_user_only(void **state)
 {

@@ -36,7 +36,20 @@ same_help()
 check 'tkw help: as tkw --help' same_help help --help
 check 'tkw help demo: as tkw demo --help' same_help 'help demo' 'demo --help'
 run "$TKW" help
-check 'tkw help: names the commands' grep -q '^  demo  ' "$out"
+check 'tkw help: names the commands' \
+	[ "$(grep -c -e '^  demo  ' -e '^  queue  ' "$out")" -eq 2 ]
+
+# Without SQLite there are no queues.
+run "$TKW" queue --help
+if [ "$status" -eq 0 ]; then
+	check 'tkw queue --help: 80 columns' [ "$(grep -c '.\{81\}' "$out")" -eq 0 ]
+	check 'tkw help queue: as tkw queue --help' \
+		same_help 'help queue' 'queue --help'
+else
+	refuses queue "$scratch/file" put x
+	check 'tkw queue: says why there are no queues' \
+		grep -q '^tkw: tkw was built without SQLite' "$err"
+fi
 
 # --- what is refused ---------------------------------------------------------
 

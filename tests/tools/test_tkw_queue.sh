@@ -181,6 +181,12 @@ q cancel -k 'the key'
 check 'cancel --key: exit status 0' ended 0
 q cancel -k 'the key'
 check 'cancel --key again: exit status 1' ended 1
+key=$(printf 'a\377')
+q put -k "$key" x
+q cancel --json -k "$key"
+check 'cancel --json of a key that is not UTF-8: JSON' valid_json
+check 'cancel --json of a key that is not UTF-8: base64' \
+	says '{"item_base64":"Yf8="'
 
 # --- attempts, dead items ----------------------------------------------------
 
@@ -200,6 +206,9 @@ check 'dead: its reason' says 'second'
 q dead --json
 check 'dead --json: JSON' valid_json
 check 'dead --json: when it died' grep -q '"died_ms":[1-9]' "$out"
+q reschedule "$id" -d 0
+check 'reschedule of a dead item: exit status 1' ended 1
+check 'reschedule of a dead item: it says so' complains 'the item is dead'
 q revive 1 "$id"
 check 'revive: one is not there: exit status 1' ended 1
 check 'revive: it says which' complains "'1': no such dead item"
@@ -245,10 +254,38 @@ check 'a full queue: it says so' complains 'full'
 check 'a full queue: all or none' fact_is ready 0
 q limit --max-items 0 --json
 check 'limit --json: JSON' valid_json
+q limit --max-payload 3
+q put four
+check 'a large payload: exit status 1' ended 1
+check 'a large payload: it says so' \
+	complains 'the payload is larger than the queue allows'
+q limit --max-payload 0
 q stats --json
 check 'stats --json: one flat object' is_json
 check 'stats --json: the queue' says '"queue":"default"'
 check 'the law' law_holds
+
+if [ "$way" = socket ]; then
+	# Nine items are taken at once, and one is years late. The owner counts
+	# them as long as it has the file open.
+	queue=late
+	q put -q late 1 2 3 4 5 6 7 8 9
+	q put -q late --at 1000 10
+	q take -q late -n 10
+	check 'half of the items are not late' \
+		[ "$(fact late_p50_ms)" -lt 1000000000 ]
+	check 'one of ten is late' [ "$(fact late_p99_ms)" -gt 1000000000 ]
+	queue=default
+
+	q limit -q large --max-payload 100000000
+	head -c 70000000 /dev/zero >"$scratch/large"
+	in=$scratch/large
+	q put -q large -
+	in=/dev/null
+	check '70 MB through the socket: exit status 1' ended 1
+	check '70 MB through the socket: it says so' complains '64 MiB'
+	rm "$scratch/large"
+fi
 
 # --- many queues, many items -------------------------------------------------
 

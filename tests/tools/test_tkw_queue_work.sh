@@ -152,13 +152,17 @@ work_until()
 	signalled "$1" is_started
 }
 
-for signal in INT TERM; do
+# No core dump of SIGQUIT.
+# shellcheck disable=SC3045 # the shells of Linux have it
+ulimit -c 0
+for signal in 1:HUP 2:INT 3:QUIT 15:TERM; do
+	number=${signal%:*}
+	signal=${signal#*:}
 	q put "for $signal"
 	id=$(value)
-	work_until "$signal" 'trap "exit 7" INT TERM
+	work_until "$signal" 'trap "exit 7" HUP INT QUIT TERM
 		: >"$scratch/started"
 		while :; do sleep 0.1; done'
-	[ "$signal" = INT ] && number=2 || number=15
 	check "$signal: work ends by the signal" ended $((128 + number))
 	q get "$id" --json
 	check "$signal: the item is ready" says '"state":"ready"'
@@ -185,6 +189,70 @@ check 'a second signal: work ends' ended 143
 q get "$id" --json
 check 'a second signal kills' says '"reason":"signal 9, work was ended"'
 q cancel "$id"
+
+q put 'it closes twice'
+work_until HUP 'trap "good=1" HUP
+	: >"$scratch/started"
+	until [ "${good:-}" ]; do sleep 0.1; done
+	kill -HUP "$PPID"
+	sleep 0.2
+	exit 0'
+check 'a second HUP: work ends' ended 129
+check 'a second HUP does not kill: it was acked' fact_is taken 0
+check 'a second HUP: nothing is left' fact_is ready 0
+
+# --- stopped -----------------------------------------------------------------
+
+# is_stopped PID, goes_on PID: Is the process suspended? Does it run?
+is_stopped()
+{
+	grep -q '^State:.T' "/proc/$1/status"
+}
+goes_on()
+{
+	! is_stopped "$1"
+}
+
+# `timeout` gives the process a group of its own. The system stops a process by
+# SIGTSTP only if its group has a parent that can let it go on.
+q put 'it is stopped'
+id=$(value)
+rm -f "$pid_file" "$scratch/started" "$scratch/go"
+timeout 600 sh -c 'echo $$ >"$pid_file"
+	exec "$TKW" queue "$file" work -n 1 --lease 1h -- sh -c "
+		echo \$\$ >\"\$scratch/command\"
+		: >\"\$scratch/started\"
+		until [ -e \"\$scratch/go\" ]; do sleep 0.1; done"' \
+	>"$out" 2>"$err" </dev/null &
+worker=$!
+until_true is_started
+worker_pid=$(cat "$pid_file")
+command_pid=$(cat "$scratch/command")
+kill -s TSTP "$worker_pid"
+until_true is_stopped "$worker_pid"
+check 'TSTP: work is stopped' is_stopped "$worker_pid"
+until_true is_stopped "$command_pid"
+check 'TSTP: its command is stopped' is_stopped "$command_pid"
+kill -s CONT "$worker_pid"
+until_true goes_on "$command_pid"
+check 'CONT: the command goes on' goes_on "$command_pid"
+: >"$scratch/go"
+wait $worker
+check 'CONT: work ends well' [ $? -eq 0 ]
+q get "$id"
+check 'CONT: the item was acked' ended 1
+
+# --- results that do not get to the queue ------------------------------------
+
+q put 'given back by another'
+id=$(value)
+q work -n 1 --json -- sh -c \
+	'"$TKW" queue "$file" nack "$TKW_ID:$TKW_TOKEN" >/dev/null'
+check 'a stale ack: exit status 1' ended 1
+check 'a stale ack: it is not done' says '"done":false,"end":"exit status 0"'
+check 'a stale ack: one line about it' one_line "$err"
+q cancel "$id"
+check 'a stale ack: the item is there' ended 0
 
 nothing_runs()
 {
@@ -230,6 +298,48 @@ if [ "$way" = socket ]; then
 	check 'work goes on after a crash: it worked' \
 		grep -q 'after a crash' "$scratch/inherited"
 	start_owner
+fi
+
+# --- the owner is suspended --------------------------------------------------
+
+is_connected()
+{
+	[ -s "$pid_file" ] &&
+		find "/proc/$(cat "$pid_file")/fd" -lname 'socket:*' | grep -q .
+}
+
+# Suspends the owner when `watch` has shown something. It asks again within a
+# second.
+suspends_watched()
+{
+	[ -s "$out" ] || return 1
+	kill -s STOP "$owner_pid"
+	sleep 3
+}
+
+if [ "$way" = socket ]; then
+	export owner_pid
+	q put 'it suspends the owner' -q suspended
+	args="queue $file work -q suspended -- $scratch/script"
+	rm -f "$scratch/started"
+	printf '%s\n' '#!/bin/sh' 'kill -s STOP "$owner_pid"
+		until grep -q "^State:.T" "/proc/$owner_pid/status"; do
+			sleep 0.1
+		done
+		: >"$scratch/started"' >"$scratch/script"
+	signalled TERM is_started
+	check 'a suspended owner: TERM ends work, which has lost a result' ended 1
+	check 'a suspended owner: work says so' grep -q 'does not answer' "$err"
+	args="queue $file take -q empty --wait forever"
+	signalled TERM is_connected
+	check 'a suspended owner: TERM ends take' ended 143
+	kill -s CONT "$owner_pid"
+	args="queue $file watch"
+	signalled TERM suspends_watched
+	check 'a suspended owner: TERM ends watch' ended 143
+	kill -s CONT "$owner_pid"
+	q put 'the owner goes on' -q suspended
+	check 'the owner goes on' ended 0
 fi
 
 # --- watch -------------------------------------------------------------------

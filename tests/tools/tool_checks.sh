@@ -235,7 +235,7 @@ interrupt()
 
 # signalled SIGNAL COMMAND...: runs the program $TKW with $args, and sends it
 # the signal when the command succeeds. The program runs in the foreground,
-# because a shell makes background commands ignore SIGINT.
+# because a shell makes background commands ignore SIGINT and SIGQUIT.
 signalled()
 {
 	signal=$1
@@ -250,7 +250,8 @@ signalled()
 	status=0
 	# shellcheck disable=SC2016,SC2086 # the inner shell expands it; words
 	sh -c 'echo $$ >"$pid_file"
-		exec env --default-signal=INT,TERM "$TKW" "$@"' sh $args \
+		exec env --default-signal=HUP,INT,QUIT,TERM \
+			"$TKW" "$@"' sh $args \
 		>"$out" 2>"$err" </dev/null || status=$?
 	wait "$signaller"
 }
