@@ -48,7 +48,8 @@ void tkw__desk_count_rows(struct tkw__desk *d, struct tkw_queue *q, size_t from)
 
 bool tkw__desk_has_room(const struct tkw__desk *d)
 {
-	return d->batch_count < TKW__DESK_BATCH && d->rows < d->cfg.max_rows &&
+	return d->batch_count < TKW__DESK_BATCH &&
+	       d->rows - d->time_rows < d->cfg.max_rows &&
 	       d->bytes < d->cfg.max_bytes;
 }
 
@@ -130,14 +131,15 @@ static void do_times_work(struct tkw__desk *d, struct tkw_queue *q)
 	for (int i = 0; i < MAX_ROUNDS && more == 1; i++) {
 		size_t from = q->log.len;
 		uint64_t rows = d->rows;
-
 		/* Rows of requests do not count: otherwise this work would
 		 * never be done while there are many of these. */
-		if (d->time_rows >= d->cfg.max_rows)
+		uint64_t left = d->cfg.max_rows - d->time_rows;
+
+		if (left == 0)
 			break;
-		more = tkw__queue_advance(q->heart, &call, STEPS,
-					  idle ? TKW__QUEUE_REPLICA
-					       : TKW__QUEUE_MASTER);
+		more = tkw__queue_advance(
+			q->heart, &call, left < STEPS ? left : STEPS,
+			idle ? TKW__QUEUE_REPLICA : TKW__QUEUE_MASTER);
 		tkw__desk_count_rows(d, q, from);
 		d->time_rows += d->rows - rows;
 	}
