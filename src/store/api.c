@@ -232,7 +232,7 @@ int tkw_queue_put(struct tkw_queue *q, const struct tkw_put *puts, size_t count,
 	void *room;
 	int err;
 
-	if (!q || !puts || count == 0)
+	if (!q || !puts || count == 0 || count > INT_MAX)
 		return -EINVAL;
 	room = scratch_get(&s, count, sizeof(struct put_room));
 	if (!room)

@@ -181,7 +181,7 @@ int tkw_queue_put_async(struct tkw_queue *q, const struct tkw_put *puts,
 
 	if (err)
 		return err;
-	if (!puts || count == 0)
+	if (!puts || count == 0 || count > INT_MAX)
 		return -EINVAL;
 	err = measure_puts(puts, count, &bytes);
 	if (err)
