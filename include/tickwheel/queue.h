@@ -139,9 +139,10 @@ struct tkw_queues_config {
 	 * 1970, and one after the year 148,000 as about this year. The function
 	 * is called on any thread, must not block, and must not call the
 	 * library. Nothing tells the library that your clock has moved, so it
-	 * looks every 10 ms while an item waits for its time. NULL means the
-	 * wall clock of the system. wait_ms in struct tkw_take always runs on
-	 * the monotonic clock of the system. */
+	 * looks every 10 ms while an item waits for its time, or if
+	 * tkw_queue_fd() was called. NULL means the wall clock of the system.
+	 * wait_ms in struct tkw_take always runs on the monotonic clock of the
+	 * system. */
 	int64_t (*now_us)(void *ctx);
 	/* Passed to now_us. */
 	void *now_ctx;

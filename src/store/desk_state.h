@@ -21,8 +21,8 @@
  *   5. The logs of the touched queues go to the store as one batch. Then the
  *      hearts commit. If the store fails, they undo. If it is full, the batch
  *      is decided once more without the snapshot, and then without its puts.
- *   6. Old rows are removed. Looks run, takes are withdrawn or time out, and
- *      the requests end.
+ *   6. Old rows are removed. Looks run, or go back to `todo` if their queue is
+ *      not quiet. Takes are withdrawn or time out, and the requests end.
  */
 #ifndef TKW_STORE_DESK_STATE_H
 #define TKW_STORE_DESK_STATE_H
