@@ -24,8 +24,11 @@
  *            or cancelled.
  *   Order    Items are taken in the order of their due times. Items that are
  *            due in the same millisecond are taken in the order in which their
- *            due times were set. No item is taken before its due time. There
- *            are no priorities.
+ *            due times were set. There is an exception right after a put of
+ *            thousands of items, and after the clock was put back: an item
+ *            whose lease runs out may then come before items that were put
+ *            earlier. No item is taken before its due time. There are no
+ *            priorities.
  *   Token    Each take gives an item a new token. The token is a number that
  *            grows with each take of the queue, also over restarts. Only the
  *            latest token of an item is valid, and only until its lease ends.
@@ -36,6 +39,8 @@
  *   Time     A time is in milliseconds since 1970 on the wall clock, because it
  *            must survive a restart. If somebody sets the wall clock, due times
  *            and the ends of leases are compared with the new time at once.
+ *            The latest time is 9223372036854775, in the year 294,247. A due
+ *            time or a delay beyond it counts as this time.
  *   Threads  Any thread may make any call, but not in a signal handler. A call
  *            that changes something waits for the disk. Calls that arrive
  *            during a write share the next write. A call that only reads may
@@ -45,6 +50,8 @@
  *            file alone. The child shares the lock of the file until it makes
  *            this call, runs another program or ends. If the parent dies,
  *            nobody can open the file until then.
+ *   Structs  Only struct tkw_queues_config can grow in later versions of the
+ *            library. The others will not grow.
  *   Owner    One process at a time can have a file open. This process also
  *            serves a socket beside the file. Through it, the command tkw queue
  *            works on the file meanwhile.
@@ -53,7 +60,8 @@
  * description says otherwise.
  *
  * Errors, the same in every call of this header:
- *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed
+ *   -EINVAL     an argument is not valid, or is NULL where NULL is not allowed.
+ *               A count must be 1 to INT_MAX.
  *   -ENOMEM     there is not enough memory, or no thread can be created
  *   -ENOSPC     the disk is full, or another program has kept the file locked
  *               for seconds. The call works again when this is over.
@@ -63,8 +71,11 @@
  *   -ESHUTDOWN  the file is being closed
  *   -EDEADLK    the call would wait for itself, because it is made inside a
  *               callback on a thread of the library. Use an ..._async call
- *               there, or set exec in struct tkw_queues_config.
+ *               there, or set exec in struct tkw_queues_config to an executor
+ *               that refuses no job.
  *   -EPERM      the file was opened by the parent of a fork
+ *   -EOVERFLOW  the queue has no number left for an id or a token. It has at
+ *               least 2^62 of them.
  */
 #ifndef TICKWHEEL_QUEUE_H
 #define TICKWHEEL_QUEUE_H
@@ -119,11 +130,19 @@ struct tkw_queues_config {
 	int64_t reserve_bytes;
 	/* The executor that calls the callbacks of the ..._async calls. NULL
 	 * means a thread of the library. That thread also calls the callbacks
-	 * that the executor refuses. Callbacks on that thread must not block.
-	 * The struct is copied. */
+	 * that the executor refuses or gives up. A callback on that thread must
+	 * not block, and calls that wait return -EDEADLK there. The struct is
+	 * copied. The executor must work until tkw_queues_close() has
+	 * returned. */
 	const struct tkw_exec *exec;
-	/* The clock, in microseconds since 1970. It is called on any thread,
-	 * and must not block. NULL means the wall clock of the system. */
+	/* The clock, in microseconds since 1970. A time before 1970 counts as
+	 * 1970, and one after the year 148,000 as about this year. The function
+	 * is called on any thread, must not block, and must not call the
+	 * library. Nothing tells the library that your clock has moved, so it
+	 * looks every 10 ms while an item waits for its time, or if
+	 * tkw_queue_fd() was called. NULL means the wall clock of the system.
+	 * wait_ms in struct tkw_take always runs on the monotonic clock of the
+	 * system. */
 	int64_t (*now_us)(void *ctx);
 	/* Passed to now_us. */
 	void *now_ctx;
@@ -173,8 +192,9 @@ int tkw_queues_open(struct tkw_queues **out, const char *path,
  * Calls that wait return -ESHUTDOWN, and so do calls that come while the file
  * is being closed. Asynchronous calls end with -ESHUTDOWN. tkw_queues_close()
  * waits until all calls and callbacks have ended. When it has returned, the
- * file and its queues must not be used any more. Items that are taken stay
- * taken until their leases end.
+ * file, its queues and their descriptors are gone: a later call with one of
+ * them is not allowed. A struct tkw_items that you have stays valid until you
+ * free it. Items that are taken stay taken until their leases end.
  *
  * If the file has become much larger than its items need, the call also removes
  * old records from it. This takes about as long as an open.
@@ -200,7 +220,8 @@ int tkw_queues_print_error(struct tkw_queues *f, char *buf, size_t size);
  * Checks all invariants and the law of all queues in a file. All other calls
  * wait until it has ended.
  *
- * Returns NULL if all is sound, else a text that says what is broken.
+ * Returns NULL if all is sound, else a text that says what is broken. The text
+ * is a constant: it stays valid.
  */
 const char *tkw_queues_check(struct tkw_queues *f);
 
@@ -313,7 +334,8 @@ struct tkw_put {
 	const void *payload;
 	size_t payload_len;
 	/* How long from now until the item is due. Used if due_ms is 0. An item
-	 * with a delay of 0 or less is ready at once. */
+	 * with a delay of 0 or less is ready at once. For the largest value,
+	 * see Time at the top. */
 	int64_t delay_ms;
 	/* When the item is due, in milliseconds since 1970. If the time is in
 	 * the past, the item is ready at once. */
@@ -345,8 +367,7 @@ struct tkw_put {
  *   -EBUSY     the item to replace is taken
  *   -EAGAIN    the queue is full; see struct tkw_queue_limits
  *   -EMSGSIZE  a payload is larger than the queue allows
- *   -EINVAL    an argument is not valid, for example a key of 256 bytes, a
- *              payload of more than 512 MiB or a count of 0
+ *   -EINVAL    an argument is not valid, for example a key of 256 bytes
  *   -ENOMEM, -ENOSPC, -EIO, -ESHUTDOWN, -EDEADLK, -EPERM
  *              as listed at the top
  */
@@ -359,10 +380,11 @@ int tkw_queue_put(struct tkw_queue *q, const struct tkw_put *puts, size_t count,
 struct tkw_take {
 	/* 1 to 4096. 0 means 1. */
 	uint32_t max_items;
-	/* How long you may hold the items. 0 means 30 seconds. */
+	/* How long you may hold the items, 1 to 9223372036854775. 0 means 30
+	 * seconds. */
 	int64_t lease_ms;
 	/* How long to wait for an item. 0 means that the call does not wait.
-	 * INT64_MAX means that it waits for ever. */
+	 * INT64_MAX means that it waits for ever. It must not be negative. */
 	int64_t wait_ms;
 };
 
@@ -390,7 +412,10 @@ int tkw_queue_take(struct tkw_queue *q, const struct tkw_take *how,
  *
  * The descriptor belongs to the queue, and is valid until the file is closed.
  * Do not read it and do not close it. When it is readable, take with a wait_ms
- * of 0, because another consumer may take the item before you do.
+ * of 0, because another consumer may take the item before you do. Use it
+ * level-triggered, which is the default of epoll. With EPOLLET, you would have
+ * to take until there is nothing, and could still miss an item if there are
+ * other consumers.
  *
  * Returns the descriptor, or
  *   -EMFILE, -ENFILE  no descriptor is free
@@ -423,6 +448,7 @@ struct tkw_nack {
 	/* If not 0, the item waits for delay_ms. If 0, it waits for its
 	 * back-off; see backoff_ms in struct tkw_put. */
 	int has_delay;
+	/* A negative delay counts as 0. */
 	int64_t delay_ms;
 	/* Why the work failed, in up to 255 bytes. It is kept with the item.
 	 * NULL means no reason. */
@@ -446,7 +472,7 @@ int tkw_queue_nack(struct tkw_queue *q, const struct tkw_claim *claims,
  * Extends the leases of items. They end lease_ms from now, even if that is
  * earlier than before.
  *
- * lease_ms  0 means 30 seconds.
+ * lease_ms  As in struct tkw_take. 0 means 30 seconds.
  * done      Receives 1 for each lease that was extended, and 0 for each stale
  *           claim. May be NULL.
  *
@@ -502,11 +528,15 @@ int tkw_queue_get(struct tkw_queue *q, const struct tkw_item_name *name,
  *
  * An item that is in the state from the first call to the last one is listed at
  * least once. An item that enters or leaves the state meanwhile may be missing.
+ * While the disk is full or has failed, an item whose last lease has run out
+ * may be missing among the dead.
  *
  * state   TKW_ITEM_STATES means all states.
  * max     About how many items to look at in this call, 1 to 4096.
  * cursor  Set it to 0 before the first call. Each call sets it for the next
- *         one. If it is 0 after a call, the list is complete.
+ *         one. If it is 0 after a call, the list is complete. It can only be
+ *         used with the same queue and the same state, and while the file is
+ *         open.
  * out     Receives the items. Free them with tkw_items_free(). Receives NULL if
  *         this piece has no items. The next piece may have some.
  *
@@ -534,8 +564,9 @@ int tkw_queue_purge(struct tkw_queue *q, const struct tkw_item_id *ids,
 		    size_t count, int *done);
 
 /*
- * tkw_queue_revive_all() revives all dead items, and tkw_queue_purge_all() ends
- * all dead items, piece by piece. If the call fails, some items may have been
+ * tkw_queue_revive_all() revives all items that are dead when the call begins,
+ * and tkw_queue_purge_all() ends them, piece by piece. An item is revived once,
+ * even if it dies again meanwhile. If the call fails, some items may have been
  * revived or purged.
  *
  * Returns how many items were revived or purged, or
@@ -566,7 +597,8 @@ struct tkw_queue_limits {
 	uint64_t max_items;
 	/* The bytes of all keys and payloads. 0 means no limit. */
 	uint64_t max_bytes;
-	/* The bytes of one payload, up to 512 MiB. 0 means 1 MiB. */
+	/* The bytes of one payload, up to 512 MiB: more is -EINVAL. 0 means 1
+	 * MiB. */
 	uint64_t max_payload_bytes;
 };
 
@@ -584,7 +616,9 @@ int tkw_queue_limit(struct tkw_queue *q, const struct tkw_queue_limits *limits);
 #define TKW_QUEUE_LATENESS_BUCKETS 156
 
 /* The facts of a queue. Fields that begin with all_ count from the creation of
- * the queue, over restarts. */
+ * the queue, over restarts. The facts are exact, with one exception: while the
+ * disk is full or has failed, items whose leases have run out count as taken.
+ */
 struct tkw_queue_stats {
 	/* How many items are in each state. */
 	uint64_t waiting;
@@ -668,8 +702,9 @@ typedef void tkw_queue_end_fn(struct tkw_queue *q,
  * when it has ended. All arguments are copied, also keys and payloads.
  *
  * Returns 0 if the call has begun. If it returns an error, fn is not called:
+ *   -EMSGSIZE  a payload is larger than 512 MiB
  *   -EINVAL, -ENOMEM, -ESHUTDOWN, -EPERM
- *           as listed at the top
+ *              as listed at the top
  */
 int tkw_queue_put_async(struct tkw_queue *q, const struct tkw_put *puts,
 			size_t count, tkw_queue_end_fn *fn, void *ctx);

@@ -4,17 +4,18 @@
 
 #include "queue/state.h"
 
-/* Records leases that have run out. */
-static int lose_leases(struct tkw__queue *q, struct tkw__queue_call *call,
-		       uint64_t *max_steps)
+int tkw__lose_leases(struct tkw__queue *q, struct tkw__queue_call *call,
+		     uint64_t until_ms, uint64_t *max_steps)
 {
+	if (tkw__line_pump(q, &q->taken, until_ms, max_steps))
+		return 0;
 	while (*max_steps > 0) {
 		struct tkw__line_head h =
-			tkw__line_look(q, &q->taken, q->now_ms);
+			tkw__line_look(q, &q->taken, until_ms);
 		int err;
 
 		if (h.says != TKW__LINE_FIRST)
-			break; /* it was pumped before */
+			break;
 		--*max_steps;
 		err = tkw__settle(q, call, h.item);
 		if (err)
@@ -45,10 +46,12 @@ int tkw__queue_advance(struct tkw__queue *q, struct tkw__queue_call *call,
 	if (err)
 		return err;
 	tkw__line_unlist(q, &q->idle, q->now_ms, &max_steps);
-	if (!tkw__line_pump(q, &q->idle, q->now_ms, &max_steps) &&
-	    !tkw__line_pump(q, &q->taken, q->now_ms, &max_steps) &&
-	    role == TKW__QUEUE_MASTER)
-		err = lose_leases(q, call, &max_steps);
+	if (!tkw__line_pump(q, &q->idle, q->now_ms, &max_steps)) {
+		if (role == TKW__QUEUE_MASTER)
+			err = tkw__lose_leases(q, call, q->now_ms, &max_steps);
+		else
+			tkw__line_pump(q, &q->taken, q->now_ms, &max_steps);
+	}
 	err = tkw__finish(q, call, &m, err);
 	if (err)
 		return err;

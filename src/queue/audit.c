@@ -32,10 +32,16 @@ static const char *check_fields(const struct tkw__queue *q,
 		return "an item has a time that is none";
 	if ((taken && it->token == 0) || (taken && it->lost))
 		return "a taken item has no token";
+	if (taken && it->attempts == 0)
+		return "a taken item was never taken";
 	if (it->max_attempts &&
 	    (uint64_t)it->attempts + (it->state == TKW__IDLE) >
 		    it->max_attempts)
 		return "an item was taken too often";
+	if (it->state == TKW__DEAD && !tkw__item_used_up(it))
+		return "a dead item has attempts left";
+	if (it->stray && it->place != TKW__IN_WHEEL)
+		return "an item that is not in a wheel is a stray";
 	if (it->timed && !(it->state == TKW__IDLE && it->lost))
 		return "an item has a time for a sequence";
 	if (it->id == 0 || it->id > q->totals.last_id ||

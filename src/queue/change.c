@@ -155,38 +155,77 @@ int tkw__queue_purge(struct tkw__queue *q, struct tkw__queue_call *call,
 			ids);
 }
 
-static int64_t some_dead(struct tkw__queue *q, struct tkw__queue_call *call,
-			 enum tkw__record_kind kind, uint32_t max)
+/* Where a walk is now; NULL: at its end. Items that were put after it began do
+ * not belong to it: otherwise it need not end. */
+static struct tkw__item *walk_at(const struct tkw__queue *q,
+				 const struct tkw__queue_walk *w)
 {
+	struct tkw__item *it = tkw__treap_from_id(&q->dead, w->from);
+
+	return it && it->id <= w->last ? it : NULL;
+}
+
+/* Items may be dead without a record that says so. Sets call->behind if some
+ * are left. */
+static int find_dead(struct tkw__queue *q, struct tkw__queue_call *call,
+		     struct tkw__queue_walk *w, uint32_t max)
+{
+	uint64_t steps = q->take_steps + max;
+	uint64_t until;
+	int err;
+
+	if (w->last == 0) {
+		w->last = q->totals.last_id;
+		w->begin_ms = q->now_ms;
+	}
+	until = tkw__min_u64(w->begin_ms, q->now_ms);
+	err = tkw__lose_leases(q, call, until, &steps);
+	call->behind = tkw__line_bound(q, &q->taken) <= until;
+	return err;
+}
+
+/* Revives or purges some of the items of a walk. */
+static int64_t some_dead(struct tkw__queue *q, struct tkw__queue_call *call,
+			 enum tkw__record_kind kind,
+			 struct tkw__queue_walk *walk, uint32_t max)
+{
+	struct tkw__queue_walk w = *walk;
 	struct tkw__mark m;
 	uint32_t n = 0;
 	int err = tkw__begin(q, call, &m);
 
 	if (err)
 		return err;
-	while (n < max && !err) {
-		struct tkw__item *it = tkw__treap_first(&q->dead);
+	err = find_dead(q, call, &w, max);
+	while (!err && !call->behind && n < max) {
+		struct tkw__item *it = walk_at(q, &w);
 
 		if (!it)
 			break;
+		w.from = it->id + 1;
 		err = end_death(q, call, kind, it);
 		n++;
 	}
-	call->behind = q->dead.root != NULL;
+	call->behind = call->behind || walk_at(q, &w);
 	err = tkw__finish(q, call, &m, err);
-	return err ? err : (int64_t)n;
+	if (err)
+		return err;
+	*walk = w;
+	return n;
 }
 
 int64_t tkw__queue_revive_some(struct tkw__queue *q,
-			       struct tkw__queue_call *call, uint32_t max)
+			       struct tkw__queue_call *call,
+			       struct tkw__queue_walk *walk, uint32_t max)
 {
-	return some_dead(q, call, TKW__RECORD_REVIVE, max);
+	return some_dead(q, call, TKW__RECORD_REVIVE, walk, max);
 }
 
 int64_t tkw__queue_purge_some(struct tkw__queue *q,
-			      struct tkw__queue_call *call, uint32_t max)
+			      struct tkw__queue_call *call,
+			      struct tkw__queue_walk *walk, uint32_t max)
 {
-	return some_dead(q, call, TKW__RECORD_PURGE, max);
+	return some_dead(q, call, TKW__RECORD_PURGE, walk, max);
 }
 
 static int set_paused(struct tkw__queue *q, struct tkw__queue_call *call,

@@ -109,9 +109,8 @@ struct tkw__queue_call {
 	uint64_t now_us;
 	/* Receives the records. NULL: they are not kept. */
 	struct tkw__queue_log *log;
-	/* Set by commands that say so: true if the work that the time has
-	 * brought is not finished. Call tkw__queue_advance() and then make the
-	 * command again. */
+	/* Set by commands that say so: true if they have not come to their end.
+	 * A take: call tkw__queue_advance() and then take again. */
 	bool behind;
 };
 
@@ -344,12 +343,29 @@ int tkw__queue_purge(struct tkw__queue *q, struct tkw__queue_call *call,
 		     const uint64_t *ids, size_t count,
 		     enum tkw__queue_answer *answers);
 
-/* The same for the dead items with the lowest ids, up to max. call->behind
- * says if there are more. Return how many, or -EINVAL, -ENOMEM, -EOVERFLOW. */
+/* A walk over the dead items by id. All zero: it begins. */
+struct tkw__queue_walk {
+	uint64_t from;     /* the next id */
+	uint64_t last;     /* the last id when the walk began */
+	uint64_t begin_ms; /* when it began */
+};
+
+/*
+ * The same for all items that are dead when the walk begins, each once. A call
+ * does up to max of them. It first records leases that had run out when the
+ * walk began. While it has not come to the end of these, it does no item.
+ *
+ * walk  All zero before the first call. Each call sets it for the next one.
+ *
+ * call->behind says if there is more to do: then call again. Return how many,
+ * or -EINVAL, -ENOMEM, -EOVERFLOW. After an error, the walk has not moved.
+ */
 int64_t tkw__queue_revive_some(struct tkw__queue *q,
-			       struct tkw__queue_call *call, uint32_t max);
+			       struct tkw__queue_call *call,
+			       struct tkw__queue_walk *walk, uint32_t max);
 int64_t tkw__queue_purge_some(struct tkw__queue *q,
-			      struct tkw__queue_call *call, uint32_t max);
+			      struct tkw__queue_call *call,
+			      struct tkw__queue_walk *walk, uint32_t max);
 
 /* A paused queue gives nothing out. A pause of a paused queue, or a resume of
  * one that is not paused, makes no record. */
@@ -500,7 +516,8 @@ struct tkw__queue_list {
 
 /*
  * Lists items. An item that is in the state from the first call to the last one
- * is visited at least once. list->visit must not change the queue.
+ * is visited at least once. For the dead this holds if the queue is quiet in
+ * each call. list->visit must not change the queue.
  *
  * cursor  0 to begin.
  *
@@ -511,6 +528,9 @@ uint64_t tkw__queue_list(struct tkw__queue *q,
 
 void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,
 			  struct tkw__queue_stats *out);
+/* Gets how many items there are, and the bytes of their keys and payloads. */
+void tkw__queue_get_size(const struct tkw__queue *q, uint64_t *items,
+			 uint64_t *bytes);
 
 /* Returns the bucket of a lateness, and the smallest lateness of a bucket. */
 uint32_t tkw__queue_lateness_bucket(uint64_t ms);

@@ -336,10 +336,10 @@ const char *tkw__index_check(struct tkw__queue *q, const struct tkw__index *x)
 		struct tkw__item *it;
 
 		for (it = *bucket_at(x, b); it; it = *next_of(x, it)) {
-			if (bucket_of(x, hash_of(q, x, it)) != b)
-				return "an item is in the wrong bucket";
 			if (x->by_key && !(it->has & TKW__HAS_KEY))
 				return "an item without a key has its place";
+			if (bucket_of(x, hash_of(q, x, it)) != b)
+				return "an item is in the wrong bucket";
 			if (++count > x->count)
 				return "an index has more items than it knows";
 		}

@@ -355,7 +355,8 @@ static const char *check_list(const struct tkw__line *l)
 	for (at = l->list.next; at != &l->list; at = at->next) {
 		const struct tkw__item *it = (const void *)at;
 
-		if (at->next->prev != at || ++n > l->listed)
+		if (at->prev->next != at || at->next->prev != at ||
+		    ++n > l->listed)
 			return "a list is broken";
 		if (it->place != TKW__IN_LIST || it->node.flags != 0)
 			return "an item in a list does not know it";

@@ -21,7 +21,7 @@
  *          the list or into the tree. While there are strays in the wheel, no
  *          item of a tick is given out before all items of that tick have left
  *          the wheel.
- * Invariants, verified by tkw__line_check():
+ * Invariants, verified by tkw__queue_check():
  * (L1) The list is sorted.
  * (L2) An item knows in which part it is.
  * (L3) The tree and the wheel are sound (see treap.h).

@@ -133,11 +133,13 @@ uint64_t tkw__queue_list(struct tkw__queue *q,
 	return cursor;
 }
 
+/* The bound may be too early only if the wheel must be pumped. Then the queue
+ * is not quiet. */
 static uint64_t oldest_age(struct tkw__queue *q, uint64_t now_ms)
 {
-	struct tkw__line_head h = tkw__line_look(q, &q->idle, now_ms);
+	uint64_t bound = tkw__line_bound(q, &q->idle);
 
-	return h.says == TKW__LINE_FIRST ? now_ms - h.tick : 0;
+	return bound < now_ms ? now_ms - bound : 0;
 }
 
 enum tkw__queue_ready tkw__queue_has_ready(struct tkw__queue *q,
@@ -155,6 +157,13 @@ enum tkw__queue_ready tkw__queue_has_ready(struct tkw__queue *q,
 	if (h.says == TKW__LINE_PUMP || tkw__line_bound(q, &q->taken) <= now_ms)
 		return TKW__QUEUE_MAYBE_READY;
 	return TKW__QUEUE_NONE_READY;
+}
+
+void tkw__queue_get_size(const struct tkw__queue *q, uint64_t *items,
+			 uint64_t *bytes)
+{
+	*items = q->by_id.count;
+	*bytes = q->bytes;
 }
 
 void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,

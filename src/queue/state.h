@@ -112,6 +112,10 @@ static inline bool tkw__has_run_out(const struct tkw__item *it, uint64_t now_ms)
 	return it->state == TKW__TAKEN && it->node.tick <= now_ms;
 }
 
+/* Records leases that have run out by a time that is not after now. Up to
+ * max_steps steps, which are counted down. */
+int tkw__lose_leases(struct tkw__queue *q, struct tkw__queue_call *call,
+		     uint64_t until_ms, uint64_t *max_steps);
 /* True if there is nothing left to do at this time. */
 bool tkw__is_quiet(struct tkw__queue *q, uint64_t now_ms,
 		   enum tkw__queue_role role);

@@ -34,16 +34,32 @@ static int64_t change(struct tkw_queues *f, struct tkw__request *r)
 	return err ? err : tkw__keeper_call(f, r);
 }
 
+static int64_t call_look(struct tkw_queues *f, struct tkw__request *r)
+{
+	int err = tkw__keeper_admit(f);
+
+	r->kind = TKW__REQUEST_LOOK;
+	return err ? err : tkw__keeper_call(f, r);
+}
+
 /* Makes a call that only looks. It is legal in all callbacks. */
 static int64_t look(struct tkw_queues *f, struct tkw_queue *q, tkw__look_fn *fn,
 		    void *arg)
 {
-	struct tkw__request r = { .kind = TKW__REQUEST_LOOK,
-				  .queue = q,
+	struct tkw__request r = { .queue = q,
 				  .look = { .fn = fn, .arg = arg } };
-	int err = tkw__keeper_admit(f);
 
-	return err ? err : tkw__keeper_call(f, &r);
+	return call_look(f, &r);
+}
+
+/* The same, when the work that the time has brought to the queue is done. */
+static int64_t look_when_quiet(struct tkw_queue *q, tkw__look_fn *fn, void *arg)
+{
+	struct tkw__request r = {
+		.queue = q, .look = { .fn = fn, .arg = arg, .quiet = true }
+	};
+
+	return call_look(file_of(q), &r);
 }
 
 /* --- memory for the arguments --------------------------------------------- */
@@ -157,11 +173,13 @@ const char *tkw_queue_name(const struct tkw_queue *q)
 int tkw__put_read(struct tkw__queue_put *to, const struct tkw_put *from)
 {
 	if ((!from->payload && from->payload_len) ||
-	    from->payload_len > TKW__QUEUE_MAX_PAYLOAD ||
 	    from->key_len > TKW_QUEUE_MAX_KEY ||
 	    (from->key != NULL) != (from->key_len > 0) ||
 	    (unsigned)from->held > TKW_KEY_KEEP)
 		return -EINVAL;
+	/* No queue allows it. An asynchronous put does not copy it first. */
+	if (from->payload_len > TKW__QUEUE_MAX_PAYLOAD)
+		return -EMSGSIZE;
 	*to = (struct tkw__queue_put){
 		.when = tkw__when_read(from->delay_ms, from->due_ms),
 		.payload = { from->payload, from->payload_len },
@@ -214,7 +232,7 @@ int tkw_queue_put(struct tkw_queue *q, const struct tkw_put *puts, size_t count,
 	void *room;
 	int err;
 
-	if (!q || !puts || count == 0)
+	if (!q || !puts || count == 0 || count > INT_MAX)
 		return -EINVAL;
 	room = scratch_get(&s, count, sizeof(struct put_room));
 	if (!room)
@@ -458,7 +476,11 @@ int tkw_queue_list(struct tkw_queue *q, enum tkw_item_state state, uint32_t max,
 		return -EINVAL;
 	a.state = states[state];
 	a.cursor = *cursor;
-	n = look(file_of(q), q, tkw__look_at_list, &a);
+	/* For other states, the heart's list is always complete. */
+	if (state == TKW_ITEM_DEAD)
+		n = look_when_quiet(q, tkw__look_at_list, &a);
+	else
+		n = look(file_of(q), q, tkw__look_at_list, &a);
 	if (n >= 0) {
 		*cursor = a.cursor;
 		*out = a.items;
@@ -517,21 +539,22 @@ int tkw_queue_purge(struct tkw_queue *q, const struct tkw_item_id *ids,
 
 static int64_t bury_all(struct tkw_queue *q, enum tkw__request_kind kind)
 {
+	struct tkw__request_some some = { .max = SOME, .more = true };
 	int64_t all = 0;
-	bool more = true;
 
 	if (!q)
 		return -EINVAL;
-	while (more) {
+	while (some.more) {
 		struct tkw__request r = { .kind = kind,
 					  .queue = q,
-					  .some = { .max = SOME } };
+					  .some = some };
 		int64_t n = change(file_of(q), &r);
 
 		if (n < 0)
 			return n;
 		all += n;
-		more = r.some.more;
+		some.walk = r.some.next;
+		some.more = r.some.more;
 	}
 	return all;
 }
@@ -580,7 +603,7 @@ int tkw_queue_get_stats(struct tkw_queue *q, struct tkw_queue_stats *out)
 {
 	if (!q || !out)
 		return -EINVAL;
-	return (int)look(file_of(q), q, tkw__look_at_stats, out);
+	return (int)look_when_quiet(q, tkw__look_at_stats, out);
 }
 
 int64_t tkw_queue_lateness_ms(uint32_t bucket)

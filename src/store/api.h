@@ -9,7 +9,7 @@
 #include "store/desk.h"
 #include "tickwheel/queue.h"
 
-/* Return 0 or -EINVAL. */
+/* Return 0, -EINVAL or, for a put, -EMSGSIZE. */
 int tkw__put_read(struct tkw__queue_put *to, const struct tkw_put *from);
 int tkw__take_read(struct tkw__request_take *to, const struct tkw_take *from);
 

@@ -156,9 +156,10 @@ static int measure_puts(const struct tkw_put *puts, size_t count, size_t *bytes)
 	for (size_t i = 0; i < count; i++) {
 		struct tkw__queue_put p;
 		size_t more;
+		int err = tkw__put_read(&p, &puts[i]);
 
-		if (tkw__put_read(&p, &puts[i]))
-			return -EINVAL;
+		if (err)
+			return err;
 		more = p.payload.len + p.key.len;
 		if (*bytes > SIZE_MAX / 2 - more)
 			return -ENOMEM;
@@ -180,7 +181,7 @@ int tkw_queue_put_async(struct tkw_queue *q, const struct tkw_put *puts,
 
 	if (err)
 		return err;
-	if (!puts || count == 0)
+	if (!puts || count == 0 || count > INT_MAX)
 		return -EINVAL;
 	err = measure_puts(puts, count, &bytes);
 	if (err)

@@ -274,7 +274,9 @@ static int read_list(struct tkw__clerk *c)
 		.max = max,
 		.cursor = tkw__wire_get_u64(&c->in),
 	};
-	return look(c, tkw__look_at_list, &c->at_list);
+	(void)look(c, tkw__look_at_list, &c->at_list);
+	c->request.look.quiet = state == TKW_ITEM_DEAD;
+	return 0;
 }
 
 static int read_get(struct tkw__clerk *c)
@@ -288,7 +290,9 @@ static int read_stats(struct tkw__clerk *c)
 	c->stats = calloc(1, sizeof(*c->stats));
 	if (!c->stats)
 		return -ENOMEM;
-	return look(c, tkw__look_at_stats, c->stats);
+	(void)look(c, tkw__look_at_stats, c->stats);
+	c->request.look.quiet = true;
+	return 0;
 }
 
 /* Reads the arguments, and makes the request of the call. */
@@ -563,6 +567,7 @@ static enum tkw__clerk_step found(struct tkw__clerk *c)
 static bool has_more(struct tkw__clerk *c)
 {
 	enum tkw__request_kind kind = c->request.kind;
+	struct tkw__queue_walk next;
 
 	if (c->call != TKW__WIRE_REVIVE_ALL && c->call != TKW__WIRE_PURGE_ALL)
 		return false;
@@ -572,9 +577,11 @@ static bool has_more(struct tkw__clerk *c)
 	c->request.result = c->sum;
 	if (!c->request.some.more)
 		return false;
+	next = c->request.some.next;
 	renew(c);
 	c->request.queue = c->queue;
 	(void)read_some(c, kind);
+	c->request.some.walk = next;
 	return true;
 }
 

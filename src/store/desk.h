@@ -16,9 +16,11 @@
  *   Takes    A take that finds nothing waits in its queue, first come, first
  *            served. It does not keep a turn from ending.
  *   Looks    A look reads the hearts. It runs at the end of a turn, when they
- *            are what the store has.
+ *            are what the store has. If it wants a quiet queue, it waits until
+ *            a turn has done all the work that the time has brought to it.
  *   Bounds   A turn handles a bounded number of rows and bytes, plus one
- *            request. The rest is left to the next turn.
+ *            request. Lost leases have a bound of their own. The rest is left
+ *            to the next turn.
  *   Snapshot If the journal is much longer than the live items need, the desk
  *            copies them forward, one piece in each turn. Then it lets the
  *            store remove the old rows, also in pieces. A turn that adds many
@@ -65,9 +67,10 @@ enum tkw__request_kind {
 };
 
 enum tkw__request_state {
-	TKW__REQUEST_MADE,    /* not submitted */
-	TKW__REQUEST_WAITS,   /* for a turn */
-	TKW__REQUEST_PARKED,  /* a take that waits for an item */
+	TKW__REQUEST_MADE,  /* not submitted */
+	TKW__REQUEST_WAITS, /* for a turn */
+	/* A take that waits for an item, or a look for a quiet queue. */
+	TKW__REQUEST_PARKED,
 	TKW__REQUEST_DECIDED, /* in the batch of this turn */
 	TKW__REQUEST_ENDED
 };
@@ -129,13 +132,20 @@ struct tkw__request_ids {
 /* revive_some, purge_some */
 struct tkw__request_some {
 	uint32_t max;
-	bool more; /* answer: there are more dead items */
+	struct tkw__queue_walk walk; /* all zero in the first request */
+	/* Answer: there is more to do, by a request with this walk. */
+	bool more;
+	struct tkw__queue_walk next;
 };
 
 struct tkw__request_look {
 	tkw__look_fn *fn;
 	void *arg;
+	/* The look needs a quiet queue; see queue/heart.h. It then waits for
+	 * one, but not if the store has failed, and for 4096 turns at most. */
+	bool quiet;
 	uint64_t now_us; /* set by the desk before fn is called */
+	uint32_t turns;  /* the desk's own: how many it has waited */
 };
 
 /*

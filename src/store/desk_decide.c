@@ -77,12 +77,17 @@ static int64_t reschedule(struct tkw__request *r, struct tkw__queue_call *call)
 
 static int64_t some(struct tkw__request *r, struct tkw__queue_call *call)
 {
+	struct tkw__request_some *s = &r->some;
 	struct tkw__queue *h = r->queue->heart;
-	int64_t n = r->kind == TKW__REQUEST_REVIVE_SOME
-			    ? tkw__queue_revive_some(h, call, r->some.max)
-			    : tkw__queue_purge_some(h, call, r->some.max);
+	int64_t n;
 
-	r->some.more = call->behind;
+	/* It may be decided again, so its walk stays as it is. */
+	s->next = s->walk;
+	if (r->kind == TKW__REQUEST_REVIVE_SOME)
+		n = tkw__queue_revive_some(h, call, &s->next, s->max);
+	else
+		n = tkw__queue_purge_some(h, call, &s->next, s->max);
+	s->more = call->behind;
 	return n;
 }
 

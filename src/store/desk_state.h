@@ -21,8 +21,8 @@
  *   5. The logs of the touched queues go to the store as one batch. Then the
  *      hearts commit. If the store fails, they undo. If it is full, the batch
  *      is decided once more without the snapshot, and then without its puts.
- *   6. Old rows are removed. Looks run, takes are withdrawn or time out, and
- *      the requests end.
+ *   6. Old rows are removed. Looks run, or go back to `todo` if their queue is
+ *      not quiet. Takes are withdrawn or time out, and the requests end.
  */
 #ifndef TKW_STORE_DESK_STATE_H
 #define TKW_STORE_DESK_STATE_H
@@ -94,6 +94,7 @@ struct tkw__desk {
 	struct tkw_queue *touched_last;
 	struct tkw_queue *to_tell; /* watched ones whose can_take has changed */
 	uint64_t rows;
+	uint64_t time_rows; /* of these: that the time has brought */
 	uint64_t bytes;
 	uint64_t calls; /* requests with rows */
 	bool again;     /* a request was refused while it was decided */
@@ -139,11 +140,12 @@ static inline struct tkw__queue_call tkw__desk_call(struct tkw__desk *d,
 	return (struct tkw__queue_call){ .now_us = d->now_us, .log = &q->log };
 }
 
-/* The clock is kept a millisecond before the latest time, so that a lease that
- * begins now can end later. */
+/* The clock is kept in the first half of the time, which is up to the year
+ * 148,000. Ids and tokens never go back. So if a clock that is wrong tells the
+ * latest time once, the other half of the numbers is left. */
 static inline uint64_t tkw__desk_clamp(uint64_t now_us)
 {
-	uint64_t most = (TKW__QUEUE_MAX_MS - 1) * 1000;
+	uint64_t most = TKW__QUEUE_MAX_US / 2;
 
 	return now_us < most ? now_us : most;
 }

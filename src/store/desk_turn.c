@@ -11,6 +11,9 @@ enum {
 	/* How often a queue may do work that makes no rows in one turn. */
 	MAX_ROUNDS = 16,
 	STEPS = 4096,
+	/* How many turns a look waits for its queue. In these, the leases of
+	 * 16 million items can be recorded as lost. */
+	MAX_LOOK_TURNS = 4096,
 	/* A log that has grown beyond this is freed after its turn. */
 	MAX_KEPT_LOG = 64 << 10
 };
@@ -45,7 +48,8 @@ void tkw__desk_count_rows(struct tkw__desk *d, struct tkw_queue *q, size_t from)
 
 bool tkw__desk_has_room(const struct tkw__desk *d)
 {
-	return d->batch_count < TKW__DESK_BATCH && d->rows < d->cfg.max_rows &&
+	return d->batch_count < TKW__DESK_BATCH &&
+	       d->rows - d->time_rows < d->cfg.max_rows &&
 	       d->bytes < d->cfg.max_bytes;
 }
 
@@ -126,13 +130,18 @@ static void do_times_work(struct tkw__desk *d, struct tkw_queue *q)
 
 	for (int i = 0; i < MAX_ROUNDS && more == 1; i++) {
 		size_t from = q->log.len;
+		uint64_t rows = d->rows;
+		/* Rows of requests do not count: otherwise this work would
+		 * never be done while there are many of these. */
+		uint64_t left = d->cfg.max_rows - d->time_rows;
 
-		if (d->rows >= d->cfg.max_rows)
+		if (left == 0)
 			break;
-		more = tkw__queue_advance(q->heart, &call, STEPS,
-					  idle ? TKW__QUEUE_REPLICA
-					       : TKW__QUEUE_MASTER);
+		more = tkw__queue_advance(
+			q->heart, &call, left < STEPS ? left : STEPS,
+			idle ? TKW__QUEUE_REPLICA : TKW__QUEUE_MASTER);
 		tkw__desk_count_rows(d, q, from);
+		d->time_rows += d->rows - rows;
 	}
 	q->behind = q->behind || more == 1;
 	if (more < 0)
@@ -287,6 +296,7 @@ static void undo(struct tkw__desk *d)
 	drop_new(d);
 	tkw__cycle_undo(d);
 	d->rows = 0;
+	d->time_rows = 0;
 	d->bytes = 0;
 	d->calls = 0;
 	d->failed = 0;
@@ -393,12 +403,29 @@ static void withdraw(struct tkw__desk *d, struct tkw__request *r)
 	tkw__requests_push(&d->ended, r->target);
 }
 
+/* True if a look has to wait, because its queue is not quiet. If the store
+ * cannot take what the queue would record, it never will be. */
+static bool must_wait(const struct tkw__desk *d, struct tkw__request *r)
+{
+	if (r->kind != TKW__REQUEST_LOOK || !r->look.quiet || d->broken ||
+	    tkw__desk_is_held(d) ||
+	    tkw__queue_next_ms(r->queue->heart, d->now_us) > d->now_us / 1000)
+		return false;
+	return r->look.turns++ < MAX_LOOK_TURNS;
+}
+
 static void look(struct tkw__desk *d)
 {
 	while (d->looks.first) {
 		struct tkw__request *r = d->looks.first;
 
 		tkw__requests_remove(&d->looks, r);
+		if (must_wait(d, r)) {
+			/* Behind the others, so that it holds up nobody. */
+			r->state = TKW__REQUEST_PARKED;
+			tkw__requests_push(&d->todo, r);
+			continue;
+		}
 		if (r->kind == TKW__REQUEST_WITHDRAW) {
 			withdraw(d, r);
 		} else {
@@ -428,19 +455,23 @@ static uint64_t time_of(struct tkw__desk *d, struct tkw_queue *q)
 
 static void look_back(struct tkw__desk *d, struct tkw_queue *q)
 {
-	struct tkw__queue_stats s;
+	uint64_t items, bytes;
 	bool can_take;
 
 	tkw__agenda_set(d, q, time_of(d, q));
-	if (!q->changed && !q->watched)
+	if (q->changed) {
+		tkw__queue_get_size(q->heart, &items, &bytes);
+		d->live -= q->live;
+		q->live = bytes + items * TKW__DESK_ROW;
+		d->live += q->live;
+		q->changed = false;
+	}
+	if (!q->watched)
 		return;
-	tkw__queue_get_stats(q->heart, d->now_us, &s);
-	d->live -= q->live;
-	q->live = s.bytes + s.items * TKW__DESK_ROW;
-	d->live += q->live;
-	q->changed = false;
-	can_take = s.count[TKW__QUEUE_IS_READY] > 0 && !s.totals.paused;
-	if (!q->watched || can_take == q->can_take)
+	/* If it may be ready, the next turn tells. */
+	can_take = tkw__queue_has_ready(q->heart, d->now_us) ==
+		   TKW__QUEUE_SOME_READY;
+	if (can_take == q->can_take)
 		return;
 	q->can_take = can_take;
 	if (!q->tell) {
@@ -478,6 +509,7 @@ static void finish(struct tkw__desk *d, int err)
 		look_back(d, q);
 	}
 	d->rows = 0;
+	d->time_rows = 0;
 	d->bytes = 0;
 	d->calls = 0;
 	end_requests(d);

@@ -184,7 +184,6 @@ static void count_put(struct qd *d, const struct qo_want *w)
 	d->tally->n[QT_KEEP] += w->held == 2;
 	d->tally->n[QT_REPLACE] += w->held == 1 && !old->token;
 	d->tally->n[QT_REPLACE_DEAD] += w->held == 1 && old->dead;
-	d->tally->n[QT_REPLACE_LOST] += w->held == 1 && old->reason == QO_LOST;
 }
 
 static void count_refusal(struct qd *d, int err)
@@ -201,6 +200,7 @@ void qd_put(struct qd *d)
 	struct qo_want want[QD_MANY];
 	uint64_t id[QD_MANY], wanted[QD_MANY];
 	uint32_t n = qd_below(d, 4) ? 1 : 1 + qd_below(d, QD_MANY);
+	uint64_t losses = d->oracle.losses;
 	uint32_t i;
 	int got, err = 0;
 
@@ -225,6 +225,8 @@ void qd_put(struct qd *d)
 	expect(d, got, err);
 	count_refusal(d, err);
 	d->tally->n[QT_PUT_MANY] += n > 1;
+	/* A put records a lost lease only if it replaces its item. */
+	d->tally->n[QT_REPLACE_LOST] += d->oracle.losses - losses;
 	if (!err && memcmp(id, wanted, n * sizeof(id[0])) != 0)
 		qd_fail(d, "a put gave another id");
 }
@@ -508,7 +510,7 @@ void qd_revive_or_purge(struct qd *d)
 	int got, wanted;
 
 	for (i = 0; i < n; i++) {
-		struct qo_item *it = qo_first_dead(&d->oracle);
+		struct qo_item *it = qo_dead_from(&d->oracle, 0);
 
 		id[i] = it && qd_below(d, 2) ? it->id : draw_name(d, &key).id;
 	}
@@ -528,28 +530,77 @@ void qd_revive_or_purge(struct qd *d)
 	}
 }
 
+/* True if an item is dead by time, for a walk, and no record says so. */
+static bool has_unrecorded(struct qd *d, uint64_t until)
+{
+	uint32_t i;
+
+	for (i = 0; i < d->oracle.count; i++) {
+		const struct qo_item *it = &d->oracle.items[i];
+
+		if (it->token && it->lease <= until &&
+		    qo_state_of(it, qd_now_ms(d)) == QO_DEAD)
+			return true;
+	}
+	return false;
+}
+
+/* The oracle's part of a walk over the dead: what was dead by time when it
+ * began, by id, each once. */
+static int64_t play_walk(struct qd *d, const struct tkw__queue_walk *w,
+			 bool revive, uint32_t max)
+{
+	uint64_t until =
+		w->begin_ms < qd_now_ms(d) ? w->begin_ms : qd_now_ms(d);
+	uint64_t from = w->from;
+	struct qo_item *it;
+	int64_t n = 0;
+
+	if (d->call.behind && d->walk.from == w->from) {
+		/* It was busy with leases, or was to do nothing. */
+		d->tally->n[QT_WALK_BEHIND] += has_unrecorded(d, until);
+		return 0;
+	}
+	if (has_unrecorded(d, until))
+		qd_fail(d, "a walk has left out items that are dead by time");
+	while ((it = qo_dead_from(&d->oracle, from)) && it->id <= w->last &&
+	       n < (int64_t)max) {
+		from = it->id + 1;
+		(revive ? qo_revive : qo_purge)(&d->oracle, d->now_us, it);
+		n++;
+	}
+	if (d->call.behind != (it && it->id <= w->last))
+		qd_fail(d, "a walk does not know whether it is at its end");
+	return n;
+}
+
 void qd_some_dead(struct qd *d)
 {
 	bool revive = qd_below(d, 2);
 	uint32_t max = qd_below(d, 5);
+	struct tkw__queue_walk *walk = &d->walk;
+	struct tkw__queue_walk was;
 	int64_t got, n;
 
-	qd_trace(d, "revive or purge some", revive, max);
+	if (qd_below(d, 2))
+		memset(walk, 0, sizeof(*walk));
+	was = *walk;
+	qd_trace(d, "revive or purge some, from", max, walk->from);
 	got = (revive ? tkw__queue_revive_some
-		      : tkw__queue_purge_some)(d->q, qd_call(d), max);
-	if (qd_answered(d, got))
+		      : tkw__queue_purge_some)(d->q, qd_call(d), walk, max);
+	if (qd_answered(d, got)) {
+		if (memcmp(walk, &was, sizeof(was)) != 0)
+			qd_fail(d, "a walk without memory has moved");
 		return;
-	for (n = 0; n < (int64_t)max; n++) {
-		struct qo_item *it = qo_first_dead(&d->oracle);
-
-		if (!it)
-			break;
-		(revive ? qo_revive : qo_purge)(&d->oracle, d->now_us, it);
 	}
+	if (was.last == 0) {
+		was.last = d->oracle.last_id;
+		was.begin_ms = qd_now_ms(d);
+	}
+	n = play_walk(d, &was, revive, max);
 	expect(d, got, n);
-	if (d->call.behind != (qo_first_dead(&d->oracle) != NULL))
-		qd_fail(d, "it does not know whether there are more dead");
 	d->tally->n[QT_SOME_DEAD] += n > 0;
+	d->tally->n[QT_WALK_ON] += n > 0 && was.from > 0;
 }
 
 static void set_limits(struct qd *d)
@@ -590,6 +641,19 @@ void qd_settings(struct qd *d)
 	expect(d, got, 0);
 	d->oracle.paused = paused;
 	d->tally->n[QT_PAUSE] += paused;
+}
+
+void qd_make_quiet(struct qd *d)
+{
+	struct tkw__queue_call *call = qd_call(d);
+	int got;
+
+	d->mem->fail_at = 0;
+	got = tkw__queue_advance(d->q, call, UINT64_MAX, TKW__QUEUE_MASTER);
+	qd_answered(d, got);
+	expect(d, got, 0);
+	d->quiet_ms = qd_now_ms(d);
+	qd_verify_quiet(d);
 }
 
 void qd_advance(struct qd *d)

@@ -110,7 +110,8 @@ static struct tkw__queue *rebuild(struct qd *d)
 /* What holds for a queue that has just begun to work. */
 static void begin_anew(struct qd *d)
 {
-	d->takes_before = d->oracle.takes;
+	memset(d->oracle.lateness, 0, sizeof(d->oracle.lateness));
+	d->saved = d->oracle;
 	d->quiet_ms = 0;
 	d->points = 0;
 	d->scan.on = false;
@@ -197,7 +198,6 @@ void qd_crash(struct qd *d)
 	qd_replicate(d, batch.at, whole);
 	qd_append(&d->journal.records, batch.at, whole);
 	free(batch.at);
-	d->saved = d->oracle;
 	begin_anew(d);
 	d->tally->n[QT_CRASH]++;
 }

@@ -92,12 +92,11 @@ struct qd {
 	uint64_t now_us;
 	uint64_t jumped_us; /* by this the clock has jumped ahead last */
 	uint64_t quiet_ms;  /* all is quiet at this time; 0: not known */
-	uint64_t
-		takes_before; /* of others than this queue, or before a crash */
 	uint8_t lots[QD_LOTS];
 	struct tkw__queue_claim token[QD_TOKENS];
 	uint32_t tokens;
 	struct qd_scan scan;
+	struct tkw__queue_walk walk; /* over the dead */
 
 	struct tkw__queue_log log; /* since the last commit */
 	size_t log_mark;           /* before this command */
@@ -133,6 +132,8 @@ void qd_cancel(struct qd *d);
 void qd_reschedule(struct qd *d);
 void qd_revive_or_purge(struct qd *d);
 void qd_some_dead(struct qd *d);
+/* Advances until all is quiet. */
+void qd_make_quiet(struct qd *d);
 void qd_settings(struct qd *d);
 void qd_advance(struct qd *d);
 

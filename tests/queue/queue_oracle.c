@@ -191,6 +191,23 @@ static int before(const struct qo_item *a, const struct qo_item *b)
 	return a->id < b->id;
 }
 
+/* A bucket is 1 ms wide below 8 ms. Then the width doubles after each four. */
+static uint32_t bucket_of(uint64_t ms)
+{
+	uint64_t end = 8;
+	uint64_t width = 2;
+	uint32_t bucket = 8;
+
+	if (ms < 8)
+		return (uint32_t)ms;
+	while (ms >= end + width && bucket < QO_BUCKETS - 1) {
+		end += width;
+		if (bucket++ % 4 == 3)
+			width *= 2;
+	}
+	return bucket;
+}
+
 struct qo_item *qo_take(struct qo *o, uint64_t now_us, uint64_t lease_ms)
 {
 	uint64_t now_ms = now_us / 1000;
@@ -216,6 +233,7 @@ struct qo_item *qo_take(struct qo *o, uint64_t now_us, uint64_t lease_ms)
 	best->token = next_number(&o->last_token, now_us);
 	best->lease = later(now_ms, lease_ms);
 	o->takes++;
+	o->lateness[bucket_of(now_ms - best->want.due)]++;
 	return best;
 }
 
@@ -328,13 +346,14 @@ int qo_purge(struct qo *o, uint64_t now_us, struct qo_item *it)
 	return 1;
 }
 
-struct qo_item *qo_first_dead(struct qo *o)
+struct qo_item *qo_dead_from(struct qo *o, uint64_t id)
 {
 	struct qo_item *first = NULL;
 	uint32_t i;
 
 	for (i = 0; i < o->count; i++) {
-		if (o->items[i].dead && (!first || o->items[i].id < first->id))
+		if (o->items[i].dead && o->items[i].id >= id &&
+		    (!first || o->items[i].id < first->id))
 			first = &o->items[i];
 	}
 	return first;

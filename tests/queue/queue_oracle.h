@@ -24,6 +24,7 @@
 
 enum {
 	QO_MAX = 96,
+	QO_BUCKETS = 156,
 	QO_LOST = 1 /* the reason of a lost lease; others are the test's */
 };
 
@@ -65,6 +66,8 @@ struct qo {
 	uint64_t last_id, last_token;
 	uint64_t puts, acks, cancels, purges, replaces, takes, nacks, losses;
 	uint64_t deaths, revivals, extends, reschedules;
+	/* Takes of this process, by how late they were. */
+	uint64_t lateness[QO_BUCKETS];
 	uint64_t paused, max_items, max_bytes, max_payload;
 	struct qo_item items[QO_MAX];
 };
@@ -102,8 +105,9 @@ int qo_reschedule(struct qo *o, uint64_t now_us, struct qo_item *it,
 		  uint64_t due);
 int qo_revive(struct qo *o, uint64_t now_us, struct qo_item *it);
 int qo_purge(struct qo *o, uint64_t now_us, struct qo_item *it);
-/* The dead item of the lowest id; NULL if there is none. */
-struct qo_item *qo_first_dead(struct qo *o);
+/* The item of the lowest id, from this one on, that is recorded as dead; NULL
+ * if there is none. */
+struct qo_item *qo_dead_from(struct qo *o, uint64_t id);
 
 /* When something changes next after now; UINT64_MAX if nothing does. */
 uint64_t qo_next(const struct qo *o, uint64_t now_ms);

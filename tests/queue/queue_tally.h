@@ -42,6 +42,8 @@
 	X(REVIVE, "revivals")                                                  \
 	X(PURGE, "purges")                                                     \
 	X(SOME_DEAD, "bounded revivals and purges")                            \
+	X(WALK_ON, "walks over the dead that went on")                         \
+	X(WALK_BEHIND, "walks over the dead that met many lost leases")        \
 	X(LOSS, "leases lost")                                                 \
 	X(PAUSE, "pauses")                                                     \
 	X(LIMIT, "limits set")                                                 \

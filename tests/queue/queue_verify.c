@@ -96,12 +96,26 @@ static void verify_ready(struct qd *d, bool quiet)
 	d->tally->n[QT_MAYBE_READY] += got == TKW__QUEUE_MAYBE_READY;
 }
 
+/* However much there is to do, the age is never too small. Only leases that
+ * have run out may be missing. */
+static void verify_age(struct qd *d, uint64_t age)
+{
+	uint64_t now = qd_now_ms(d);
+	uint32_t i;
+
+	for (i = 0; i < d->oracle.count; i++) {
+		const struct qo_item *it = &d->oracle.items[i];
+
+		if (!it->token && qo_state_of(it, now) == QO_READY &&
+		    now - it->want.due > age)
+			qd_fail(d, "the age of the oldest is too small");
+	}
+}
+
 void qd_verify(struct qd *d)
 {
 	const char *wrong = tkw__queue_check(d->q);
 	struct tkw__queue_stats s;
-	uint64_t samples = 0;
-	uint32_t i;
 
 	if (wrong)
 		qd_fail(d, wrong);
@@ -112,10 +126,11 @@ void qd_verify(struct qd *d)
 		qd_fail(d, "the totals are wrong");
 	if (s.allocated + d->log.room != d->mem->bytes)
 		qd_fail(d, "the memory is counted wrongly");
-	for (i = 0; i < TKW__QUEUE_LATENESS_BUCKETS; i++)
-		samples += s.lateness[i];
-	if (samples != d->oracle.takes - d->takes_before)
-		qd_fail(d, "the histogram has not one sample per take");
+	_Static_assert(sizeof(s.lateness) == sizeof(d->oracle.lateness),
+		       "the same buckets");
+	if (memcmp(s.lateness, d->oracle.lateness, sizeof(s.lateness)) != 0)
+		qd_fail(d, "the histogram of lateness is wrong");
+	verify_age(d, s.oldest_age_ms);
 	if (tkw__queue_next_ms(d->q, d->now_us) >
 	    qo_next(&d->oracle, qd_now_ms(d)))
 		qd_fail(d, "next is late");
@@ -226,14 +241,27 @@ static void verify_list(struct qd *d)
 	} while (cursor != 0);
 	if (l.count[state] != wanted)
 		qd_fail(d, "a list by state is not complete");
-	list.state = TKW__QUEUE_IS_DEAD;
-	wanted = 0;
+}
+
+/* All that are dead by time are listed if the queue is quiet. */
+static void verify_dead(struct qd *d)
+{
+	struct listed l = { d, { 0, 0, 0, 0 } };
+	struct tkw__queue_list list = { d->now_us, TKW__QUEUE_IS_DEAD,
+					1 + qd_below(d, 9), visit_listed, &l };
+	struct tkw__queue_stats s;
+	uint32_t wanted = 0;
+	uint64_t cursor = 0;
+	uint32_t i;
+
 	for (i = 0; i < d->oracle.count; i++)
-		wanted += d->oracle.items[i].dead != 0;
+		wanted += qo_state_of(&d->oracle.items[i], qd_now_ms(d)) ==
+			  QO_DEAD;
 	do {
 		cursor = tkw__queue_list(d->q, &list, cursor);
 	} while (cursor != 0);
-	if (l.count[TKW__QUEUE_IS_DEAD] != wanted)
+	tkw__queue_get_stats(d->q, d->now_us, &s);
+	if (s.quiet && l.count[TKW__QUEUE_IS_DEAD] != wanted)
 		qd_fail(d, "the list of the dead is not complete");
 }
 
@@ -263,6 +291,7 @@ void qd_verify_items(struct qd *d)
 			verify_facts(d, &f, it);
 	}
 	verify_list(d);
+	verify_dead(d);
 }
 
 static void visit_scanned(const struct tkw__queue_facts *f, void *ctx)
@@ -283,8 +312,10 @@ static void begin_scan(struct qd *d)
 	s->on = true;
 	s->dead = qd_below(d, 2);
 	for (i = 0; i < d->oracle.count; i++) {
-		if (!s->dead || d->oracle.items[i].dead)
-			s->id[s->count++] = d->oracle.items[i].id;
+		const struct qo_item *it = &d->oracle.items[i];
+
+		if (!s->dead || qo_state_of(it, qd_now_ms(d)) == QO_DEAD)
+			s->id[s->count++] = it->id;
 	}
 }
 
@@ -297,7 +328,8 @@ void qd_scan_watch(struct qd *d)
 	for (i = 0; s->on && i < s->count; i++) {
 		const struct qo_item *it = qo_find(&d->oracle, s->id[i]);
 
-		s->gone[i] |= !it || (s->dead && !it->dead);
+		s->gone[i] |= !it || (s->dead &&
+				      qo_state_of(it, qd_now_ms(d)) != QO_DEAD);
 	}
 }
 
@@ -310,8 +342,10 @@ void qd_scan_some(struct qd *d)
 
 	if (!s->on)
 		begin_scan(d);
-	if (s->dead)
+	if (s->dead) {
 		list.state = TKW__QUEUE_IS_DEAD;
+		qd_make_quiet(d);
+	}
 	s->cursor = tkw__queue_list(d->q, &list, s->cursor);
 	if (s->cursor != 0)
 		return;

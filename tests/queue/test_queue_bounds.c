@@ -179,6 +179,37 @@ static void test_queue_many_leases_lost_at_once(void **state)
 	assert_int_equal(take_all(b, MANY, first, 1000), 0);
 }
 
+/* SPEC 11.12: many leases have ended, and their items are dead. A walk records
+ * that and purges them, in bounded pieces. */
+static void test_queue_many_dead_are_purged_in_bounded_pieces(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_put p = { .max_attempts = 1 };
+	struct tkw__queue_call call = { b->now * 1000, NULL, false };
+	struct tkw__queue_walk walk = { 0, 0, 0 };
+	struct tkw__queue_taken t;
+	uint64_t id;
+	int64_t all = 0, calls = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(tkw__queue_put(b->q, &call, &p, 1, &id), 0);
+		assert_int_equal(tkw__queue_take(b->q, &call, 1, 1000, &t), 1);
+		tkw__queue_commit(b->q);
+	}
+	call.now_us += 1000000;
+	do {
+		begin_steps(b);
+		all += tkw__queue_purge_some(b->q, &call, &walk, 100);
+		expect_steps(b, (TKW__QUEUE_TAKE_STEPS + 200) * EACH_IN_TREE +
+					CALL);
+		tkw__queue_commit(b->q);
+		calls++;
+	} while (call.behind);
+	assert_int_equal(all, MANY);
+	/* A lease moves down the wheel a few times before it is recorded. */
+	assert_true(calls < MANY / 100 + 8 * MANY / 356);
+}
+
 /* SPEC 11.12: items for times in the past, the latest first: each goes into the
  * tree. */
 static void test_queue_many_for_the_past_backwards(void **state)
@@ -372,6 +403,7 @@ int main(void)
 		BED_TEST(test_queue_many_due_at_once_without_advance),
 		BED_TEST(test_queue_many_without_delay_in_order),
 		BED_TEST(test_queue_many_leases_lost_at_once),
+		BED_TEST(test_queue_many_dead_are_purged_in_bounded_pieces),
 		BED_TEST(test_queue_many_for_the_past_backwards),
 		BED_TEST(test_queue_many_ready_wait_again),
 		BED_TEST(test_queue_many_are_loaded_in_bounded_steps),

@@ -86,6 +86,220 @@ static void test_queue_check_names_a_broken_line(void **state)
 	it->node.size--;
 }
 
+static struct tkw__item *find(struct queue_bed *b, uint64_t id)
+{
+	return tkw__index_find_id(b->q, id);
+}
+
+static struct tkw__item *put_key(struct queue_bed *b, const char *key)
+{
+	struct tkw__queue_put p = { .key = { key, strlen(key) } };
+
+	return find(b, (uint64_t)bed_put_with(b, &p));
+}
+
+static void test_queue_check_names_illegal_fields(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_put p = { .max_attempts = 1 };
+	uint64_t id = bed_put(b, b->now);
+	struct tkw__item *it = find(b, id);
+
+	it->state = TKW__DEAD + 1;
+	expect_wrong(b, "an item has no state or no place");
+	it->state = TKW__IDLE;
+	it->timed = 1;
+	expect_wrong(b, "an item has a time for a sequence");
+	it->timed = 0;
+	it->has |= TKW__HAS_KEY;
+	expect_wrong(b, "an item does not know whether it has a key");
+	it->has = 0;
+	it->stray = 1;
+	expect_wrong(b, "an item that is not in a wheel is a stray");
+	it->stray = 0;
+	bed_take(b, 10);
+	it->lost = 1;
+	expect_wrong(b, "a taken item has no token");
+	it->lost = 0;
+	it->attempts = 0;
+	expect_wrong(b, "a taken item was never taken");
+	it->attempts = 1;
+	id = (uint64_t)bed_put_with(b, &p);
+	bed_nack(b, id, bed_take(b, 10).token, NULL);
+	it = find(b, id);
+	it->max_attempts = 2;
+	expect_wrong(b, "a dead item has attempts left");
+	it->max_attempts = 0;
+	expect_wrong(b, "a dead item has attempts left");
+	it->max_attempts = 1;
+	bed_check(b);
+}
+
+/* Gives an item the id, or the key, of another one. Returns what the checker
+ * says. */
+static const char *check_twins(struct queue_bed *b, struct tkw__item *it,
+			       const struct tkw__item *twin, bool by_key)
+{
+	unsigned char *key = (unsigned char *)tkw__item_key(it);
+	unsigned char was = *key;
+	uint64_t id = it->id;
+	const char *said;
+
+	if (by_key)
+		*key = *tkw__item_key(twin);
+	else
+		it->id = twin->id;
+	said = tkw__queue_check(b->q);
+	*key = was;
+	it->id = id;
+	return said;
+}
+
+/* Only one of two twins is found, if they are in the same bucket. Some pair of
+ * items is. */
+static bool finds_twins(struct queue_bed *b, bool by_key, const char *wrong)
+{
+	char key[] = "a";
+	struct tkw__item *it[32];
+	bool found = false;
+
+	for (int i = 0; i < 32; i++) {
+		key[0] = (char)((by_key ? '0' : 'P') + i);
+		it[i] = put_key(b, key);
+	}
+	for (int i = 0; i < 32; i++) {
+		for (int j = 0; j < 32; j++) {
+			const char *said;
+
+			if (i == j)
+				continue;
+			said = check_twins(b, it[i], it[j], by_key);
+			assert_non_null(said);
+			found = found || !strcmp(said, wrong);
+		}
+	}
+	bed_check(b);
+	return found;
+}
+
+static void test_queue_check_names_an_item_that_is_not_found(void **state)
+{
+	struct queue_bed *b = *state;
+
+	assert_true(finds_twins(b, false, "an item is not found by its id"));
+	assert_true(finds_twins(b, true, "an item is not found by its key"));
+}
+
+static void test_queue_check_names_a_broken_index(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__item *it = put_key(b, "key");
+
+	b->q->by_id.count--;
+	expect_wrong(b, "an index has more items than it knows");
+	b->q->by_id.count++;
+	it->has = 0;
+	expect_wrong(b, "an item without a key has its place");
+	it->has = TKW__HAS_KEY;
+	tkw__index_remove(b->q, &b->q->by_id, it);
+	expect_wrong(b, "an index has the wrong count");
+	tkw__index_insert(b->q, &b->q->by_id, it);
+	bed_check(b);
+}
+
+static void test_queue_check_names_a_broken_list_or_tree(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__item *listed = find(b, bed_put(b, b->now));
+	struct tkw__item *planted = find(b, bed_put(b, b->now + 10));
+	struct tkw_link *prev = listed->link.prev;
+
+	listed->link.prev = &listed->link;
+	expect_wrong(b, "a list is broken");
+	listed->link.prev = prev;
+	listed->place = TKW__IN_TREE;
+	expect_wrong(b, "an item in a list does not know it");
+	listed->place = TKW__IN_LIST;
+	assert_int_equal(planted->place, TKW__IN_TREE);
+	planted->place = TKW__IN_LIST;
+	expect_wrong(b, "an item in a tree does not know it");
+	planted->place = TKW__IN_TREE;
+	b->q->idle.strays = 1;
+	expect_wrong(b, "there are strays, and no wheel");
+	b->q->idle.strays = 0;
+	bed_check(b);
+}
+
+/* A tree of two items, the wrong way round. */
+static void test_queue_check_names_a_tree_that_is_no_heap(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__item **root = &b->q->idle.tree.root;
+	struct tkw__item *was, *low;
+
+	bed_put(b, b->now + 10);
+	bed_put(b, b->now + 20);
+	was = *root;
+	if (was->node.left) {
+		low = was->node.left;
+		was->node.left = NULL;
+		low->node.right = was;
+	} else {
+		low = was->node.right;
+		was->node.right = NULL;
+		low->node.left = was;
+	}
+	was->node.size = 1;
+	low->node.size = 2;
+	*root = low;
+	expect_wrong(b, "a tree is no heap");
+	if (low->node.right) {
+		low->node.right = NULL;
+		was->node.left = low;
+	} else {
+		low->node.left = NULL;
+		was->node.right = low;
+	}
+	low->node.size = 1;
+	was->node.size = 2;
+	*root = was;
+	bed_check(b);
+}
+
+static void test_queue_check_names_a_broken_wheel(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_call call;
+	struct tkw__item *it[4];
+
+	bed_restart(b, 1, 0);
+	bed_put(b, b->now + 100);
+	for (int i = 0; i < 4; i++)
+		it[i] = find(b, bed_put(b, b->now + 10));
+	assert_int_equal(it[3]->place, TKW__IN_WHEEL);
+	it[3]->place = TKW__IN_TREE;
+	expect_wrong(b, "an item in a wheel does not know it");
+	it[3]->place = TKW__IN_WHEEL;
+	b->q->idle.max_other--;
+	expect_wrong(b, "a line has a higher sequence than it knows");
+	b->q->idle.max_other++;
+	b->q->idle.strays++;
+	expect_wrong(b, "the strays are counted wrongly");
+	b->q->idle.strays--;
+	/* One item of the tick comes into the list before the others. */
+	b->now += 10;
+	for (int i = 0; i < 100 && it[0]->place == TKW__IN_WHEEL; i++) {
+		call = bed_call(b);
+		tkw__queue_advance(b->q, &call, 1, TKW__QUEUE_MASTER);
+	}
+	assert_int_equal(it[0]->place, TKW__IN_LIST);
+	assert_int_equal(it[3]->place, TKW__IN_WHEEL);
+	it[0]->other += 100;
+	expect_wrong(b, "an item in a wheel is before one in the list");
+	it[0]->other -= 100;
+	bed_check(b);
+}
+
 /* A counter that has come to its end gives no more numbers. */
 static void test_queue_last_number_is_not_passed(void **state)
 {
@@ -122,6 +336,12 @@ int main(void)
 		BED_TEST(test_queue_check_names_a_broken_law),
 		BED_TEST(test_queue_check_names_a_broken_item),
 		BED_TEST(test_queue_check_names_a_broken_line),
+		BED_TEST(test_queue_check_names_illegal_fields),
+		BED_TEST(test_queue_check_names_an_item_that_is_not_found),
+		BED_TEST(test_queue_check_names_a_broken_index),
+		BED_TEST(test_queue_check_names_a_broken_list_or_tree),
+		BED_TEST(test_queue_check_names_a_tree_that_is_no_heap),
+		BED_TEST(test_queue_check_names_a_broken_wheel),
 		BED_TEST(test_queue_last_number_is_not_passed),
 		BED_TEST(test_queue_attempts_stay_at_the_largest_number),
 	};

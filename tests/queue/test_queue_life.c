@@ -230,6 +230,7 @@ static void test_queue_purge_some_of_the_dead(void **state)
 	struct queue_bed *b = *state;
 	struct tkw__queue_put p = { .max_attempts = 1 };
 	struct tkw__queue_call call;
+	struct tkw__queue_walk walk = { 0, 0, 0 };
 	struct tkw__queue_taken t[5];
 	int i;
 
@@ -240,11 +241,88 @@ static void test_queue_purge_some_of_the_dead(void **state)
 	b->now += 10;
 	assert_int_equal(bed_count(b, TKW__QUEUE_IS_DEAD), 5);
 	call = bed_call(b);
-	assert_int_equal(tkw__queue_purge_some(b->q, &call, 3), 3);
+	assert_int_equal(tkw__queue_purge_some(b->q, &call, &walk, 3), 3);
 	assert_true(call.behind);
-	assert_int_equal(tkw__queue_revive_some(b->q, &call, 3), 2);
+	assert_int_equal(tkw__queue_revive_some(b->q, &call, &walk, 3), 2);
 	assert_false(call.behind);
 	assert_int_equal(bed_count(b, TKW__QUEUE_IS_READY), 2);
+}
+
+/* A walk revives what was dead when it began, each item once: neither what dies
+ * again behind it, nor what was put and died since. */
+static void test_queue_walk_over_the_dead_ends(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_put p = { .max_attempts = 1 };
+	struct tkw__queue_walk walk = { 0, 0, 0 };
+	struct tkw__queue_call call;
+	struct tkw__queue_taken t;
+	int pieces = 0;
+	int64_t all = 0;
+
+	for (int i = 0; i < 6; i++) {
+		int64_t id = bed_put_with(b, &p);
+
+		bed_nack(b, (uint64_t)id, bed_take(b, 10).token, NULL);
+	}
+	do {
+		call = bed_call(b);
+		all += tkw__queue_revive_some(b->q, &call, &walk, 2);
+		bed_put_with(b, &p);
+		while ((t = bed_take(b, 10)).id != 0)
+			bed_nack(b, t.id, t.token, NULL);
+		assert_true(++pieces <= 3);
+	} while (call.behind);
+	assert_int_equal(all, 6);
+	assert_int_equal(bed_count(b, TKW__QUEUE_IS_DEAD), 9);
+}
+
+/* Items whose leases have run out are dead, whether or not a record says so. It
+ * may take several calls to make the records. */
+static void test_queue_walk_finds_the_dead_without_a_record(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_put p = { .max_attempts = 1 };
+	struct tkw__queue_walk walk = { 0, 0, 0 };
+	struct tkw__queue_call call;
+	int64_t all = 0, n;
+
+	bed_restart(b, 1, 1);
+	for (int i = 0; i < 40; i++) {
+		bed_put_with(b, &p);
+		bed_take(b, 10);
+	}
+	b->now += 10;
+	for (int calls = 0; calls == 0 || call.behind; calls++) {
+		call = bed_call(b);
+		n = tkw__queue_purge_some(b->q, &call, &walk, 4);
+		assert_true(n >= 0 && n <= 4);
+		all += n;
+		assert_true(calls < 400);
+		bed_check(b);
+	}
+	assert_int_equal(all, 40);
+}
+
+/* A lease that runs out after a walk has begun does not belong to it. */
+static void test_queue_walk_leaves_later_losses_alone(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_put p = { .max_attempts = 1 };
+	struct tkw__queue_walk walk = { 0, 0, 0 };
+	struct tkw__queue_call call;
+
+	bed_put_with(b, &p);
+	bed_take(b, 10);
+	call = bed_call(b);
+	assert_int_equal(tkw__queue_purge_some(b->q, &call, &walk, 4), 0);
+	assert_false(call.behind);
+	b->now += 10;
+	call = bed_call(b);
+	assert_int_equal(tkw__queue_purge_some(b->q, &call, &walk, 4), 0);
+	assert_false(call.behind);
+	walk = (struct tkw__queue_walk){ 0, 0, 0 };
+	assert_int_equal(tkw__queue_purge_some(b->q, &call, &walk, 4), 1);
 }
 
 /* SPEC 11.11: how late items were taken. */
@@ -311,6 +389,7 @@ static void test_queue_refuses_a_time_after_the_end(void **state)
 	struct tkw__queue_call call = { UINT64_MAX, &b->log, false };
 	struct tkw__queue_config cfg = b->cfg;
 	struct tkw__queue_put p = { .payload = { "x", 1 } };
+	struct tkw__queue_walk walk = { 0, 0, 0 };
 	struct tkw__queue_taken t;
 	struct tkw__queue *q;
 	uint64_t id;
@@ -319,7 +398,7 @@ static void test_queue_refuses_a_time_after_the_end(void **state)
 	assert_int_equal(tkw__queue_take(b->q, &call, 1, 1, &t), -EINVAL);
 	assert_int_equal(tkw__queue_advance(b->q, &call, 1, TKW__QUEUE_MASTER),
 			 -EINVAL);
-	assert_int_equal(tkw__queue_purge_some(b->q, &call, 1), -EINVAL);
+	assert_int_equal(tkw__queue_purge_some(b->q, &call, &walk, 1), -EINVAL);
 	assert_int_equal(tkw__queue_pause(b->q, &call), -EINVAL);
 	cfg.now_us = UINT64_MAX;
 	assert_int_equal(tkw__queue_create(&q, &cfg), -EINVAL);
@@ -377,6 +456,9 @@ int main(void)
 		BED_TEST(test_queue_limits_are_exact),
 		BED_TEST(test_queue_default_payload_is_a_mebibyte),
 		BED_TEST(test_queue_purge_some_of_the_dead),
+		BED_TEST(test_queue_walk_over_the_dead_ends),
+		BED_TEST(test_queue_walk_finds_the_dead_without_a_record),
+		BED_TEST(test_queue_walk_leaves_later_losses_alone),
 		BED_TEST(test_queue_lateness_has_a_sample_per_take),
 		BED_TEST(test_queue_refuses_bad_arguments),
 		BED_TEST(test_queue_huge_payload_is_too_large),

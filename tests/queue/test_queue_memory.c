@@ -96,7 +96,8 @@ static int script_cancel(struct queue_bed *b, struct tkw__queue_call *call)
 
 static int script_revive(struct queue_bed *b, struct tkw__queue_call *call)
 {
-	int64_t n = tkw__queue_revive_some(b->q, call, 10);
+	struct tkw__queue_walk walk = { 0, 0, 0 };
+	int64_t n = tkw__queue_revive_some(b->q, call, &walk, 10);
 
 	return n < 0 ? (int)n : 0;
 }

@@ -20,12 +20,13 @@ static void make_records(struct queue_bed *b)
 	struct tkw__queue_nack how = { false, 0, { "reason", 6 } };
 	struct tkw__queue_limits l = { 100, 10000, 1000 };
 	struct tkw__queue_call call = bed_call(b);
+	struct tkw__queue_walk walk = { 0, 0, 0 };
 	uint64_t id = (uint64_t)bed_put_with(b, &p);
 
 	p.held = TKW__QUEUE_REPLACE;
 	bed_put_with(b, &p);
 	bed_nack(b, id, bed_take(b, 10).token, &how);
-	tkw__queue_revive_some(b->q, &call, 1);
+	tkw__queue_revive_some(b->q, &call, &walk, 1);
 	bed_take(b, 10);
 	bed_put(b, b->now + 100);
 	bed_put(b, b->now + 200);

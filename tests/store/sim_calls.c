@@ -243,7 +243,7 @@ static bool draw_reschedule(struct life *l, struct call *c)
 
 static bool draw_ids(struct life *l, struct call *c)
 {
-	const struct qo_item *dead = qo_first_dead(oracle_of(l, c));
+	const struct qo_item *dead = qo_dead_from(oracle_of(l, c), 0);
 	uint32_t i;
 
 	c->r.kind = life_below(l, 2) ? TKW__REQUEST_REVIVE : TKW__REQUEST_PURGE;
@@ -260,8 +260,6 @@ static bool draw_ids(struct life *l, struct call *c)
 
 static bool draw_some(struct life *l, struct call *c)
 {
-	if (!l->long_leases)
-		return draw_ids(l, c);
 	c->r.kind = life_below(l, 2) ? TKW__REQUEST_REVIVE_SOME
 				     : TKW__REQUEST_PURGE_SOME;
 	c->r.some.max = 1 + life_below(l, 4);

@@ -155,9 +155,7 @@ struct life {
 	bool snapshot;        /* one has begun */
 
 	uint32_t queues, callers;
-	/* No lease runs out. Only then are there requests for some of the dead:
-	 * what these find depends on which losses were recorded before. */
-	bool long_leases;
+	bool long_leases; /* no lease runs out */
 	uint8_t lots[LIFE_LOTS];
 	struct call call[LIFE_CALLERS];
 	uint64_t calls; /* so far */

@@ -115,7 +115,7 @@ static void play_some(struct life *l, struct call *c, struct qo *o,
 		      struct wanted *w)
 {
 	while (w->result < (int64_t)c->r.some.max) {
-		struct qo_item *it = qo_first_dead(o);
+		struct qo_item *it = qo_dead_from(o, 0);
 
 		if (!it)
 			break;
@@ -125,7 +125,7 @@ static void play_some(struct life *l, struct call *c, struct qo *o,
 			qo_purge(o, l->now_us, it);
 		w->result++;
 	}
-	w->more = qo_first_dead(o) != NULL;
+	w->more = qo_dead_from(o, 0) != NULL;
 }
 
 static void play_setting(const struct call *c, struct truth_queue *t)

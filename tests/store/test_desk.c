@@ -573,6 +573,87 @@ static void test_desk_lost_leases_are_recorded_in_pieces(void **state)
 	bed_reopen(b);
 }
 
+/* Makes a request for stats that are exact. */
+static void ask_stats(struct desk_bed *b, struct bed_request *r, char letter)
+{
+	*r = (struct bed_request){ .r = { .kind = TKW__REQUEST_LOOK,
+					  .queue = b->q } };
+	r->r.look.fn = tkw__look_at_stats;
+	r->r.look.arg = &r->stats;
+	r->r.look.quiet = true;
+	bed_submit(b, r, letter);
+}
+
+/* Takes 256 items, and lets their leases run out. */
+static void lose_many(struct desk_bed *b)
+{
+	struct bed_request r;
+
+	b->cfg.max_rows = 32;
+	bed_reopen(b);
+	for (int i = 0; i < 4; i++) {
+		ask_put(b, &r, 0, 0, BED_PUTS);
+		bed_quiet(b);
+		tkw_items_free(bed_take(b, BED_PUTS, 100));
+	}
+	bed_pass(b, 100);
+}
+
+/* A look that wants a quiet queue waits for it. It holds up no other request,
+ * and these do not hold up what it waits for. */
+static void test_desk_look_waits_for_a_quiet_queue(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request look, put;
+	int turns = 0;
+
+	lose_many(b);
+	ask_stats(b, &look, 0);
+	while (look.r.state != TKW__REQUEST_ENDED) {
+		ask_put(b, &put, 0, 1000, 32); /* fills a turn */
+		bed_turn(b);
+		assert_int_equal(put.r.state, TKW__REQUEST_ENDED);
+		turns++;
+	}
+	assert_int_equal(turns, 256 / 32);
+	assert_int_equal(look.stats.all_losses, 256);
+	assert_int_equal(look.stats.ready, 256);
+	assert_int_equal(look.stats.taken, 0);
+	assert_int_equal(look.stats.waiting, turns * 32);
+}
+
+static void test_desk_look_does_not_wait_for_a_failed_store(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request look, put;
+
+	lose_many(b);
+	b->disk.error = -ENOSPC;
+	b->disk.fails = 100;
+	ask_put(b, &put, 'p', 0, 1);
+	ask_stats(b, &look, 'l');
+	bed_turn(b);
+	assert_string_equal(b->told, "pl");
+	assert_int_equal(look.r.result, 0);
+	assert_int_equal(look.stats.taken, 256);
+	b->disk.fails = 0;
+	bed_pass(b, 5000);
+	bed_quiet(b);
+}
+
+static void test_desk_shutdown_ends_a_look_that_waits(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request look;
+
+	lose_many(b);
+	ask_stats(b, &look, 'l');
+	bed_turn(b);
+	assert_string_equal(b->told, "");
+	tkw__desk_shutdown(b->desk);
+	assert_int_equal(look.r.result, -ESHUTDOWN);
+}
+
 /* --- snapshots ------------------------------------------------------------ */
 
 /* Puts, takes and acks while a snapshot goes on; after each turn a reopened
@@ -928,6 +1009,9 @@ int main(void)
 		DESK_TEST(test_desk_many_queues_are_found),
 		DESK_TEST(test_desk_turn_is_bounded),
 		DESK_TEST(test_desk_lost_leases_are_recorded_in_pieces),
+		DESK_TEST(test_desk_look_waits_for_a_quiet_queue),
+		DESK_TEST(test_desk_look_does_not_wait_for_a_failed_store),
+		DESK_TEST(test_desk_shutdown_ends_a_look_that_waits),
 		DESK_TEST(test_desk_snapshot_under_load_keeps_everything),
 		DESK_TEST(test_desk_snapshot_can_be_cut_anywhere),
 		DESK_TEST(test_desk_snapshot_waits_after_an_error),

@@ -201,6 +201,15 @@ static void test_api_put_with_a_key_that_is_held(void **state)
 	assert_int_equal(file_bed_stats(b).all_replaces, 1);
 }
 
+static void never_called(struct tkw_queue *q, const struct tkw_queue_end *end,
+			 void *ctx)
+{
+	(void)q;
+	(void)end;
+	(void)ctx;
+	fail();
+}
+
 static void test_api_put_refuses_bad_arguments(void **state)
 {
 	struct file_bed *b = *state;
@@ -231,6 +240,11 @@ static void test_api_put_refuses_bad_arguments(void **state)
 	p.payload = calloc(1, p.payload_len);
 	assert_int_equal(tkw_queue_put(b->q, &p, 1, NULL), -EMSGSIZE);
 	free((void *)p.payload);
+	p.payload = "x"; /* refused before it is read */
+	p.payload_len = (size_t)600 << 20;
+	assert_int_equal(tkw_queue_put(b->q, &p, 1, NULL), -EMSGSIZE);
+	assert_int_equal(tkw_queue_put_async(b->q, &p, 1, never_called, NULL),
+			 -EMSGSIZE);
 	assert_int_equal(rows(b), before);
 	assert_int_equal(tkw_queue_put(b->q, &good, 1, NULL), 0);
 }
@@ -551,6 +565,175 @@ static void test_api_all_dead_items_at_once(void **state)
 	assert_int_equal(file_bed_stats(b).paused, 1);
 }
 
+/* Puts so many items that can be taken once. */
+static void put_many(struct file_bed *b, size_t count)
+{
+	struct tkw_put *puts = calloc(count, sizeof(*puts));
+
+	for (size_t i = 0; i < count; i++)
+		puts[i].max_attempts = 1;
+	assert_int_equal(tkw_queue_put(b->q, puts, count, NULL), 0);
+	free(puts);
+}
+
+/* Takes so many items, which must be all that are ready. */
+static struct tkw_claim *take_many(struct file_bed *b, size_t count,
+				   int64_t lease_ms)
+{
+	struct tkw_claim *claims = calloc(count, sizeof(*claims));
+	struct tkw_take how = { .max_items = TKW_QUEUE_MAX_TAKE,
+				.lease_ms = lease_ms };
+	struct tkw_items *items;
+	size_t n = 0;
+
+	while (n < count) {
+		assert_true(tkw_queue_take(b->q, &how, &items) > 0);
+		assert_true(items->count <= count - n);
+		for (size_t i = 0; i < items->count; i++)
+			claims[n++] = items->item[i].claim;
+		tkw_items_free(items);
+	}
+	return claims;
+}
+
+static void test_api_many_dead_items_at_once(void **state)
+{
+	struct file_bed *b = *state;
+	struct tkw_claim *claims;
+
+	put_many(b, 3000);
+	claims = take_many(b, 3000, 0);
+	assert_int_equal(tkw_queue_nack(b->q, claims, 3000, NULL, NULL), 3000);
+	assert_int_equal(tkw_queue_revive_all(b->q), 3000);
+	assert_int_equal(file_bed_stats(b).ready, 3000);
+	free(claims);
+	free(take_many(b, 3000, 100));
+	file_bed_pass(b, 100);
+	assert_int_equal(tkw_queue_purge_all(b->q), 3000);
+	assert_int_equal(file_bed_stats(b).dead, 0);
+}
+
+static uint64_t count_listed(struct file_bed *b, enum tkw_item_state state)
+{
+	struct tkw_items *items;
+	uint64_t cursor = 0;
+	uint64_t listed = 0;
+
+	do {
+		int n = tkw_queue_list(b->q, state, 4096, &cursor, &items);
+
+		assert_true(n >= 0);
+		listed += (uint64_t)n;
+		tkw_items_free(items);
+	} while (cursor != 0);
+	return listed;
+}
+
+/* Leases that have run out count at once, however many they are. */
+static void test_api_lost_leases_count_at_once(void **state)
+{
+	struct file_bed *b = *state;
+
+	put_many(b, 10000);
+	free(take_many(b, 10000, 100));
+	assert_int_equal(count_listed(b, TKW_ITEM_TAKEN), 10000);
+	file_bed_pass(b, 500);
+	assert_int_equal(count_listed(b, TKW_ITEM_DEAD), 10000);
+	assert_int_equal(tkw_queue_purge_all(b->q), 10000);
+
+	put_many(b, 10000);
+	free(take_many(b, 10000, 100));
+	file_bed_pass(b, 500);
+	assert_int_equal(tkw_queue_revive_all(b->q), 10000);
+
+	free(take_many(b, 10000, 100));
+	file_bed_pass(b, 500);
+	assert_int_equal(file_bed_stats(b).dead, 10000);
+}
+
+static void test_api_stats_of_many_due_items(void **state)
+{
+	enum {
+		MANY = 200000
+	};
+	struct file_bed *b = *state;
+	struct tkw_put *puts = calloc(MANY, sizeof(*puts));
+	struct tkw_queue_stats s;
+
+	for (int i = 0; i < MANY; i++)
+		puts[i].delay_ms = 5000;
+	assert_int_equal(tkw_queue_put(b->q, puts, MANY, NULL), 0);
+	free(puts);
+	file_bed_pass(b, 5999);
+	s = file_bed_stats(b);
+	assert_int_equal(s.ready, MANY);
+	assert_int_equal(s.waiting, 0);
+	assert_int_equal(s.oldest_age_ms, 999);
+}
+
+struct killer {
+	struct file_bed *b;
+	bool stop; /* atomic */
+};
+
+/* Takes all that it can get, and kills it. */
+static void *kill_all(void *arg)
+{
+	struct killer *k = arg;
+	struct tkw_take how = { .max_items = 64 };
+	struct tkw_claim claims[64];
+	struct tkw_items *items;
+
+	while (!__atomic_load_n(&k->stop, __ATOMIC_ACQUIRE)) {
+		if (tkw_queue_take(k->b->q, &how, &items) <= 0)
+			continue;
+		for (size_t i = 0; i < items->count; i++)
+			claims[i] = items->item[i].claim;
+		tkw_queue_nack(k->b->q, claims, items->count, NULL, NULL);
+		tkw_items_free(items);
+	}
+	return NULL;
+}
+
+/* A consumer that kills what was revived does not keep the call from its end:
+ * each item is revived once. */
+static void test_api_revive_all_revives_each_item_once(void **state)
+{
+	struct file_bed *b = *state;
+	struct killer k = { b, false };
+	struct tkw_claim *claims;
+	pthread_t thread;
+
+	put_many(b, 5000);
+	claims = take_many(b, 5000, 0);
+	assert_int_equal(tkw_queue_nack(b->q, claims, 5000, NULL, NULL), 5000);
+	free(claims);
+	assert_int_equal(pthread_create(&thread, NULL, kill_all, &k), 0);
+	assert_int_equal(tkw_queue_revive_all(b->q), 5000);
+	__atomic_store_n(&k.stop, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	assert_int_equal(file_bed_stats(b).all_revivals, 5000);
+}
+
+/* A clock that has told the latest time once does no harm for ever. */
+static void test_api_mad_clock_leaves_numbers(void **state)
+{
+	struct file_bed *b = *state;
+	struct tkw_put p = { .payload = "x", .payload_len = 1 };
+	int64_t was = b->now_us;
+
+	__atomic_store_n(&b->now_us, INT64_MAX, __ATOMIC_SEQ_CST);
+	assert_int_equal(tkw_queue_put(b->q, &p, 1, NULL), 0);
+	tkw_items_free(file_bed_take(b, 0));
+	__atomic_store_n(&b->now_us, was, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < 3000; i++) {
+		assert_int_equal(tkw_queue_put(b->q, &p, 1, NULL), 0);
+		tkw_items_free(file_bed_take(b, 0));
+	}
+	file_bed_reopen(b);
+	assert_int_equal(tkw_queue_put(b->q, &p, 1, NULL), 0);
+}
+
 /* --- errors of the disk --------------------------------------------------- */
 
 static void test_api_full_disk_says_so_and_works_again(void **state)
@@ -642,6 +825,11 @@ int main(void)
 		FILE_TEST(test_api_list_shows_each_item),
 		FILE_TEST(test_api_dead_items_are_revived_and_purged),
 		FILE_TEST(test_api_all_dead_items_at_once),
+		FILE_TEST(test_api_many_dead_items_at_once),
+		FILE_TEST(test_api_lost_leases_count_at_once),
+		FILE_TEST(test_api_stats_of_many_due_items),
+		FILE_TEST(test_api_revive_all_revives_each_item_once),
+		FILE_TEST(test_api_mad_clock_leaves_numbers),
 		FILE_TEST(test_api_full_disk_says_so_and_works_again),
 		FILE_TEST(test_api_failed_disk_is_for_ever),
 		FILE_TEST(test_api_lateness),

@@ -196,6 +196,7 @@ static void reschedule_one(struct store_bed *b, struct tkw__queue_call *call,
 static void command(struct store_bed *b, int n)
 {
 	struct tkw__queue_call call = { .now_us = NOW, .log = &b->log };
+	struct tkw__queue_walk walk = { 0, 0, 0 };
 	struct tkw__queue_taken taken;
 	struct tkw__queue_claim claim;
 	enum tkw__queue_answer answer;
@@ -226,11 +227,11 @@ static void command(struct store_bed *b, int n)
 		}
 		break;
 	case 2:
-		(void)tkw__queue_revive_some(b->heart, &call, 1);
+		(void)tkw__queue_revive_some(b->heart, &call, &walk, 1);
 		break;
 	case 3:
 		if (n % 5 == 0)
-			(void)tkw__queue_purge_some(b->heart, &call, 1);
+			(void)tkw__queue_purge_some(b->heart, &call, &walk, 1);
 		break;
 	default:
 		put_one(b, &call, n);

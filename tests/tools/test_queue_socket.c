@@ -246,6 +246,50 @@ static void put_many(const struct bed *b, size_t count, size_t bytes)
 	free(payload);
 }
 
+/* --- the dead ------------------------------------------------------------ */
+
+static int64_t ask_for_all(int fd, enum tkw__wire_call call)
+{
+	struct tkw__wire_out o = { NULL, 0, 0, false };
+
+	begin(&o, call);
+	send_frame(fd, &o);
+	return read_result(fd);
+}
+
+/* All dead items are more than one piece. */
+static void test_socket_revives_and_purges_all(void **state)
+{
+	enum {
+		MANY = 2500
+	};
+	const struct bed *b = *state;
+	static struct tkw_put puts[MANY];
+	static struct tkw_claim claims[MANY];
+	struct tkw_take how = { .max_items = MANY, .lease_ms = 3600000 };
+	struct tkw_items *items;
+	int fd = connect_greeted(b);
+
+	for (int i = 0; i < MANY; i++)
+		puts[i].max_attempts = 1;
+	assert_int_equal(tkw_queue_put(b->queue, puts, MANY, NULL), 0);
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(tkw_queue_take(b->queue, &how, &items), MANY);
+		for (int i = 0; i < MANY; i++)
+			claims[i] = items->item[i].claim;
+		tkw_items_free(items);
+		assert_int_equal(
+			tkw_queue_nack(b->queue, claims, MANY, NULL, NULL),
+			MANY);
+		if (round == 0)
+			assert_int_equal(ask_for_all(fd, TKW__WIRE_REVIVE_ALL),
+					 MANY);
+	}
+	assert_int_equal(ask_for_all(fd, TKW__WIRE_PURGE_ALL), MANY);
+	assert_int_equal(ask_for_all(fd, TKW__WIRE_PURGE_ALL), 0);
+	(void)close(fd);
+}
+
 /* --- nonsense ------------------------------------------------------------ */
 
 /* The owner answers with the error and closes the connection. */
@@ -602,6 +646,7 @@ static void test_socket_works_with_a_long_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_socket_revives_and_purges_all),
 		TEST(test_socket_refuses_nonsense),
 		TEST(test_socket_wants_a_hello_first),
 		TEST(test_socket_refuses_a_request_that_is_too_long),
