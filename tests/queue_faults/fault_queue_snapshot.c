@@ -29,7 +29,7 @@
 
 enum {
 	SEED = 23,
-	STRIDE = 23,
+	STRIDE = 1,
 	BIG_ITEMS = 10,
 	ALL_BIG = 2 * BIG_ITEMS, /* of both lives */
 	BIG = 512 << 10,
