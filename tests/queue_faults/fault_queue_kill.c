@@ -28,7 +28,7 @@ enum {
 	KILLS = 1000,
 	KILLS_PER_CUT = 4,
 	MAX_MORE = 6000, /* until all has happened that must */
-	ROUNDS_PER_FILE = 250,
+	ROUNDS_PER_FILE = 50,
 	MAX_US = 50000,  /* how long a process lives */
 	STATS_EACH = 4,  /* calls */
 	FULL_EACH = 4,   /* rounds */
