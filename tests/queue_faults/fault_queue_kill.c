@@ -31,8 +31,8 @@ enum {
 	ROUNDS_PER_FILE = 50,
 	MAX_US = 50000,  /* how long a process lives */
 	STATS_EACH = 4,  /* calls */
-	FULL_EACH = 4,   /* rounds */
-	FULL_WRITES = 60 /* one of the first so many writes finds no room */
+	FULL_EACH = 3,   /* rounds */
+	FULL_WRITES = 20 /* one of the first so many writes finds no room */
 };
 
 struct tally {
@@ -211,7 +211,7 @@ static void print_tally(const struct tally *t)
 static bool is_enough(const struct tally *t, bool cuts)
 {
 	return t->in_commit && t->shared && t->torn && t->in_flight &&
-	       t->leases && t->refused && (!cuts || (t->lost_writes && t->cut));
+	       t->leases && (cuts ? t->lost_writes && t->cut : t->refused);
 }
 
 static void run_rounds(struct queue_fault_bed *b, uint64_t rounds, bool cuts)
