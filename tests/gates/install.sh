@@ -142,9 +142,9 @@ try_queue()
 	# shellcheck disable=SC2086 # a list of flags
 	try queue_pc_shared $words
 	ask queue_pc_static --static tickwheel-queue
+	words=$(echo "$words" | sed 's/-ltickwheel /& -Wl,-Bdynamic /')
 	# shellcheck disable=SC2086
-	try queue_pc_static -Wl,-Bstatic $(echo "$words" | sed \
-		's/-ltickwheel /& -Wl,-Bdynamic /')
+	try queue_pc_static -Wl,-Bstatic $words
 	for way in package folder; do
 		for program in queue_in_c_shared queue_in_c_static; do
 			run "${way}_$program" "$scratch/$way/$program"
