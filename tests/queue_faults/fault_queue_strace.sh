@@ -65,16 +65,12 @@ has()
 	grep -q " $1\$" "$scratch/list"
 }
 
-# has_big ID
-has_big()
-{
-	queue get -q big "$1" >"$scratch/big" 2>&1
-}
-
 # The item `new` is there if the put succeeded. A put that found no room has put
 # nothing.
 check_put()
 {
+	queue list >"$scratch/list" 2>&1 || fail "$(cat "$scratch/list")"
+	has old || fail 'the first item is lost'
 	if [ "$status" -eq 0 ]; then
 		has new || fail 'an item is lost'
 	elif [ "$error" = ENOSPC ] && has new; then
@@ -82,18 +78,25 @@ check_put()
 	fi
 }
 
+# ready QUEUE: prints how many items the queue has.
+ready()
+{
+	sed -n "/\"queue\":\"$1\"/s/.*\"ready\":\([0-9]*\),.*/\1/p" \
+		"$scratch/stats"
+}
+
 # All large items are gone if the cancel succeeded. Otherwise all or none are.
 check_cancel()
 {
-	first=${ids# }
-	left=none
-	! has_big "${first%% *}" || left=all
-	if has_big "${ids##* }"; then
-		[ "$left" = all ] || fail 'some are cancelled'
-	else
-		[ "$left" = none ] || fail 'some are left'
-	fi
-	[ "$status" -ne 0 ] || [ "$left" = none ] || fail 'nothing is cancelled'
+	queue stats --all --json >"$scratch/stats" 2>&1 ||
+		fail "$(cat "$scratch/stats")"
+	[ "$(ready default)" = 1 ] || fail 'the first item is lost'
+	case $(ready big),$status in
+	0,* | "$big_items",[1-9]*) ;;
+	*)
+		fail "$(ready big) large items are left"
+		;;
+	esac
 }
 
 # sweep WHAT CALL ERROR: until the call is not made so often. WHAT is put or
@@ -122,9 +125,6 @@ sweep()
 			told=$((told + 1))
 			[ -s "$scratch/err" ] || fail 'it does not say why'
 		fi
-		queue list >"$scratch/list" 2>&1 ||
-			fail "$(cat "$scratch/list")"
-		has old || fail 'the first item is lost'
 		"check_$what"
 		grep -q INJECTED "$scratch/log" || break
 		n=$((n + 1))
