@@ -168,6 +168,7 @@ if(SQLite3_FOUND)
   target_sources(tickwheel_queue PRIVATE ${tkw_store_os_sources})
   set_target_properties(tickwheel_queue PROPERTIES
     OUTPUT_NAME tickwheel-queue EXPORT_NAME queue
+    BUILD_WITH_INSTALL_RPATH ON
     VERSION ${PROJECT_VERSION}
     SOVERSION ${tkw_soversion}
     LINK_DEPENDS ${tkw_queue_map})

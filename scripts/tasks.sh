@@ -37,7 +37,7 @@ rivals="$rivals libsqlite3-dev beanstalkd"
 test_tools="$build_tools g++ libcmocka-dev pkg-config"
 # Without one of these, the tests that need it are not built, or are skipped.
 more_test_tools="valgrind $loops libhiredis-dev redis-server redis-tools"
-more_test_tools="$more_test_tools mandoc abigail-tools jq"
+more_test_tools="$more_test_tools mandoc abigail-tools jq libsqlite3-dev strace"
 
 installed()
 {
@@ -264,7 +264,7 @@ save_reports()
 }
 
 # name_skipped XML: prints which tests were skipped, and what they said about
-# it.
+# it: the line that begins with "skipped:", else the first one.
 name_skipped()
 {
 	awk '
@@ -273,10 +273,14 @@ name_skipped()
 	off && /<system-out>/ {
 		text = $0
 		gsub(/.*<system-out>|<\/system-out>.*/, "", text)
-		print "skipped " name ": " text
-		off = 0
 	}
-	/<\/testcase>/ { if (off) print "skipped " name; off = 0 }' "$1"
+	off && /^skipped: / { text = $0 }
+	/<\/testcase>/ {
+		if (off)
+			print "skipped " name (text == "" ? "" : ": " text)
+		off = 0
+		text = ""
+	}' "$1"
 }
 
 # Prints the last line of a task that runs tests, and ends the task.
@@ -295,8 +299,8 @@ verdict()
 }
 
 # sanitized PRESET LABELS TIMEOUTS [CTEST-ARGUMENT...]: runs the tests that have
-# none of these labels. The model and the stress are shorter, because sanitizers
-# make them slow. TIMEOUTS is the number of timeouts of the stress.
+# none of these labels. The model, the stress and the kills are shorter, because
+# sanitizers make them slow. TIMEOUTS is the number of timeouts of the stress.
 sanitized()
 {
 	need_for_tests ''
@@ -306,7 +310,10 @@ sanitized()
 	TKW_MODEL_SEEDS=${TKW_MODEL_SEEDS:-1000}
 	TKW_STRESS_TIMEOUTS=${TKW_STRESS_TIMEOUTS:-$3}
 	TKW_STRESS_ROUNDS=${TKW_STRESS_ROUNDS:-5000}
-	export TKW_MODEL_SEEDS TKW_STRESS_TIMEOUTS TKW_STRESS_ROUNDS
+	TKW_QUEUE_KILLS=${TKW_QUEUE_KILLS:-40}
+	TKW_QUEUE_STRIDE=${TKW_QUEUE_STRIDE:-11}
+	export TKW_MODEL_SEEDS TKW_STRESS_TIMEOUTS TKW_STRESS_ROUNDS \
+		TKW_QUEUE_KILLS TKW_QUEUE_STRIDE
 	preset=$1
 	labels=$2
 	shift 3

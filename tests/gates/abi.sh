@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# abi.sh ROOT SHARED | --dump ROOT SHARED | --self-test - checks that the
-# functions and types of the library are those recorded in packaging/abi.
+# abi.sh ROOT SHARED... | --dump ROOT SHARED | --self-test - checks that the
+# functions and types of each library are those recorded in packaging/abi.
 #
-# tickwheel-X.Y.Z.abi is the record of version X.Y.Z, a dump by abidw. If a change
+# NAME-X.Y.Z.abi is the record of version X.Y.Z of libNAME.so, a dump by abidw. If a change
 # was intended, --dump writes the record of this version again. If there are
 # records of other versions with the same soname, those versions were released,
 # and nothing in their records may be removed or changed.
@@ -13,12 +13,14 @@ set -u
 
 CC=${CC:-cc}
 
-# Sets `dump` to the record of the tree's version.
+# name_dump ROOT SHARED: sets `dump` to the record of the tree's version.
 name_dump()
 {
 	version=$(sed -n 's/^#define TKW_VERSION "\(.*\)"$/\1/p' \
 		"$1/include/tickwheel/version.h")
-	dump=$1/packaging/abi/tickwheel-$version.abi
+	name=$(basename "$2")
+	name=${name#lib}
+	dump=$1/packaging/abi/${name%%.so*}-$version.abi
 }
 
 # make_dump ROOT SHARED FILE: writes the dump of the library to FILE. Types that
@@ -37,7 +39,7 @@ make_dump()
 write_dump()
 {
 	make_scratch
-	name_dump "$1"
+	name_dump "$1" "$2"
 	mkdir -p "$1/packaging/abi"
 	make_dump "$1" "$2" "$dump"
 	echo "abi: wrote $dump"
@@ -56,16 +58,15 @@ soname_of()
 	sed -n "1s/.* soname='\([^']*\)'.*/\1/p" "$1"
 }
 
-check_abi()
+# check_library SHARED: checks one library, in `root`.
+check_library()
 {
-	make_scratch
-	root=$1
-	name_dump "$root"
+	name_dump "$root" "$1"
 	[ -f "$dump" ] || {
 		complain "no $dump (run ./dev abi, and commit what it writes)"
-		verdict
+		return
 	}
-	make_dump "$root" "$2" "$scratch/now"
+	make_dump "$root" "$1" "$scratch/now"
 	if grep -n "='/" "$dump" >&2; then
 		complain 'the dump names a folder of some machine (run ./dev abi)'
 	fi
@@ -78,14 +79,26 @@ check_abi()
 			complain "not compatible with $(basename "$old" .abi)" \
 				"(undo the change, or raise the version in version.h)"
 	done
-	verdict "$(grep -c '<elf-symbol ' "$dump") functions as in $dump"
+	said="$said${said:+, }$(grep -c '<elf-symbol ' "$dump") functions as in $dump"
+}
+
+check_abi()
+{
+	make_scratch
+	root=$1
+	shift
+	said=
+	for library in "$@"; do
+		check_library "$library"
+	done
+	verdict "$said"
 }
 
 # Builds the library of the planted tree.
 build()
 {
 	$CC -g -shared -fPIC -I"$tree/include" -Wl,-soname,libone.so.7 \
-		"$tree/src/one.c" -o "$tree/one.so" || exit 1
+		"$tree/src/one.c" -o "$tree/libtickwheel.so" || exit 1
 }
 
 # Writes and builds a tiny library, and records its dump.
@@ -113,7 +126,7 @@ plant()
 	tkw_number tkw_two(void) { return 2; }
 	END
 	build
-	sh "$self" --dump "$tree" "$tree/one.so" >/dev/null || exit 1
+	sh "$self" --dump "$tree" "$tree/libtickwheel.so" >/dev/null || exit 1
 }
 
 # changed FILE SED-SCRIPT: plants a tree, changes FILE and builds the library
@@ -128,7 +141,7 @@ changed()
 rejected()
 {
 	changed "$2" "$3"
-	must_reject "$1" sh "$self" "$tree" "$tree/one.so"
+	must_reject "$1" sh "$self" "$tree" "$tree/libtickwheel.so"
 }
 
 self_test_releases()
@@ -138,30 +151,30 @@ self_test_releases()
 		"$tree/packaging/abi/tickwheel-7.2.0.abi"
 	echo 'int tkw_new(void) { return 3; }' >>"$tree/src/one.c"
 	build
-	sh "$self" --dump "$tree" "$tree/one.so" >/dev/null
-	must_accept 'more than the last release' sh "$self" "$tree" "$tree/one.so"
+	sh "$self" --dump "$tree" "$tree/libtickwheel.so" >/dev/null
+	must_accept 'more than the last release' sh "$self" "$tree" "$tree/libtickwheel.so"
 	sed -i 's/tkw_two/tkw_too/' "$tree/src/one.c"
 	build
-	sh "$self" --dump "$tree" "$tree/one.so" >/dev/null
+	sh "$self" --dump "$tree" "$tree/libtickwheel.so" >/dev/null
 	must_reject 'not compatible with tickwheel-7.2.0' \
-		sh "$self" "$tree" "$tree/one.so"
+		sh "$self" "$tree" "$tree/libtickwheel.so"
 }
 
 self_test()
 {
 	make_scratch
 	plant
-	must_accept 'a sound library' sh "$self" "$tree" "$tree/one.so"
+	must_accept 'a sound library' sh "$self" "$tree" "$tree/libtickwheel.so"
 	cp "$tree/packaging/abi/tickwheel-7.2.1.abi" "$scratch/once"
 	mv "$tree" "$scratch/other"
 	tree=$scratch/other
 	build
-	sh "$self" --dump "$tree" "$tree/one.so" >/dev/null
+	sh "$self" --dump "$tree" "$tree/libtickwheel.so" >/dev/null
 	must_accept 'a dump made in another folder' \
 		cmp "$scratch/once" "$tree/packaging/abi/tickwheel-7.2.1.abi"
 	rm -r "$tree"
 	changed src/one.c 's/hidden { int a/hidden { int a, b/'
-	must_accept 'a change that is private' sh "$self" "$tree" "$tree/one.so"
+	must_accept 'a change that is private' sh "$self" "$tree" "$tree/libtickwheel.so"
 	rejected './dev abi' include/tickwheel/one.h 's/{ int a;/{ int a, b;/'
 	rejected 'data member change' include/tickwheel/one.h \
 		's/{ int a;/{ short a;/'
@@ -171,11 +184,19 @@ self_test()
 	rejected 'return type changed' include/tickwheel/one.h 's/f int/f long/'
 	rejected 'TKW_C' include/tickwheel/one.h 's/TKW_B }/TKW_B, TKW_C }/'
 	plant
+	cp "$tree/libtickwheel.so" "$tree/libtickwheel-queue.so"
+	must_reject tickwheel-queue-7.2.1.abi \
+		sh "$self" "$tree" "$tree/libtickwheel.so" \
+		"$tree/libtickwheel-queue.so"
+	sh "$self" --dump "$tree" "$tree/libtickwheel-queue.so" >/dev/null
+	must_accept 'two libraries' sh "$self" "$tree" "$tree/libtickwheel.so" \
+		"$tree/libtickwheel-queue.so"
+	plant
 	rm "$tree"/packaging/abi/*
-	must_reject 'run ./dev abi' sh "$self" "$tree" "$tree/one.so"
+	must_reject 'run ./dev abi' sh "$self" "$tree" "$tree/libtickwheel.so"
 	plant
 	sed -i "s,='src/,='/home/src/," "$tree"/packaging/abi/*
-	must_reject 'names a folder' sh "$self" "$tree" "$tree/one.so"
+	must_reject 'names a folder' sh "$self" "$tree" "$tree/libtickwheel.so"
 	self_test_releases
 	self_verdict
 }
@@ -196,17 +217,21 @@ case ${1:-} in
 	exit
 	;;
 esac
-: "${1:?the root of the tree}" "${2:?the shared library}"
-[ -f "$2" ] || {
-	complain "no library $2"
-	verdict
-}
-readelf -h "$2" | grep -q 'Machine:.*X86-64' || {
-	echo 'skipped: the dumps are of x86-64'
-	exit 77
-}
-readelf -S "$2" | grep -qF .debug_info || {
-	echo 'skipped: the library has no debug information'
-	exit 77
-}
-check_abi "$1" "$2"
+root=${1:?the root of the tree}
+: "${2:?the shared library}"
+shift
+for library; do
+	[ -f "$library" ] || {
+		complain "no library $library"
+		verdict
+	}
+	readelf -h "$library" | grep -q 'Machine:.*X86-64' || {
+		echo 'skipped: the dumps are of x86-64'
+		exit 77
+	}
+	readelf -S "$library" | grep -qF .debug_info || {
+		echo 'skipped: the library has no debug information'
+		exit 77
+	}
+done
+check_abi "$root" "$@"

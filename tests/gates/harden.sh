@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# harden.sh SHARED STATIC PROGRAM | --self-test - checks that the built files have
+# harden.sh PROGRAM {SHARED STATIC}... | --self-test - checks that the built files have
 # the protections that docs/internals/hardening.md lists.
 set -u
 # shellcheck source=common.sh
@@ -98,9 +98,13 @@ check_program()
 check_built()
 {
 	make_scratch
-	check_shared "$1"
-	check_marks "$1" "$2"
-	check_program "$3"
+	check_program "$1"
+	shift
+	while [ $# -gt 0 ]; do
+		check_shared "$1"
+		check_marks "$1" "$2"
+		shift 2
+	done
 	verdict 'hardened'
 }
 
@@ -137,7 +141,7 @@ plant()
 
 check_planted()
 {
-	sh "$self" "$scratch/one.so" "$scratch/one.a" "$scratch/one"
+	sh "$self" "$scratch/one" "$scratch/one.so" "$scratch/one.a"
 }
 
 # rejected WORD COMPILE-FLAG LINK-FLAG PROGRAM-FLAG: the gate must reject what
@@ -169,6 +173,12 @@ self_test()
 	rejected 'one: bound lazily' '' '' -Wl,-z,lazy
 	rejected 'one: an executable stack' '' '' -Wl,-z,execstack
 	plant '' '' ''
+	cp "$scratch/one.so" "$scratch/two.so"
+	plant '' -Wl,-z,lazy ''
+	must_reject 'one.so: bound lazily' sh "$self" "$scratch/one" \
+		"$scratch/two.so" "$scratch/one.a" \
+		"$scratch/one.so" "$scratch/one.a"
+	plant '' '' ''
 	ar d "$scratch/one.a" one.o
 	must_reject 'no objects' check_planted
 	self_verdict
@@ -184,7 +194,7 @@ case ${1:-} in
 	self_test
 	;;
 *)
-	: "${3:?harden.sh SHARED STATIC PROGRAM}"
+	: "${3:?harden.sh PROGRAM SHARED STATIC}"
 	check_built "$@"
 	;;
 esac

@@ -6,7 +6,8 @@
 # The programs of tests/consumer must compile with the installed headers, and run
 # with the shared and with the static library. The compiler finds the library by
 # its own options, by pkg-config and by CMake. The programs must also build with
-# tickwheel's sources as a subdirectory of their project.
+# tickwheel's sources as a subdirectory of their project. If there is SQLite, the
+# same holds for the program that uses the queue, and for its library.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
@@ -59,51 +60,100 @@ install_it()
 	done <"$scratch/named"
 }
 
+# If there is SQLite, the library of the queue must be installed. Sets `queue` to
+# "yes" if it is there.
+look_for_queue()
+{
+	queue=
+	[ ! -f "$prefix/$libdir/pkgconfig/tickwheel-queue.pc" ] || queue=yes
+	[ -f cmake/tickwheel-queue.pc.in ] || return
+	if pkg-config --exists 'sqlite3 >= 3.37' && [ -z "$queue" ]; then
+		complain 'libtickwheel-queue is not installed'
+	fi
+}
+
 # run KIND PROGRAM: the program must succeed, and print something: what the
-# program with the shared library prints.
+# program with the shared library, `model`, prints.
+model=shared
 run()
 {
 	LD_LIBRARY_PATH=$prefix/$libdir "$2" >"$scratch/$1.out" ||
 		complain "the program failed: $1"
 	[ -s "$scratch/$1.out" ] || complain "the program said nothing: $1"
-	cmp -s "$scratch/$1.out" "$scratch/shared.out" ||
+	cmp -s "$scratch/$1.out" "$scratch/$model.out" ||
 		complain "the libraries do not do the same: $1"
 	kinds=$((kinds + 1))
 }
 
-# try KIND FLAG...: compiles the consumer in C with these flags, and runs it.
+# try KIND FLAG...: compiles the consumer in C, `source`, with these flags, and
+# runs it.
+source=in_c.c
 try()
 {
 	kind=$1
 	shift
 	step "compile, $kind" "$CC" -std=c11 -Wall -Wextra -Werror \
-		tests/consumer/in_c.c -o "$scratch/$kind" "$@"
+		"tests/consumer/$source" -o "$scratch/$kind" "$@"
 	run "$kind" "$scratch/$kind"
 }
 
-# ask KIND OPTION...: sets `words` to the flags that pkg-config prints.
+# ask KIND OPTION... PACKAGE: sets `words` to the flags that pkg-config prints.
 # pkg-config looks only in our prefix, so that it does not find another
-# tickwheel that is installed on this machine.
+# tickwheel that is installed on this machine. For the queue it looks there
+# first: SQLite is elsewhere.
 ask()
 {
 	kind=$1
 	shift
+	elsewhere=
+	[ "$source" = in_c.c ] ||
+		elsewhere=:$(pkg-config --variable pc_path pkg-config)
 	step "pkg-config, $kind" env \
-		PKG_CONFIG_LIBDIR="$prefix/$libdir/pkgconfig" \
-		pkg-config "$@" --cflags --libs tickwheel
+		PKG_CONFIG_LIBDIR="$prefix/$libdir/pkgconfig$elsewhere" \
+		pkg-config --cflags --libs "$@"
 	words=$(cat "$scratch/step")
 }
 
 try_pkg_config()
 {
-	ask pc_shared
+	ask pc_shared tickwheel
 	# shellcheck disable=SC2086 # a list of flags
 	try pc_shared $words
-	ask pc_static --static
+	ask pc_static --static tickwheel
 	# shellcheck disable=SC2086
 	try pc_static -static $words
 	asks_for pc_shared
 	asks_not pc_static
+}
+
+# The program of the queue. SQLite itself is linked as a shared library, because
+# its static one needs more packages.
+try_queue()
+{
+	source=queue_in_c.c
+	model=queue_shared
+	soname=libtickwheel-queue${soname#libtickwheel}
+	try queue_shared -I"$prefix/include" -L"$prefix/$libdir" \
+		-Wl,-rpath-link,"$prefix/$libdir" -ltickwheel-queue
+	try queue_static -I"$prefix/include" \
+		"$prefix/$libdir/libtickwheel-queue.a" \
+		"$prefix/$libdir/libtickwheel.a" -lsqlite3 -pthread
+	ask queue_pc_shared tickwheel-queue
+	# shellcheck disable=SC2086 # a list of flags
+	try queue_pc_shared $words
+	ask queue_pc_static --static tickwheel-queue
+	words=$(echo "$words" | sed 's/-ltickwheel /& -Wl,-Bdynamic /')
+	# shellcheck disable=SC2086
+	try queue_pc_static -Wl,-Bstatic $words
+	for way in package folder; do
+		for program in queue_in_c_shared queue_in_c_static; do
+			run "${way}_$program" "$scratch/$way/$program"
+		done
+	done
+	asks_for queue_shared queue_pc_shared package/queue_in_c_shared \
+		folder/queue_in_c_shared
+	asks_not queue_static queue_pc_static package/queue_in_c_static \
+		folder/queue_in_c_static
 }
 
 # try_cmake KIND CMAKE-ARGUMENT...: builds the consumers with CMake, and runs
@@ -199,6 +249,7 @@ check_install()
 	check_presets
 	settle
 	install_it
+	look_for_queue
 	check_version_file
 	try shared -I"$prefix/include" -L"$prefix/$libdir" -ltickwheel
 	try static -I"$prefix/include" "$prefix/$libdir/libtickwheel.a"
@@ -210,6 +261,8 @@ check_install()
 	try_cmake package -DCMAKE_PREFIX_PATH="$prefix"
 	settle
 	try_cmake folder -DTICKWHEEL="$PWD"
+	settle
+	[ -z "$queue" ] || try_queue
 	verdict "installed, moved, and used in $kinds ways"
 }
 
@@ -298,6 +351,11 @@ self_test()
 	make_scratch
 	plant
 	must_accept 'a sound project' sh "$self" "$tree"
+	if pkg-config --exists 'sqlite3 >= 3.37'; then
+		mkdir "$tree/cmake"
+		touch "$tree/cmake/tickwheel-queue.pc.in"
+		must_reject 'libtickwheel-queue is not' sh "$self" "$tree"
+	fi
 	# The gate must not use a tickwheel that is installed on this machine.
 	mkdir "$scratch/decoy"
 	printf '%s\n' 'Name: tickwheel' 'Description: d' 'Version: 0' \

@@ -20,7 +20,8 @@ complete= # "yes" if all patches of this folder are planted
 here=$(cd "$(dirname "$0")" && pwd)
 explorers='explore_timer explore_lock'
 LC_ALL=C
-export LC_ALL
+TKW_QUEUE_KILLS=10 # the run goes on until all has happened that must
+export LC_ALL TKW_QUEUE_KILLS
 
 say()
 {

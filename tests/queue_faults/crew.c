@@ -28,6 +28,7 @@ void crew_share_reset(struct crew_share *s)
 	s->in_commit = 0;
 	s->commits = 0;
 	s->commit_calls = 0;
+	s->refused = 0;
 	s->broken[0] = 0;
 	power_reset(&s->power);
 }
@@ -101,6 +102,28 @@ static void complain(struct crew_worker *w, const char *what, uint32_t serial)
 		 what, serial);
 }
 
+/* Items of a put that was refused are not there. */
+static void look_for(struct crew_worker *w, const struct crew_call *c,
+		     const struct tkw_put *puts)
+{
+	for (uint32_t i = 0; i < c->count; i++) {
+		struct tkw_item_name name = { .key = puts[i].key,
+					      .key_len = puts[i].key_len };
+		struct tkw_items *items;
+		int err =
+			name.key ? tkw_queue_get(w->q, &name, &items) : -ENOENT;
+
+		if (err == 0) {
+			tkw_items_free(items);
+			complain(w, "a put was refused, and is there",
+				 c->item[i].serial);
+		}
+		if (name.key)
+			__atomic_fetch_add(&w->share->refused, 1,
+					   __ATOMIC_RELAXED);
+	}
+}
+
 static int put(struct crew_worker *w)
 {
 	static _Thread_local uint8_t payload[CREW_ITEMS][CREW_PAYLOAD];
@@ -128,7 +151,10 @@ static int put(struct crew_worker *w)
 			(struct crew_hold){ .serial = serial + i,
 					    .claim = { .id = ids[i] } };
 	}
-	return answered(c, err);
+	answered(c, err);
+	if (err == -ENOSPC)
+		look_for(w, c, puts);
+	return err;
 }
 
 static void keep(struct crew_worker *w, const struct crew_call *c)

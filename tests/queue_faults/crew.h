@@ -75,6 +75,8 @@ struct crew_share {
 	uint32_t in_commit; /* atomic: the log is written and not yet synced */
 	uint64_t commits;   /* since the file was opened */
 	uint64_t commit_calls;
+	uint32_t refused; /* atomic: puts that found no room and were looked for
+			   */
 	char broken[128]; /* what a worker found to be wrong */
 	struct crew_notes notes[CREW_WORKERS];
 	struct power power;
@@ -111,7 +113,7 @@ void crew_make_put(uint32_t serial, struct tkw_put *put, uint8_t *payload,
 		   char *key);
 
 /* Makes one call of a kind. Returns its result, or 0 if the worker has nothing
- * to call it for. */
+ * to call it for. A put that finds no room must have put nothing. */
 int crew_call(struct crew_worker *w, enum crew_kind kind);
 /* Makes a random call. */
 int crew_work(struct crew_worker *w);

@@ -29,11 +29,11 @@
 
 enum {
 	SEED = 23,
-	STRIDE = 23,
+	STRIDE = 1,
 	BIG_ITEMS = 10,
 	ALL_BIG = 2 * BIG_ITEMS, /* of both lives */
 	BIG = 512 << 10,
-	LIVE_ITEMS = 2000, /* in the other queue, to be copied */
+	LIVE_ITEMS = 600, /* in the other queue, to be copied */
 	MIN_SITES = 20
 };
 
@@ -76,12 +76,14 @@ static int ack_big(struct tkw_queue *q, const struct tkw_claim *claims)
 
 /* --- the process that is killed ------------------------------------------- */
 
+/* What it acks first. They were taken when the file was made. */
+static struct tkw_claim claims[BIG_ITEMS];
+
 static void run_child(struct queue_fault_bed *b, const struct shim_plan *plan)
 {
 	struct crew_worker w = { .share = b->share,
 				 .notes = &b->share->notes[0],
 				 .random = SEED };
-	struct tkw_claim claims[BIG_ITEMS];
 	struct tkw_queues *f;
 	struct tkw_queue *big;
 	char why[100];
@@ -89,7 +91,7 @@ static void run_child(struct queue_fault_bed *b, const struct shim_plan *plan)
 	shim_vfs_install();
 	shim_vfs_watch(crew_watch, b->share);
 	if (crew_open(&f, &w.q, b->path, why, sizeof(why)) != 0 ||
-	    tkw_queue_open(&big, f, "big") != 0 || put_big(big, claims) != 0)
+	    tkw_queue_open(&big, f, "big") != 0)
 		_exit(1);
 	shim_vfs_plan(plan);
 	if (ack_big(big, claims) != 0 || queue_fault_play(&w) < 0)
@@ -118,10 +120,9 @@ static bool run(struct queue_fault_bed *b, const struct shim_plan *plan)
 
 /* --- the file ------------------------------------------------------------- */
 
-/* A file that is almost large enough, beside the file of the bed. */
+/* A file that is large enough as soon as the last claims are acked. */
 static void make_large(struct queue_fault_bed *b)
 {
-	struct tkw_claim claims[BIG_ITEMS];
 	struct tkw_queues *f;
 	struct tkw_queue *q;
 	char why[100];
@@ -131,6 +132,7 @@ static void make_large(struct queue_fault_bed *b)
 	assert_int_equal(put_live(q), 0);
 	assert_int_equal(put_big(q, claims), 0);
 	assert_int_equal(ack_big(q, claims), 0);
+	assert_int_equal(put_big(q, claims), 0);
 	assert_int_equal(tkw_queues_close(f), 0);
 }
 

@@ -11,7 +11,8 @@
 enum {
 	FAR_MS = 60 * 1000, /* leases that end later do not end in a test */
 	USED_AT_ONCE = 64,  /* claims in one ack of truth_use() */
-	MAX_LIVE = 400      /* items, before idle ones are cancelled */
+	IDLE_AT_ONCE = 512,
+	MAX_LIVE = 400 /* items, before idle ones are cancelled */
 };
 
 /* A failed check leaves its sentence here. */
@@ -439,21 +440,23 @@ static void use_claims(struct truth *t, struct tkw_queue *q, struct verdict *v)
 static void use_idle(struct truth *t, struct tkw_queue *q,
 		     enum tkw_item_state state, struct verdict *v)
 {
+	static struct tkw_item_name names[IDLE_AT_ONCE];
 	struct tkw_items *items;
 	uint64_t cursor = 0;
-	int n = tkw_queue_list(q, state, 512, &cursor, &items);
+	int n = tkw_queue_list(q, state, IDLE_AT_ONCE, &cursor, &items);
 
+	if (n <= 0)
+		return;
 	for (int i = 0; i < n; i++) {
-		struct tkw_item_name name = { .id = items->item[i].claim.id };
 		uint32_t serial;
 
+		names[i].id = items->item[i].claim.id;
 		memcpy(&serial, items->item[i].payload, sizeof(serial));
-		if (tkw_queue_cancel(q, &name, 1, NULL) != 1)
-			wrong(v, "an item cannot be cancelled", serial);
 		t->item[serial].ended = 1;
 	}
-	if (n > 0)
-		tkw_items_free(items);
+	tkw_items_free(items);
+	if (tkw_queue_cancel(q, names, (size_t)n, NULL) != n)
+		wrong(v, "an item cannot be cancelled", (uint64_t)n);
 }
 
 static void use_new(struct truth *t, struct crew_share *s, struct tkw_queue *q,
