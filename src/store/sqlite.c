@@ -33,7 +33,11 @@ enum {
 	/* After a full disk, so many checkpoints come when the log has this
 	 * part of its usual frames: the room is needed for the file. */
 	TIGHT_ROUNDS = 1000,
-	TIGHT_PART = 8
+	TIGHT_PART = 8,
+	/* The index of the log (-shm), by SQLite's description of its format:
+	 * the bytes of a piece, and where the count of frames is. */
+	INDEX_BYTES = 32768,
+	INDEX_FRAMES = 16
 };
 
 int tkw__sqlite_note(struct tkw__sqlite *s, int rc)
@@ -222,17 +226,38 @@ static int empty_log(struct tkw__sqlite *s)
 	return 0;
 }
 
+/* How many frames of the log SQLite uses. It is asked for in a transaction that
+ * may write. A checkpoint would tell it too, but not on a full disk. */
+static int count_used(struct tkw__sqlite *s, uint32_t *out)
+{
+	sqlite3_file *file = NULL;
+	volatile void *index = NULL;
+	int rc = sqlite3_file_control(s->db, "main", SQLITE_FCNTL_FILE_POINTER,
+				      &file);
+
+	if (!rc)
+		rc = file->pMethods->xShmMap(file, 0, INDEX_BYTES, 0, &index);
+	if (!rc && !index)
+		rc = SQLITE_PROTOCOL;
+	if (!rc)
+		*out = ((volatile uint32_t *)index)[INDEX_FRAMES / 4];
+	return rc;
+}
+
 /* The log could not be emptied: somebody reads, or the file has no room. */
 static int mend_log(struct tkw__sqlite *s)
 {
+	uint32_t used = 0;
 	int rc = tkw__sqlite_run(s, TKW__STMT_BEGIN);
 	int err;
 
+	if (!rc)
+		rc = count_used(s, &used);
 	if (rc != SQLITE_OK)
 		return is_harmless(tkw__sqlite_errno(s->db, rc))
 			       ? roll_back(s, rc)
 			       : note_death(s, rc);
-	err = tkw__wal_mend(s->path, s->inherited);
+	err = tkw__wal_mend(s->path, used, s->inherited);
 	rc = tkw__sqlite_run(s, TKW__STMT_ROLLBACK);
 	if (rc != SQLITE_OK)
 		return note_death(s, rc);
