@@ -306,6 +306,34 @@ static int set_mode(struct tkw__sqlite *s)
 	return s->dead ? -EIO : 0;
 }
 
+/* A new file, or a copy that SQLite has made, has no log. To ask for one writes
+ * to the file, so this waits until the file was found sound. Where SQLite
+ * cannot have a log, it answers with another mode. */
+static int start_log(struct tkw__sqlite *s)
+{
+	sqlite3_stmt *stmt = NULL;
+	int rc = sqlite3_prepare_v2(s->db, "PRAGMA journal_mode=WAL", -1, &stmt,
+				    NULL);
+
+	if (!rc)
+		rc = sqlite3_step(stmt);
+	if (rc == SQLITE_ROW) {
+		const char *mode = (const char *)sqlite3_column_text(stmt, 0);
+
+		s->logs = mode && strcmp(mode, "wal") == 0;
+		rc = SQLITE_OK;
+	}
+	sqlite3_finalize(stmt);
+	if (rc)
+		return is_harmless(tkw__sqlite_errno(s->db, rc))
+			       ? tkw__sqlite_note(s, rc)
+			       : note_death(s, rc);
+	if (s->logs)
+		return 0;
+	s->store.why = "SQLite cannot have a log on this file system";
+	return die(s);
+}
+
 /* Before each write. */
 static int get_ready(struct tkw__sqlite *s)
 {
@@ -314,7 +342,10 @@ static int get_ready(struct tkw__sqlite *s)
 	if (s->dead || tkw__sqlite_check_end(s) != SQLITE_OK)
 		return -EIO;
 	s->store.sound = true;
-	if (s->inherited || s->stale)
+	s->tidy = false;
+	if (!s->logs)
+		err = start_log(s);
+	if (!err && (s->inherited || s->stale))
 		err = clean_log(s);
 	if (!err && s->loose != s->to_system)
 		err = set_mode(s);
@@ -494,10 +525,7 @@ static int store_close(struct tkw__store *store)
 		rc = sqlite3_wal_checkpoint_v2(
 			s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 		err = rc ? tkw__sqlite_errno(s->db, rc) : 0;
-		if (!err)
-			(void)sqlite3_db_config(
-				s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0,
-				(int *)NULL);
+		s->tidy = !err;
 	}
 	free_store(s);
 	return err == -EBUSY ? 0 : err;
