@@ -244,6 +244,7 @@ struct tkw__desk_reserve {
 	bool (*get)(void *ctx);
 	void *ctx;
 	uint64_t bytes; /* how much it is */
+	bool gone;      /* it is wanted, but not held at the start */
 };
 
 /* In all fields except the store and the times, zero means the default. */

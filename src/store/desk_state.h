@@ -104,6 +104,7 @@ struct tkw__desk {
 	size_t row_room;
 
 	bool reserve_gone;
+	uint64_t ask_at_us;     /* mono: when the reserve is asked for again */
 	bool broken;            /* -EIO, for ever */
 	uint64_t held_until_us; /* mono: the desk's own work waits until then */
 	struct tkw_wheel *wheel; /* the timeouts of parked takes */
@@ -177,6 +178,8 @@ void tkw__desk_fail(struct tkw__desk *d, int err);
 /* True if there is room for another request in this turn. */
 bool tkw__desk_has_room(const struct tkw__desk *d);
 
+/* While the reserve is gone, tries to get it back, once in a turn. */
+void tkw__desk_ask_reserve(struct tkw__desk *d);
 /* Decides a request; its state tells if it is parked then. */
 void tkw__desk_decide(struct tkw__desk *d, struct tkw__request *r);
 

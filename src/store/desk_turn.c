@@ -76,6 +76,11 @@ static void begin(struct tkw__desk *d, uint64_t now_us, uint64_t mono_us)
 	d->batch_count = 0;
 	d->saving = false;
 	d->asked = false;
+	/* Without puts, too, but not in each turn. */
+	if (!tkw__desk_is_held(d) && d->mono_us >= d->ask_at_us) {
+		d->ask_at_us = d->mono_us + TKW__DESK_HOLD_US;
+		tkw__desk_ask_reserve(d);
+	}
 	if (back || (was_held && !tkw__desk_is_held(d)))
 		look_at_all(d);
 }

@@ -439,6 +439,60 @@ static void test_desk_full_disk_uses_the_reserve_and_gets_it_back(void **state)
 	bed_reopen(b);
 }
 
+/* The disk was too full for a reserve when the desk was opened. */
+static void test_desk_without_its_reserve_at_first_gets_it_later(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_facts facts;
+	struct bed_request p;
+
+	b->has_reserve = true;
+	bed_reopen(b);
+	b->has_reserve = false;
+	b->disk.room_bytes = b->disk.bytes + 40;
+	bed_reopen(b);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.error, -ENOSPC);
+	ask_put(b, &p, 'p', 0, 1);
+	bed_turn(b);
+	assert_int_equal(p.r.result, -ENOSPC);
+	assert_int_equal(b->gives, 0);
+	b->disk.room_bytes = 0;
+	bed_put(b, 0);
+	assert_true(b->has_reserve);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.error, 0);
+	/* And now it can be given. */
+	b->disk.room_bytes = b->disk.bytes + 40;
+	ask_put(b, &p, 'p', 0, 1);
+	bed_turn(b);
+	assert_int_equal(p.r.result, -ENOSPC);
+	assert_int_equal(b->gives, 1);
+	bed_reopen(b);
+}
+
+/* Consumers alone get the reserve back too. */
+static void test_desk_gets_its_reserve_back_without_puts(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request p;
+	struct tkw_items *held;
+
+	bed_put(b, 0);
+	held = bed_take(b, 1, 100000);
+	b->has_reserve = true;
+	bed_reopen(b);
+	b->disk.room_bytes = b->disk.bytes + 40;
+	ask_put(b, &p, 'p', 0, 1);
+	bed_turn(b);
+	assert_int_equal(b->gives, 1);
+	b->disk.room_bytes = 0;
+	bed_pass(b, 2000);
+	assert_int_equal(bed_ack(b, &held->item[0]), 1);
+	assert_true(b->has_reserve);
+	tkw_items_free(held);
+}
+
 static void test_desk_full_disk_does_not_make_the_desk_busy(void **state)
 {
 	struct desk_bed *b = *state;
@@ -922,6 +976,8 @@ int main(void)
 			test_desk_full_disk_refuses_puts_and_lets_acks_through),
 		DESK_TEST(
 			test_desk_full_disk_uses_the_reserve_and_gets_it_back),
+		DESK_TEST(test_desk_without_its_reserve_at_first_gets_it_later),
+		DESK_TEST(test_desk_gets_its_reserve_back_without_puts),
 		DESK_TEST(test_desk_full_disk_does_not_make_the_desk_busy),
 		DESK_TEST(test_desk_broken_store_ends_all_who_wait),
 		DESK_TEST(test_desk_failed_open_makes_no_queue),

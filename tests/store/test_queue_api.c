@@ -578,6 +578,20 @@ static void test_api_full_disk_says_so_and_works_again(void **state)
 	assert_int_equal(tkw_queues_print_error(b->f, why, sizeof(why)), 0);
 }
 
+/* What the store says is about the disk. */
+static void test_api_error_of_memory_is_not_that_of_the_disk(void **state)
+{
+	struct file_bed *b = *state;
+	struct tkw_put p = { .payload = "x", .payload_len = 1 };
+	char why[64];
+
+	b->disk.fails = 1;
+	b->disk.error = -ENOMEM;
+	assert_int_equal(tkw_queue_put(b->q, &p, 1, NULL), -ENOMEM);
+	assert_true(tkw_queues_print_error(b->f, why, sizeof(why)) > 0);
+	assert_string_equal(why, strerror(ENOMEM));
+}
+
 static void test_api_failed_disk_is_for_ever(void **state)
 {
 	struct file_bed *b = *state;
@@ -643,6 +657,7 @@ int main(void)
 		FILE_TEST(test_api_dead_items_are_revived_and_purged),
 		FILE_TEST(test_api_all_dead_items_at_once),
 		FILE_TEST(test_api_full_disk_says_so_and_works_again),
+		FILE_TEST(test_api_error_of_memory_is_not_that_of_the_disk),
 		FILE_TEST(test_api_failed_disk_is_for_ever),
 		FILE_TEST(test_api_lateness),
 	};

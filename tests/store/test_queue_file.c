@@ -196,7 +196,11 @@ static void test_file_open_refuses_bad_arguments(void **state)
 	assert_int_equal(tkw_queues_open(&f, b->path, &cfg), -EINVAL);
 	cfg = b->cfg;
 	cfg.exec = &none;
+	b->owner = 7;
+	snprintf(b->error, sizeof(b->error), "an older error");
 	assert_int_equal(tkw_queues_open(&f, b->path, &cfg), -EINVAL);
+	assert_int_equal(b->owner, 0);
+	assert_string_equal(b->error, "cannot open the file: Invalid argument");
 	snprintf(path, sizeof(path), "%s/no/such/folder", b->dir);
 	assert_int_equal(tkw_queues_open(&f, path, &b->cfg), -ENOENT);
 	assert_null(f);
