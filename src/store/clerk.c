@@ -375,6 +375,16 @@ static void find_queue(struct tkw__clerk *c)
 	c->finding = true;
 }
 
+/* What was done must not be answered with an error. So there is memory for an
+ * answer with an id for each thing before anything is done. What a take or a
+ * look gives is not known yet. */
+static int make_room(struct tkw__clerk *c)
+{
+	begin_answer(c, 0);
+	(void)tkw__wire_grow(&c->out, c->count * sizeof(uint64_t));
+	return c->out.failed ? -ENOMEM : 0;
+}
+
 /* Makes the request of the call, whose queue is known. */
 static enum tkw__clerk_step start(struct tkw__clerk *c)
 {
@@ -385,6 +395,8 @@ static enum tkw__clerk_step start(struct tkw__clerk *c)
 	err = read_arguments(c);
 	if (!err && !tkw__wire_is_done(&c->in))
 		err = -EPROTO;
+	if (!err)
+		err = make_room(c);
 	return err ? refuse(c, c->in.bad ? -EPROTO : err) : TKW__CLERK_SUBMIT;
 }
 

@@ -21,6 +21,7 @@
  *   5. The logs of the touched queues go to the store as one batch. Then the
  *      hearts commit. If the store fails, they undo. If it is full, the batch
  *      is decided once more without the snapshot, and then without its puts.
+ *      If there is no memory, it is decided once more without the snapshot.
  *   6. Old rows are removed. Looks run, takes are withdrawn or time out, and
  *      the requests end.
  */
@@ -60,10 +61,10 @@ struct tkw__desk_cycle {
 	uint64_t next_cursor;
 	bool began;
 	bool ends;
-	bool piece;              /* this batch has a piece of the snapshot */
-	struct tkw__base base;   /* remove */
-	bool done_before;        /* a snapshot of this desk has ended */
-	uint64_t bytes_at_begin; /* facts.commit_bytes when it ended */
+	bool piece;            /* this batch has a piece of the snapshot */
+	struct tkw__base base; /* remove */
+	bool done_before;      /* a snapshot of this desk has ended */
+	uint64_t bytes_at_end; /* facts.commit_bytes when it ended */
 };
 
 struct tkw__desk {
@@ -191,6 +192,9 @@ void tkw__desk_serve(struct tkw__desk *d, struct tkw_queue *q);
 void tkw__desk_unserve(struct tkw__desk *d, struct tkw__request *r);
 /* Unlinks a parked take. */
 void tkw__desk_unpark(struct tkw__desk *d, struct tkw__request *r);
+/* A write has failed. Ends the takes of touched queues that do not want to
+ * wait. */
+void tkw__desk_end_hasty(struct tkw__desk *d, int64_t result);
 /* End all parked takes with the result, or those whose time is over with 0. */
 void tkw__desk_end_parked(struct tkw__desk *d, int64_t result);
 void tkw__desk_time_out(struct tkw__desk *d);

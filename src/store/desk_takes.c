@@ -184,6 +184,24 @@ void tkw__desk_unserve(struct tkw__desk *d, struct tkw__request *r)
 		park_again(r);
 }
 
+void tkw__desk_end_hasty(struct tkw__desk *d, int64_t result)
+{
+	for (struct tkw_queue *q = d->touched; q; q = q->touched) {
+		struct tkw__request *r = q->parked.first;
+
+		while (r && q->hasty > 0) {
+			struct tkw__request *next = r->next;
+
+			if (is_hasty(r)) {
+				tkw__desk_unpark(d, r);
+				r->result = result;
+				tkw__requests_push(&d->ended, r);
+			}
+			r = next;
+		}
+	}
+}
+
 void tkw__desk_end_parked(struct tkw__desk *d, int64_t result)
 {
 	for (size_t i = 0; i < d->count; i++) {

@@ -493,6 +493,46 @@ static void test_desk_gets_its_reserve_back_without_puts(void **state)
 	tkw_items_free(held);
 }
 
+/* So many leases have run out that a turn cannot record all of them. */
+static void lose_many_leases(struct desk_bed *b)
+{
+	struct bed_request r;
+
+	b->cfg.slack_bytes = 1 << 30;
+	bed_reopen(b);
+	for (int i = 0; i < 400; i++) {
+		ask_put(b, &r, 0, 0, BED_PUTS);
+		bed_turn(b);
+	}
+	for (int i = 0; i < 400 * BED_PUTS; i += TKW_QUEUE_MAX_TAKE)
+		tkw_items_free(bed_take(b, TKW_QUEUE_MAX_TAKE, 100));
+	assert_int_equal(bed_stats(b).ready, 0);
+	b->now_us += 1000000;
+}
+
+/* A take that does not want to wait has an answer, although the desk's own work
+ * is put off and nobody knows yet if there is an item. */
+static void test_desk_hasty_take_does_not_wait_for_the_disk(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request p, t;
+
+	lose_many_leases(b);
+	b->disk.error = -ENOSPC;
+	b->disk.fails = 1000;
+	ask_take(b, &t, 't', 0, 1);
+	bed_quiet(b);
+	assert_string_equal(b->told, "t");
+	assert_int_equal(t.r.result, -ENOSPC);
+	b->disk.fails = 0;
+	ask_take(b, &t, 't', 0, 1);
+	ask_put(b, &p, 'p', 0, 1);
+	bed_quiet(b);
+	assert_string_equal(b->told, "tpt");
+	assert_int_equal(t.r.result, 1);
+	tkw_items_free(t.r.take.items);
+}
+
 static void test_desk_full_disk_does_not_make_the_desk_busy(void **state)
 {
 	struct desk_bed *b = *state;
@@ -978,6 +1018,7 @@ int main(void)
 			test_desk_full_disk_uses_the_reserve_and_gets_it_back),
 		DESK_TEST(test_desk_without_its_reserve_at_first_gets_it_later),
 		DESK_TEST(test_desk_gets_its_reserve_back_without_puts),
+		DESK_TEST(test_desk_hasty_take_does_not_wait_for_the_disk),
 		DESK_TEST(test_desk_full_disk_does_not_make_the_desk_busy),
 		DESK_TEST(test_desk_broken_store_ends_all_who_wait),
 		DESK_TEST(test_desk_failed_open_makes_no_queue),
