@@ -149,7 +149,8 @@ static int read_lease(struct tkw__clerk *c, uint64_t *lease_ms)
 
 static int read_take(struct tkw__clerk *c)
 {
-	struct tkw__request_take take = { .max = tkw__wire_get_u32(&c->in) };
+	struct tkw__request_take take = { .max = tkw__wire_get_u32(&c->in),
+					  .max_bytes = TKW__WIRE_MAX_BYTES };
 	int err = read_lease(c, &take.lease_ms);
 	int64_t wait_ms = tkw__wire_get_i64(&c->in);
 
@@ -272,6 +273,7 @@ static int read_list(struct tkw__clerk *c)
 	c->at_list = (struct tkw__look_list){
 		.state = (enum tkw__queue_state)state,
 		.max = max,
+		.max_bytes = TKW__WIRE_MAX_BYTES,
 		.cursor = tkw__wire_get_u64(&c->in),
 	};
 	return look(c, tkw__look_at_list, &c->at_list);

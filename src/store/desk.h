@@ -91,6 +91,8 @@ struct tkw__request_put {
 
 struct tkw__request_take {
 	size_t max;
+	/* No more items are taken when they have so many bytes; 0: no bound. */
+	uint64_t max_bytes;
 	uint64_t lease_ms;
 	/* How long to wait. UINT64_MAX means without a limit. */
 	uint64_t wait_us;

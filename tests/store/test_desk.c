@@ -493,6 +493,48 @@ static void test_desk_gets_its_reserve_back_without_puts(void **state)
 	tkw_items_free(held);
 }
 
+/* An answer through the socket is bounded by bytes. */
+static void test_desk_takes_and_lists_up_to_some_bytes(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__look_list list = { .state = TKW__QUEUE_STATES,
+				       .max = 100,
+				       .max_bytes = 8 };
+	struct bed_request p, t, l;
+	size_t listed = 0;
+
+	ask_put(b, &p, 0, 0, BED_PUTS); /* of 7 bytes */
+	bed_quiet(b);
+	do {
+		l = (struct bed_request){ .r = { .kind = TKW__REQUEST_LOOK,
+						 .queue = b->q } };
+		l.r.look.fn = tkw__look_at_list;
+		l.r.look.arg = &list;
+		bed_submit(b, &l, 0);
+		bed_quiet(b);
+		/* A list may have a few more. */
+		assert_in_range(l.r.result, 0, BED_PUTS / 4);
+		listed += (size_t)l.r.result;
+		tkw_items_free(list.items);
+		list.items = NULL;
+	} while (list.cursor);
+	assert_int_equal(listed, BED_PUTS);
+	for (int left = BED_PUTS; left > 0; left -= 2) {
+		ask_take(b, &t, 0, 0, 100);
+		t.r.take.max_bytes = 8;
+		bed_quiet(b);
+		assert_int_equal(t.r.result, 2);
+		tkw_items_free(t.r.take.items);
+	}
+	/* At least one. */
+	bed_put(b, 0);
+	ask_take(b, &t, 0, 0, 100);
+	t.r.take.max_bytes = 1;
+	bed_quiet(b);
+	assert_int_equal(t.r.result, 1);
+	tkw_items_free(t.r.take.items);
+}
+
 /* So many leases have run out that a turn cannot record all of them. */
 static void lose_many_leases(struct desk_bed *b)
 {
@@ -1019,6 +1061,7 @@ int main(void)
 		DESK_TEST(test_desk_without_its_reserve_at_first_gets_it_later),
 		DESK_TEST(test_desk_gets_its_reserve_back_without_puts),
 		DESK_TEST(test_desk_hasty_take_does_not_wait_for_the_disk),
+		DESK_TEST(test_desk_takes_and_lists_up_to_some_bytes),
 		DESK_TEST(test_desk_full_disk_does_not_make_the_desk_busy),
 		DESK_TEST(test_desk_broken_store_ends_all_who_wait),
 		DESK_TEST(test_desk_failed_open_makes_no_queue),
