@@ -925,7 +925,10 @@ static void test_desk_large_commands_do_not_outrun_the_removal(void **state)
 	enum tkw__queue_answer *answers = calloc(MANY, sizeof(*answers));
 	uint64_t *ids = calloc(MANY, sizeof(*ids));
 
-	assert_true(puts && names && answers && ids);
+	assert_non_null(puts);
+	assert_non_null(names);
+	assert_non_null(answers);
+	assert_non_null(ids);
 	b->cfg.slack_bytes = 100000;
 	bed_reopen(b);
 	for (int round = 0; round < 8; round++) {

@@ -287,7 +287,9 @@ static void test_file_that_is_damaged_is_left_as_it_is(void **state)
 	size_t file_len, log_len;
 	sqlite3 *db;
 
-	assert_true(file && log && now);
+	assert_non_null(file);
+	assert_non_null(log);
+	assert_non_null(now);
 	put(b, 0);
 	close_file(b);
 	assert_int_equal(sqlite3_open(b->path, &db), SQLITE_OK);
