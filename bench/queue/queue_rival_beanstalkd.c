@@ -92,15 +92,16 @@ static uint16_t free_port(void)
 /* Runs in the child. Does not return. */
 static void become_server(const char *dir, bool sync, pid_t parent)
 {
+	const char *program = find_program();
 	char port[8];
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
+	if (!program || getppid() != parent)
 		_exit(127);
 	(void)snprintf(port, sizeof(port), "%u", (unsigned)server.port);
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
-	(void)execl(find_program(), "beanstalkd", "-l", "127.0.0.1", "-p", port,
-		    "-b", dir, sync ? "-f0" : "-F", (char *)NULL);
+	(void)execl(program, "beanstalkd", "-l", "127.0.0.1", "-p", port, "-b",
+		    dir, sync ? "-f0" : "-F", (char *)NULL);
 	_exit(127);
 }
 

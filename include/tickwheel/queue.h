@@ -126,7 +126,8 @@ struct tkw_queues_config {
 	size_t size;
 	enum tkw_queue_durability durability;
 	/* How many bytes to keep in reserve, so that acks still succeed when
-	 * the disk is full. 0 means 4 MiB. A negative number means none. */
+	 * the disk is full. While the disk has no room for the reserve, puts
+	 * fail with -ENOSPC. 0 means 4 MiB. A negative number means none. */
 	int64_t reserve_bytes;
 	/* The executor that calls the callbacks of the ..._async calls. NULL
 	 * means a thread of the library. That thread also calls the callbacks

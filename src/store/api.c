@@ -102,10 +102,15 @@ static int64_t look_at_error(struct tkw__desk *d, struct tkw__request *r)
 	struct error_text *e = r->look.arg;
 	struct tkw__desk_facts facts;
 
+	bool told;
+
 	tkw__desk_get_facts(d, &facts);
+	/* The store has no word about other errors. */
+	told = (facts.error == -ENOSPC || facts.error == -EIO) && facts.why &&
+	       facts.why[0];
 	if (facts.error)
 		snprintf(e->text, sizeof(e->text), "%s",
-			 facts.why ? facts.why : strerror(-facts.error));
+			 told ? facts.why : strerror(-facts.error));
 	return 0;
 }
 

@@ -25,84 +25,83 @@ enum {
 	MAX_LINKS = 40 /* as in the system */
 };
 
-/* The real folder of a file, with a slash at its end. */
-static int real_folder(char **out, const char *path)
+/* The real folder of a file, with a slash at its end. The functions here return
+ * NULL and set errno if they fail. */
+static char *real_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder =
 		slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
-	char *real;
+	char *real = folder ? realpath(folder, NULL) : NULL;
+	char *out = NULL;
 
-	if (!folder)
-		return -ENOMEM;
-	real = realpath(folder, NULL);
-	free(folder);
-	if (!real)
-		return -errno;
-	*out = tkw__beside(real, strcmp(real, "/") == 0 ? "" : "/");
+	if (real)
+		out = tkw__beside(real, strcmp(real, "/") == 0 ? "" : "/");
 	free(real);
-	return *out ? 0 : -ENOMEM;
-}
-
-/* The path without a symbolic link in its folder. */
-static int new_path(char **out, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char *folder;
-	int err = real_folder(&folder, path);
-
-	if (err)
-		return err;
-	*out = tkw__beside(folder, slash ? slash + 1 : path);
 	free(folder);
-	return *out ? 0 : -ENOMEM;
+	return out;
 }
 
-/* Where a link leads. Returns 1, 0 if it is no link, or -errno. */
-static int follow(char **out, const char *path)
+/* The path of a name in the real folder of a file. */
+static char *in_folder_of(const char *path, const char *name)
+{
+	char *folder = real_folder(path);
+	char *out = folder ? tkw__beside(folder, name) : NULL;
+
+	free(folder);
+	return out;
+}
+
+/* Where a link leads. If it is no link, errno is 0. */
+static char *follow(const char *path)
 {
 	char to[PATH_MAX];
 	ssize_t len = readlink(path, to, sizeof(to) - 1);
-	char *folder;
-	int err;
 
-	if (len < 0)
-		return errno == EINVAL || errno == ENOENT ? 0 : -errno;
-	to[len] = 0;
-	if (to[0] == '/') {
-		*out = strdup(to);
-		return *out ? 1 : -ENOMEM;
+	if (len < 0) {
+		if (errno == EINVAL || errno == ENOENT)
+			errno = 0;
+		return NULL;
 	}
-	err = real_folder(&folder, path);
-	if (err)
-		return err;
-	*out = tkw__beside(folder, to);
-	free(folder);
-	return *out ? 1 : -ENOMEM;
+	to[len] = 0;
+	return to[0] == '/' ? strdup(to) : in_folder_of(path, to);
+}
+
+/* Follows links to the end, which need not exist. */
+static char *follow_all(const char *path)
+{
+	char *at = strdup(path);
+
+	for (int i = 0; at; i++) {
+		char *next = follow(at);
+
+		if (!next && errno == 0)
+			return at;
+		free(at);
+		at = next;
+		if (i == MAX_LINKS) {
+			free(at);
+			errno = ELOOP;
+			return NULL;
+		}
+	}
+	return NULL;
 }
 
 /* The real path of a file that is not there yet. A link may lead to it: SQLite
  * would follow it and make the file at its end. */
-static int missing_path(char **out, const char *path)
+static char *missing_path(const char *path)
 {
-	char *at = strdup(path);
-	int err = at ? 1 : -ENOMEM;
+	char *at = follow_all(path);
+	const char *slash = at ? strrchr(at, '/') : NULL;
+	char *out = NULL;
 
-	for (int i = 0; err == 1; i++) {
-		char *next = NULL;
-
-		err = i < MAX_LINKS ? follow(&next, at) : -ELOOP;
-		if (err == 1) {
-			free(at);
-			at = next;
-		}
-	}
-	if (!err && at[0] && at[strlen(at) - 1] == '/')
-		err = -EISDIR;
-	if (!err)
-		err = new_path(out, at);
+	if (slash && slash[1] == 0)
+		errno = EISDIR;
+	else if (at)
+		out = in_folder_of(at, slash ? slash + 1 : at);
 	free(at);
-	return err;
+	return out;
 }
 
 int tkw__real_path(char **out, const char *path)
@@ -115,9 +114,10 @@ int tkw__real_path(char **out, const char *path)
 	if (path[len - 1] == '/')
 		return -EISDIR;
 	real = realpath(path, NULL);
-	if (real) {
-		*out = real;
-		return 0;
-	}
-	return errno == ENOENT ? missing_path(out, path) : -errno;
+	if (!real && errno == ENOENT)
+		real = missing_path(path);
+	if (!real)
+		return -errno;
+	*out = real;
+	return 0;
 }

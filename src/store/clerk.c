@@ -149,7 +149,8 @@ static int read_lease(struct tkw__clerk *c, uint64_t *lease_ms)
 
 static int read_take(struct tkw__clerk *c)
 {
-	struct tkw__request_take take = { .max = tkw__wire_get_u32(&c->in) };
+	struct tkw__request_take take = { .max = tkw__wire_get_u32(&c->in),
+					  .max_bytes = TKW__WIRE_MAX_BYTES };
 	int err = read_lease(c, &take.lease_ms);
 	int64_t wait_ms = tkw__wire_get_i64(&c->in);
 
@@ -272,6 +273,7 @@ static int read_list(struct tkw__clerk *c)
 	c->at_list = (struct tkw__look_list){
 		.state = (enum tkw__queue_state)state,
 		.max = max,
+		.max_bytes = TKW__WIRE_MAX_BYTES,
 		.cursor = tkw__wire_get_u64(&c->in),
 	};
 	(void)look(c, tkw__look_at_list, &c->at_list);
@@ -379,6 +381,16 @@ static void find_queue(struct tkw__clerk *c)
 	c->finding = true;
 }
 
+/* What was done must not be answered with an error. So there is memory for an
+ * answer with an id for each thing before anything is done. What a take or a
+ * look gives is not known yet. */
+static int make_room(struct tkw__clerk *c)
+{
+	begin_answer(c, 0);
+	(void)tkw__wire_grow(&c->out, c->count * sizeof(uint64_t));
+	return c->out.failed ? -ENOMEM : 0;
+}
+
 /* Makes the request of the call, whose queue is known. */
 static enum tkw__clerk_step start(struct tkw__clerk *c)
 {
@@ -389,6 +401,8 @@ static enum tkw__clerk_step start(struct tkw__clerk *c)
 	err = read_arguments(c);
 	if (!err && !tkw__wire_is_done(&c->in))
 		err = -EPROTO;
+	if (!err)
+		err = make_room(c);
 	return err ? refuse(c, c->in.bad ? -EPROTO : err) : TKW__CLERK_SUBMIT;
 }
 

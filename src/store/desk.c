@@ -245,6 +245,9 @@ int tkw__desk_create(struct tkw__desk **out, const struct tkw__desk_config *cfg)
 	d->store = cfg->store;
 	d->now_us = tkw__desk_clamp(cfg->now_us);
 	d->mono_us = cfg->mono_us;
+	d->reserve_gone = cfg->reserve.gone;
+	if (d->reserve_gone)
+		d->facts.error = -ENOSPC;
 	d->taken = malloc(TKW__QUEUE_MAX_TAKE * sizeof(*d->taken));
 	if (d->taken)
 		err = make_wheel(d);

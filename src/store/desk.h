@@ -94,6 +94,8 @@ struct tkw__request_put {
 
 struct tkw__request_take {
 	size_t max;
+	/* No more items are taken when they have so many bytes; 0: no bound. */
+	uint64_t max_bytes;
 	uint64_t lease_ms;
 	/* How long to wait. UINT64_MAX means without a limit. */
 	uint64_t wait_us;
@@ -254,6 +256,7 @@ struct tkw__desk_reserve {
 	bool (*get)(void *ctx);
 	void *ctx;
 	uint64_t bytes; /* how much it is */
+	bool gone;      /* it is wanted, but not held at the start */
 };
 
 /* In all fields except the store and the times, zero means the default. */

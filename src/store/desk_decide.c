@@ -32,21 +32,26 @@ static int64_t open_queue(struct tkw__desk *d, struct tkw__request *r)
 	return 0;
 }
 
-/* True if puts must be refused because the disk is full. While the reserve is
- * gone, the first put of a turn tries to get it back. The file does not give
+/* First the snapshot makes room. It would not come to it if the reserve were
+ * taken back and given free again each time. */
+void tkw__desk_ask_reserve(struct tkw__desk *d)
+{
+	const struct tkw__desk_reserve *re = &d->cfg.reserve;
+
+	if (!d->reserve_gone || d->asked)
+		return;
+	d->asked = true;
+	if (!tkw__cycle_needs_room(d))
+		d->reserve_gone = !re->get(re->ctx);
+}
+
+/* True if puts must be refused because the disk is full. The file does not give
  * pages back to the disk. So it may have as much room inside, when many items
  * have ended: then puts can use what goes beyond the reserve. */
 static bool is_full(struct tkw__desk *d, uint64_t bytes)
 {
-	const struct tkw__desk_reserve *re = &d->cfg.reserve;
-
-	if (d->reserve_gone && !d->asked && !d->saving) {
-		d->asked = true;
-		/* First the snapshot makes room. It would not come to it if the
-		 * reserve were taken back and given free again each time. */
-		if (!tkw__cycle_needs_room(d))
-			d->reserve_gone = !re->get(re->ctx);
-	}
+	if (!d->saving)
+		tkw__desk_ask_reserve(d);
 	if (d->reserve_gone && !tkw__desk_has_spare(d, bytes))
 		d->saving = true;
 	return d->saving;

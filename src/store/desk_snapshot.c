@@ -61,7 +61,7 @@ static bool is_due(const struct tkw__desk *d)
 	/* Half of the slack must have been written since the last one, or a
 	 * store that gives nothing back would keep the desk busy for ever. */
 	return !c->done_before ||
-	       d->facts.commit_bytes - c->bytes_at_begin >= slack / 2;
+	       d->facts.commit_bytes - c->bytes_at_end >= slack / 2;
 }
 
 static bool is_busy(const struct tkw__desk *d)
@@ -180,7 +180,7 @@ void tkw__cycle_commit(struct tkw__desk *d)
 	c->base = (struct tkw__base){ c->first, d->last_seq };
 	c->state = TKW__CYCLE_REMOVE;
 	c->done_before = true;
-	c->bytes_at_begin = d->facts.commit_bytes;
+	c->bytes_at_end = d->facts.commit_bytes;
 	d->facts.snapshots++;
 }
 

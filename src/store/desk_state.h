@@ -21,6 +21,7 @@
  *   5. The logs of the touched queues go to the store as one batch. Then the
  *      hearts commit. If the store fails, they undo. If it is full, the batch
  *      is decided once more without the snapshot, and then without its puts.
+ *      If there is no memory, it is decided once more without the snapshot.
  *   6. Old rows are removed. Looks run, or go back to `todo` if their queue is
  *      not quiet. Takes are withdrawn or time out, and the requests end.
  */
@@ -60,10 +61,10 @@ struct tkw__desk_cycle {
 	uint64_t next_cursor;
 	bool began;
 	bool ends;
-	bool piece;              /* this batch has a piece of the snapshot */
-	struct tkw__base base;   /* remove */
-	bool done_before;        /* a snapshot of this desk has ended */
-	uint64_t bytes_at_begin; /* facts.commit_bytes when it ended */
+	bool piece;            /* this batch has a piece of the snapshot */
+	struct tkw__base base; /* remove */
+	bool done_before;      /* a snapshot of this desk has ended */
+	uint64_t bytes_at_end; /* facts.commit_bytes when it ended */
 };
 
 struct tkw__desk {
@@ -105,6 +106,7 @@ struct tkw__desk {
 	size_t row_room;
 
 	bool reserve_gone;
+	uint64_t ask_at_us;     /* mono: when the reserve is asked for again */
 	bool broken;            /* -EIO, for ever */
 	uint64_t held_until_us; /* mono: the desk's own work waits until then */
 	struct tkw_wheel *wheel; /* the timeouts of parked takes */
@@ -179,6 +181,8 @@ void tkw__desk_fail(struct tkw__desk *d, int err);
 /* True if there is room for another request in this turn. */
 bool tkw__desk_has_room(const struct tkw__desk *d);
 
+/* While the reserve is gone, tries to get it back, once in a turn. */
+void tkw__desk_ask_reserve(struct tkw__desk *d);
 /* Decides a request; its state tells if it is parked then. */
 void tkw__desk_decide(struct tkw__desk *d, struct tkw__request *r);
 
@@ -190,6 +194,9 @@ void tkw__desk_serve(struct tkw__desk *d, struct tkw_queue *q);
 void tkw__desk_unserve(struct tkw__desk *d, struct tkw__request *r);
 /* Unlinks a parked take. */
 void tkw__desk_unpark(struct tkw__desk *d, struct tkw__request *r);
+/* A write has failed. Ends the takes of touched queues that do not want to
+ * wait. */
+void tkw__desk_end_hasty(struct tkw__desk *d, int64_t result);
 /* End all parked takes with the result, or those whose time is over with 0. */
 void tkw__desk_end_parked(struct tkw__desk *d, int64_t result);
 void tkw__desk_time_out(struct tkw__desk *d);

@@ -70,6 +70,28 @@ static void decide_parked(struct tkw__desk *d, struct tkw__request *r,
 		d->batch[d->batch_count++] = r;
 }
 
+/* Takes from the heart: one by one if their bytes are to be counted. */
+static int take_some(struct tkw__desk *d, const struct tkw__request_take *t,
+		     struct tkw__queue *heart, struct tkw__queue_call *call)
+{
+	uint64_t bytes = 0;
+	int n = 0;
+
+	if (t->max_bytes == 0)
+		return tkw__queue_take(heart, call, t->max, t->lease_ms,
+				       d->taken);
+	while ((size_t)n < t->max && bytes < t->max_bytes) {
+		struct tkw__queue_taken *to = &d->taken[n];
+		int got = tkw__queue_take(heart, call, 1, t->lease_ms, to);
+
+		if (got <= 0)
+			return n ? n : got;
+		bytes += to->payload.len + to->key.len;
+		n++;
+	}
+	return n;
+}
+
 /* Takes from the heart, and helps it while it is behind. */
 static int take(struct tkw__desk *d, struct tkw__request *r, bool *behind)
 {
@@ -78,8 +100,7 @@ static int take(struct tkw__desk *d, struct tkw__request *r, bool *behind)
 	int n = 0;
 
 	for (int i = 0; i < MAX_HELP; i++) {
-		n = tkw__queue_take(q->heart, &call, r->take.max,
-				    r->take.lease_ms, d->taken);
+		n = take_some(d, &r->take, q->heart, &call);
 		*behind = n == 0 && call.behind;
 		if (!*behind)
 			break;
@@ -182,6 +203,24 @@ void tkw__desk_unserve(struct tkw__desk *d, struct tkw__request *r)
 	r->state = TKW__REQUEST_WAITS;
 	if (r->was_parked)
 		park_again(r);
+}
+
+void tkw__desk_end_hasty(struct tkw__desk *d, int64_t result)
+{
+	for (struct tkw_queue *q = d->touched; q; q = q->touched) {
+		struct tkw__request *r = q->parked.first;
+
+		while (r && q->hasty > 0) {
+			struct tkw__request *next = r->next;
+
+			if (is_hasty(r)) {
+				tkw__desk_unpark(d, r);
+				r->result = result;
+				tkw__requests_push(&d->ended, r);
+			}
+			r = next;
+		}
+	}
 }
 
 void tkw__desk_end_parked(struct tkw__desk *d, int64_t result)

@@ -80,6 +80,11 @@ static void begin(struct tkw__desk *d, uint64_t now_us, uint64_t mono_us)
 	d->batch_count = 0;
 	d->saving = false;
 	d->asked = false;
+	/* Without puts, too, but not in each turn. */
+	if (!tkw__desk_is_held(d) && d->mono_us >= d->ask_at_us) {
+		d->ask_at_us = d->mono_us + TKW__DESK_HOLD_US;
+		tkw__desk_ask_reserve(d);
+	}
 	if (back || (was_held && !tkw__desk_is_held(d)))
 		look_at_all(d);
 }
@@ -331,6 +336,14 @@ static int error_for_all(int err)
 	return err == -ENOSPC || err == -ENOMEM ? err : -EIO;
 }
 
+/* Can the batch be tried once more, with less in it? */
+static bool can_shrink(const struct tkw__desk *d, int err)
+{
+	if (err == -ENOSPC)
+		return d->cycle.piece || !d->saving;
+	return err == -ENOMEM && d->cycle.piece;
+}
+
 /* Steps 3 to 5. Returns the error of the whole batch. */
 static int settle(struct tkw__desk *d)
 {
@@ -345,10 +358,11 @@ static int settle(struct tkw__desk *d)
 			continue;
 		}
 		err = append(d);
-		if (err != -ENOSPC || (d->saving && !d->cycle.piece))
+		if (!can_shrink(d, err))
 			break;
-		/* The disk is full. This holds up the snapshot. If there was
-		 * none, what is left of the disk is not for puts. */
+		/* The disk is full, or there is no memory. This holds up the
+		 * snapshot. If there was none, what is left of the disk is not
+		 * for puts. */
 		tkw__desk_fail(d, err);
 		d->saving = d->saving || !d->cycle.piece;
 		if (d->saving && !d->reserve_gone && re->give)
@@ -444,6 +458,9 @@ static uint64_t time_of(struct tkw__desk *d, struct tkw_queue *q)
 
 	if (q->behind)
 		us = d->now_us;
+	/* Its takes do not want to wait. If the store fails, they end. */
+	if (q->hasty > 0 && !d->broken)
+		return d->now_us;
 	if (us <= d->now_us) {
 		/* It comes again when the store may work again. */
 		return tkw__desk_is_held(d) || d->broken ? UINT64_MAX : us;
@@ -496,6 +513,8 @@ static void end_requests(struct tkw__desk *d)
 static void finish(struct tkw__desk *d, int err)
 {
 	end_batch(d, err);
+	if (err)
+		tkw__desk_end_hasty(d, err);
 	tkw__cycle_remove(d);
 	if (d->broken)
 		tkw__desk_end_parked(d, -EIO);

@@ -75,7 +75,7 @@ static int feed_open(sqlite3_vtab *t, sqlite3_vtab_cursor **out)
 	(void)t;
 	if (!c)
 		return SQLITE_NOMEM;
-	*out = &c->base;
+	*out = (sqlite3_vtab_cursor *)c; /* its first member */
 	return SQLITE_OK;
 }
 

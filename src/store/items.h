@@ -35,6 +35,8 @@ int64_t tkw__look_at_item(struct tkw__desk *d, struct tkw__request *r);
 struct tkw__look_list {
 	enum tkw__queue_state state; /* TKW__QUEUE_STATES: all */
 	uint32_t max;
+	/* When the items have so many bytes, the piece ends; 0: no bound. */
+	uint64_t max_bytes;
 	uint64_t cursor;         /* 0 to begin; answer: where to go on, or 0 */
 	struct tkw_items *items; /* answer; NULL if there are none */
 };

@@ -24,6 +24,7 @@ struct gathered {
 	struct tkw__queue_facts *facts;
 	size_t count;
 	size_t room;
+	uint64_t bytes;
 	bool failed;
 };
 
@@ -42,20 +43,37 @@ static void gather(const struct tkw__queue_facts *facts, void *ctx)
 			g->room = room;
 		}
 	}
-	if (!g->failed)
-		g->facts[g->count++] = *facts;
+	if (g->failed)
+		return;
+	g->facts[g->count++] = *facts;
+	g->bytes += facts->payload.len + facts->key.len + facts->reason.len;
+}
+
+/* Lists items: one by one if their bytes are to be counted. */
+static uint64_t list_some(const struct tkw__look_list *a, struct tkw__queue *q,
+			  struct tkw__queue_list *list)
+{
+	const struct gathered *g = list->ctx;
+	uint64_t cursor = a->cursor;
+
+	list->max = a->max_bytes ? 1 : a->max;
+	for (uint32_t n = 0; n < a->max; n += list->max) {
+		cursor = tkw__queue_list(q, list, cursor);
+		if (!cursor || (a->max_bytes && g->bytes >= a->max_bytes))
+			break;
+	}
+	return cursor;
 }
 
 int64_t tkw__look_at_list(struct tkw__desk *d, struct tkw__request *r)
 {
 	struct tkw__look_list *a = r->look.arg;
-	struct gathered g = { NULL, 0, 0, false };
+	struct gathered g = { 0 };
 	struct tkw__queue_list list = { .now_us = r->look.now_us,
 					.state = a->state,
-					.max = a->max,
 					.visit = gather,
 					.ctx = &g };
-	uint64_t cursor = tkw__queue_list(r->queue->heart, &list, a->cursor);
+	uint64_t cursor = list_some(a, r->queue->heart, &list);
 	struct tkw_items *items = NULL;
 
 	(void)d;

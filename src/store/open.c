@@ -124,7 +124,8 @@ static int open_home(struct tkw_queues **out, struct belongings *b,
 		.store = store,
 		.reserve = { tkw__reserve_give, tkw__reserve_get, &b->reserve,
 			     b->reserve.bytes > 0 ? (uint64_t)b->reserve.bytes
-						  : 0 },
+						  : 0,
+			     b->reserve.path && !b->reserve.held },
 		.exec = cfg->exec,
 		.now_us = cfg->now_us,
 		.now_ctx = cfg->now_ctx,
@@ -199,19 +200,19 @@ int tkw_queues_open(struct tkw_queues **out, const char *path,
 
 	if (err)
 		return err;
-	if (!out || !path || !is_legal(&c))
-		return -EINVAL;
 	if (c.error && c.error_size > 0)
 		c.error[0] = 0;
+	if (c.owner_pid)
+		*c.owner_pid = 0;
+	if (!out || !path || !is_legal(&c))
+		return explain(&c, -EINVAL, "cannot open the file");
 	b = calloc(1, sizeof(*b));
 	if (!b)
-		return -ENOMEM;
+		return explain(&c, -ENOMEM, "cannot open the file");
 	b->lock.fd = -1;
 	b->reserve.fd = -1;
 	err = explain(&c, tkw__real_path(&b->path, path),
 		      "cannot find the path");
-	if (c.owner_pid)
-		*c.owner_pid = 0;
 	if (!err)
 		err = take_lock(b, &c);
 	if (err) {

@@ -28,13 +28,23 @@ static void give_room(const struct tkw__reserve *r)
 		;
 }
 
+static int open_file(struct tkw__reserve *r)
+{
+	if (r->fd < 0)
+		r->fd = open(r->path,
+			     O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC |
+				     O_NOFOLLOW,
+			     0644);
+	return r->fd < 0 ? -errno : 0;
+}
+
 bool tkw__reserve_get(void *reserve)
 {
 	struct tkw__reserve *r = reserve;
 
-	if (r->fd < 0)
+	if (!r->path)
 		return true;
-	if (!r->held) {
+	if (open_file(r) == 0 && !r->held) {
 		r->held = take_room(r) == 0;
 		if (!r->held)
 			give_room(r); /* a part may have been taken */
@@ -46,7 +56,7 @@ bool tkw__reserve_give(void *reserve)
 {
 	struct tkw__reserve *r = reserve;
 
-	if (r->fd < 0 || !r->held)
+	if (!r->held)
 		return false;
 	give_room(r);
 	r->held = false;
@@ -63,14 +73,11 @@ int tkw__reserve_open(struct tkw__reserve *r, const char *path, int64_t bytes)
 	r->path = tkw__beside(path, "-reserve");
 	if (!r->path)
 		return -ENOMEM;
-	r->fd = open(r->path,
-		     O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (r->fd < 0) {
-		err = -errno;
-		free(r->path);
-		r->path = NULL;
-		/* Without room for a name there is none for a reserve. */
-		return err == -ENOSPC || err == -EDQUOT ? 0 : err;
+	err = open_file(r);
+	/* Without room for a name there is none for a reserve. */
+	if (err && err != -ENOSPC && err != -EDQUOT) {
+		tkw__reserve_leave(r);
+		return err;
 	}
 	(void)tkw__reserve_get(r);
 	return 0;
@@ -78,9 +85,8 @@ int tkw__reserve_open(struct tkw__reserve *r, const char *path, int64_t bytes)
 
 void tkw__reserve_leave(struct tkw__reserve *r)
 {
-	if (r->fd < 0)
-		return;
-	close(r->fd);
+	if (r->fd >= 0)
+		close(r->fd);
 	free(r->path);
 	*r = (struct tkw__reserve){ .fd = -1 };
 }

@@ -12,15 +12,15 @@
 #include <stdint.h>
 
 struct tkw__reserve {
-	int fd; /* -1: no reserve is wanted */
-	char *path;
+	int fd;     /* -1: there is no file */
+	char *path; /* NULL: no reserve is wanted */
 	int64_t bytes;
 	bool held;
 };
 
 /*
  * Makes FILE-reserve. If the disk has no room for it, this is no error: then
- * the reserve is not held.
+ * the reserve is not held, and tkw__reserve_get() tries it again.
  *
  * path   The real path of the file.
  * bytes  How much. Not above 0: no reserve is made.

@@ -17,7 +17,9 @@
  *            for the end of the lease. If the answer was sent and the client
  *            died before it read it, the items can be taken again when their
  *            leases end. If there is no memory for the answer, the connection
- *            is closed, and the items are nacked in the same way.
+ *            is closed, and the items are nacked in the same way. At a close of
+ *            the file nothing is nacked any more: if the answer could not be
+ *            sent in half a second, the items come back when their leases end.
  *   Threads  All functions are called on the keeper's thread, or when it does
  *            not run.
  */

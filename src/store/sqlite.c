@@ -33,7 +33,11 @@ enum {
 	/* After a full disk, so many checkpoints come when the log has this
 	 * part of its usual frames: the room is needed for the file. */
 	TIGHT_ROUNDS = 1000,
-	TIGHT_PART = 8
+	TIGHT_PART = 8,
+	/* The index of the log (-shm), by SQLite's description of its format:
+	 * the bytes of a piece, and where the count of frames is. */
+	INDEX_BYTES = 32768,
+	INDEX_FRAMES = 16
 };
 
 int tkw__sqlite_note(struct tkw__sqlite *s, int rc)
@@ -222,17 +226,38 @@ static int empty_log(struct tkw__sqlite *s)
 	return 0;
 }
 
+/* How many frames of the log SQLite uses. It is asked for in a transaction that
+ * may write. A checkpoint would tell it too, but not on a full disk. */
+static int count_used(struct tkw__sqlite *s, uint32_t *out)
+{
+	sqlite3_file *file = NULL;
+	volatile void *index = NULL;
+	int rc = sqlite3_file_control(s->db, "main", SQLITE_FCNTL_FILE_POINTER,
+				      &file);
+
+	if (!rc)
+		rc = file->pMethods->xShmMap(file, 0, INDEX_BYTES, 0, &index);
+	if (!rc && !index)
+		rc = SQLITE_PROTOCOL;
+	if (!rc)
+		*out = ((volatile uint32_t *)index)[INDEX_FRAMES / 4];
+	return rc;
+}
+
 /* The log could not be emptied: somebody reads, or the file has no room. */
 static int mend_log(struct tkw__sqlite *s)
 {
+	uint32_t used = 0;
 	int rc = tkw__sqlite_run(s, TKW__STMT_BEGIN);
 	int err;
 
+	if (!rc)
+		rc = count_used(s, &used);
 	if (rc != SQLITE_OK)
 		return is_harmless(tkw__sqlite_errno(s->db, rc))
 			       ? roll_back(s, rc)
 			       : note_death(s, rc);
-	err = tkw__wal_mend(s->path, s->inherited);
+	err = tkw__wal_mend(s->path, used, s->inherited);
 	rc = tkw__sqlite_run(s, TKW__STMT_ROLLBACK);
 	if (rc != SQLITE_OK)
 		return note_death(s, rc);
@@ -281,6 +306,34 @@ static int set_mode(struct tkw__sqlite *s)
 	return s->dead ? -EIO : 0;
 }
 
+/* A new file, or a copy that SQLite has made, has no log. To ask for one writes
+ * to the file, so this waits until the file was found sound. Where SQLite
+ * cannot have a log, it answers with another mode. */
+static int start_log(struct tkw__sqlite *s)
+{
+	sqlite3_stmt *stmt = NULL;
+	int rc = sqlite3_prepare_v2(s->db, "PRAGMA journal_mode=WAL", -1, &stmt,
+				    NULL);
+
+	if (!rc)
+		rc = sqlite3_step(stmt);
+	if (rc == SQLITE_ROW) {
+		const char *mode = (const char *)sqlite3_column_text(stmt, 0);
+
+		s->logs = mode && strcmp(mode, "wal") == 0;
+		rc = SQLITE_OK;
+	}
+	sqlite3_finalize(stmt);
+	if (rc)
+		return is_harmless(tkw__sqlite_errno(s->db, rc))
+			       ? tkw__sqlite_note(s, rc)
+			       : note_death(s, rc);
+	if (s->logs)
+		return 0;
+	s->store.why = "SQLite cannot have a log on this file system";
+	return die(s);
+}
+
 /* Before each write. */
 static int get_ready(struct tkw__sqlite *s)
 {
@@ -289,7 +342,10 @@ static int get_ready(struct tkw__sqlite *s)
 	if (s->dead || tkw__sqlite_check_end(s) != SQLITE_OK)
 		return -EIO;
 	s->store.sound = true;
-	if (s->inherited || s->stale)
+	s->tidy = false;
+	if (!s->logs)
+		err = start_log(s);
+	if (!err && (s->inherited || s->stale))
 		err = clean_log(s);
 	if (!err && s->loose != s->to_system)
 		err = set_mode(s);
@@ -469,10 +525,7 @@ static int store_close(struct tkw__store *store)
 		rc = sqlite3_wal_checkpoint_v2(
 			s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 		err = rc ? tkw__sqlite_errno(s->db, rc) : 0;
-		if (!err)
-			(void)sqlite3_db_config(
-				s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0,
-				(int *)NULL);
+		s->tidy = !err;
 	}
 	free_store(s);
 	return err == -EBUSY ? 0 : err;

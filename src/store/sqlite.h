@@ -59,6 +59,8 @@ struct tkw__sqlite {
 	bool inherited; /* the log is that of the last owner */
 	bool stale;     /* the log has frames of a batch that was undone */
 	bool foreign;   /* a row that somebody else wrote was found */
+	bool logs;      /* SQLite uses a log */
+	bool tidy;      /* a close removes the log: nothing is in it */
 	int frames;     /* of the log */
 	int limit;      /* after how many frames a checkpoint comes, usually */
 	int next;       /* after how many frames the next checkpoint comes */
@@ -75,7 +77,7 @@ static inline struct tkw__sqlite *tkw__sqlite_of(struct tkw__store *s)
 /* Opens the file; the caller frees s after an error. */
 int tkw__sqlite_open_file(struct tkw__sqlite *s, char *why, size_t why_size);
 
-/* Closes it; the log stays as it is. */
+/* Closes it; the log stays as it is, unless `tidy` is set. */
 void tkw__sqlite_close_file(struct tkw__sqlite *s);
 
 /* Begins to check all pages of the file. Returns a code of SQLite. */

@@ -4,7 +4,8 @@
  *
  * A file that is refused must stay as it is. So its log is looked at before
  * SQLite opens it, nothing is written before all checks have passed, and a
- * close does not copy the log to the file unless it is asked to.
+ * close does not copy the log to the file unless it is asked to. If there was
+ * no log, a close removes the one that SQLite has made.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "store/beside.h"
@@ -161,58 +163,15 @@ static int count_frames(void *ctx, sqlite3 *db, const char *name, int frames)
 	return SQLITE_OK;
 }
 
-/* Asks for the mode of the journal of SQLite, or for a log (WAL). */
-static int ask_mode(struct tkw__sqlite *s, const char *sql, bool *is_wal)
-{
-	sqlite3_stmt *stmt;
-	int rc = sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
-
-	if (rc != SQLITE_OK)
-		return rc;
-	rc = sqlite3_step(stmt);
-	if (rc == SQLITE_ROW) {
-		const char *mode = (const char *)sqlite3_column_text(stmt, 0);
-
-		rc = SQLITE_OK;
-		*is_wal = mode && strcmp(mode, "wal") == 0;
-	}
-	sqlite3_finalize(stmt);
-	return rc;
-}
-
-/* Another mode is changed, which writes to the file. So all pages are checked
- * before. Where SQLite cannot have a log, it answers with another mode. */
-static int set_mode(struct tkw__sqlite *s, char *why, size_t why_size)
-{
-	bool is_wal = false;
-	int rc = ask_mode(s, "PRAGMA journal_mode", &is_wal);
-
-	if (rc || is_wal)
-		return rc;
-	rc = tkw__sqlite_check_end(s);
-	if (rc) {
-		snprintf(why, why_size, "%s", s->check.why);
-		return rc;
-	}
-	rc = ask_mode(s, "PRAGMA journal_mode=WAL", &is_wal);
-	if (!rc && !is_wal) {
-		snprintf(why, why_size,
-			 "SQLite cannot have a log on this file system");
-		rc = SQLITE_PROTOCOL;
-	}
-	return rc;
-}
-
-static int start_log(struct tkw__sqlite *s, char *why, size_t why_size)
+static int bound_log(struct tkw__sqlite *s)
 {
 	sqlite3_int64 page = TKW__SCHEMA_PAGE;
 	char sql[64];
-	int rc = set_mode(s, why, why_size);
+	int rc;
 
 	snprintf(sql, sizeof(sql), "PRAGMA journal_size_limit=%d",
 		 MAX_LOG_BYTES);
-	if (!rc)
-		rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
+	rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
 	if (!rc)
 		rc = sqlite3_wal_autocheckpoint(s->db, 0);
 	if (!rc)
@@ -344,7 +303,7 @@ static int open_steps(struct tkw__sqlite *s, char *why, size_t why_size)
 	if (!rc)
 		rc = read_ends(s);
 	if (!rc)
-		rc = start_log(s, why, why_size);
+		rc = bound_log(s);
 	if (!rc)
 		rc = prepare(s);
 	return rc ? rc : tkw__sqlite_measure(s);
@@ -399,12 +358,27 @@ static int check_log(struct tkw__sqlite *s, char *why, size_t why_size)
 	return 0;
 }
 
+/* Is there nothing beside the file that could be lost? */
+static int find_log(struct tkw__sqlite *s)
+{
+	char *name = tkw__beside(s->path, "-wal");
+	struct stat st;
+
+	if (!name)
+		return -ENOMEM;
+	s->tidy = stat(name, &st) != 0 ? errno == ENOENT : st.st_size == 0;
+	free(name);
+	return 0;
+}
+
 int tkw__sqlite_open_file(struct tkw__sqlite *s, char *why, size_t why_size)
 {
 	int err = check_log(s, why, why_size);
 	int rc;
 
 	s->inherited = true;
+	if (!err)
+		err = find_log(s);
 	if (!err)
 		err = check_writable(s->path);
 	if (err)
@@ -429,6 +403,9 @@ void tkw__sqlite_close_file(struct tkw__sqlite *s)
 	(void)tkw__sqlite_check_end(s);
 	for (int i = 0; i < TKW__STMTS; i++)
 		sqlite3_finalize(s->stmt[i]);
+	if (s->db && s->tidy)
+		(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
+					0, (int *)NULL);
 	sqlite3_close(s->db);
 	s->db = NULL;
 }

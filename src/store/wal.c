@@ -469,7 +469,7 @@ static int cut(const struct wal *w, uint64_t size)
 	return fdatasync(w->fd) == 0 ? 0 : -EIO;
 }
 
-static int mend(struct wal *w, bool again)
+static int mend(struct wal *w, uint64_t used, bool again)
 {
 	struct stat log;
 	uint64_t whole;
@@ -487,6 +487,8 @@ static int mend(struct wal *w, bool again)
 	if (!w->frame)
 		return -ENOMEM;
 	whole = count_whole(w);
+	if (whole > used)
+		whole = used;
 	if (again)
 		err = write_again(w, whole);
 	if (!err)
@@ -495,14 +497,14 @@ static int mend(struct wal *w, bool again)
 	return err;
 }
 
-int tkw__wal_mend(const char *path, bool again)
+int tkw__wal_mend(const char *path, uint64_t used, bool again)
 {
 	struct wal w = { .fd = -1, .file = -1 };
 	int err = open_log(&w, path, O_RDWR);
 
 	if (w.fd < 0)
 		return err;
-	err = mend(&w, again);
+	err = mend(&w, used, again);
 	close(w.fd);
 	return err;
 }

@@ -53,7 +53,8 @@
  * The first request is HELLO. NEXT gives the name of the queue after the named
  * one, or of the first queue if the name is empty. Its result is 1, or 0 if
  * there is none. Each call with the name of an unknown queue gives -ENOENT,
- * except a FIND that makes it. A take gives at most TKW__WIRE_MAX_ITEMS items.
+ * except a FIND that makes it. A take gives at most TKW__WIRE_MAX_ITEMS items,
+ * and fewer if they are large.
  *
  *   -EPROTO           the request is malformed; the connection is closed
  *   -EMSGSIZE         the request is too long; the connection is closed
@@ -61,8 +62,9 @@
  *                     is closed
  *   -EACCES           the client is another user; the connection is closed
  *   -EUSERS           too many clients; the connection is closed
- *   -ESHUTDOWN        the owner closes the file, and has not done the request.
- *                     The connection is closed. The owner also sends this to
+ *   -ESHUTDOWN        the owner closes the file, and has not done the request;
+ *                     REVIVE_ALL and PURGE_ALL may have been done in part. The
+ *                     connection is closed. The owner also sends this to
  *                     clients that wait for no answer. For them it is the
  *                     answer to their next request.
  */
@@ -110,7 +112,11 @@ enum {
 	TKW__WIRE_MAX_REQUEST = 64 << 20,
 	/* The most puts, claims, names or ids of a request. */
 	TKW__WIRE_MAX_COUNT = 4096,
-	TKW__WIRE_MAX_ITEMS = 256
+	/* The most items of a take or a list. When they have so many bytes,
+	 * there are fewer, but at least one: an answer must not grow beyond
+	 * 2 GiB. */
+	TKW__WIRE_MAX_ITEMS = 256,
+	TKW__WIRE_MAX_BYTES = 64 << 20
 };
 
 /* The end of the name of the socket: FILE-sock. */

@@ -18,6 +18,7 @@
 #include <sqlite3.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -287,12 +288,21 @@ static void put_when_there_is_room(struct tkw_queue *q)
 	MUST(err == 0);
 }
 
-static int make_ballast(const char *path)
+static int make_ballast(const char *path, int mib)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-	MUST(fd >= 0 && posix_fallocate(fd, 0, 4 << 20) == 0);
+	MUST(fd >= 0 && posix_fallocate(fd, 0, (off_t)mib << 20) == 0);
 	return fd;
+}
+
+/* A disk of this process alone. */
+static void mount_disk(const struct queue_fault_bed *b)
+{
+	if (unshare(CLONE_NEWNS) != 0 ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("tkw", b->dir, "tmpfs", 0, "size=24m") != 0)
+		_exit(NOT_ALLOWED);
 }
 
 /* In a process and a mount of its own. With a reserve of some MiB, all items
@@ -307,11 +317,8 @@ static void fill_disk(struct queue_fault_bed *b, int64_t reserve)
 	uint64_t acks;
 	int ballast;
 
-	if (unshare(CLONE_NEWNS) != 0 ||
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("tkw", b->dir, "tmpfs", 0, "size=24m") != 0)
-		_exit(NOT_ALLOWED);
-	ballast = make_ballast(queue_fault_path(b, ".ballast"));
+	mount_disk(b);
+	ballast = make_ballast(queue_fault_path(b, ".ballast"), 4);
 	MUST(tkw_queues_open(&f, b->path, &cfg) == 0);
 	MUST(tkw_queue_open(&q, f, "q") == 0);
 	puts = put_until_full(q);
@@ -333,14 +340,48 @@ static void fill_disk(struct queue_fault_bed *b, int64_t reserve)
 	_exit(0);
 }
 
-static void fill_disk_in_child(struct queue_fault_bed *b, int64_t reserve)
+/* There is no room for the reserve at first. Puts wait for it. */
+static void open_on_full_disk(struct queue_fault_bed *b, int64_t reserve)
+{
+	struct tkw_queues_config cfg = { .size = sizeof(cfg),
+					 .reserve_bytes = reserve };
+	struct tkw_put put = { .payload = "x", .payload_len = 1 };
+	char why[256] = "";
+	struct tkw_queues *f;
+	struct tkw_queue *q;
+	struct stat st;
+	uint64_t puts;
+	int ballast;
+
+	mount_disk(b);
+	MUST(tkw_queues_open(&f, b->path, &cfg) == 0);
+	MUST(tkw_queue_open(&q, f, "q") == 0);
+	MUST(tkw_queues_close(f) == 0);
+	ballast = make_ballast(queue_fault_path(b, ".ballast"), 22);
+	MUST(tkw_queues_open(&f, b->path, &cfg) == 0);
+	MUST(tkw_queue_open(&q, f, "q") == 0);
+	MUST(tkw_queue_put(q, &put, 1, NULL) == -ENOSPC);
+	MUST(tkw_queues_print_error(f, why, sizeof(why)) > 0 && why[0]);
+	MUST(ftruncate(ballast, 4 << 20) == 0);
+	MUST(tkw_queue_put(q, &put, 1, NULL) == 0);
+	MUST(tkw_queues_print_error(f, why, sizeof(why)) == 0);
+	MUST(stat(queue_fault_path(b, "-reserve"), &st) == 0 &&
+	     st.st_blocks * 512 >= 4 << 20);
+	puts = 1 + put_until_full(q);
+	MUST(ack_all(q) == puts);
+	MUST(tkw_queues_close(f) == 0);
+	_exit(0);
+}
+
+static void in_child(struct queue_fault_bed *b, int64_t reserve,
+		     void (*fn)(struct queue_fault_bed *b, int64_t reserve))
 {
 	pid_t child = fork();
 	int status;
 
 	assert_true(child >= 0);
 	if (child == 0)
-		fill_disk(b, reserve);
+		fn(b, reserve);
 	while (waitpid(child, &status, 0) < 0)
 		assert_int_equal(errno, EINTR);
 	assert_true(WIFEXITED(status));
@@ -351,18 +392,23 @@ static void fill_disk_in_child(struct queue_fault_bed *b, int64_t reserve)
 
 static void fault_queue_acks_on_a_full_disk(void **state)
 {
-	fill_disk_in_child(*state, 0);
+	in_child(*state, 0, fill_disk);
 }
 
 /* When the reserve is used up, acks fail too, until there is room. */
 static void fault_queue_full_disk_with_a_small_reserve(void **state)
 {
-	fill_disk_in_child(*state, 16 << 10);
+	in_child(*state, 16 << 10, fill_disk);
 }
 
 static void fault_queue_full_disk_without_a_reserve(void **state)
 {
-	fill_disk_in_child(*state, -1);
+	in_child(*state, -1, fill_disk);
+}
+
+static void fault_queue_opened_on_a_full_disk(void **state)
+{
+	in_child(*state, 0, open_on_full_disk);
 }
 
 static int shim_begin(void **state)
@@ -392,6 +438,7 @@ int main(int argc, char **argv)
 		QUEUE_FAULT(fault_queue_acks_on_a_full_disk),
 		QUEUE_FAULT(fault_queue_full_disk_with_a_small_reserve),
 		QUEUE_FAULT(fault_queue_full_disk_without_a_reserve),
+		QUEUE_FAULT(fault_queue_opened_on_a_full_disk),
 	};
 
 	queue_fault_choose(argc, argv);

@@ -30,8 +30,10 @@ static void open_desk(struct desk_bed *b)
 	b->cfg.now_us = b->now_us;
 	b->cfg.mono_us = b->mono_us;
 	if (b->has_reserve)
-		b->cfg.reserve = (struct tkw__desk_reserve){ give, get, b,
-							     b->reserve_bytes };
+		b->cfg.reserve =
+			(struct tkw__desk_reserve){ give, get, b,
+						    b->reserve_bytes, false };
+	b->cfg.reserve.gone = b->cfg.reserve.get && !b->has_reserve;
 	assert_int_equal(tkw__desk_create(&b->desk, &b->cfg), 0);
 	assert_null(tkw__desk_check(b->desk));
 	b->q = tkw__desk_find(b->desk, "q");

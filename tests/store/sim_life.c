@@ -175,6 +175,7 @@ static void open_file(struct life *l)
 		check_disk(l);
 	}
 	l->cfg.store = l->store;
+	l->cfg.reserve.gone = !l->reserve;
 	l->cfg.now_us = l->now_us;
 	l->cfg.mono_us = l->mono_us;
 	if (tkw__desk_create(&l->desk, &l->cfg) != 0)

@@ -439,6 +439,142 @@ static void test_desk_full_disk_uses_the_reserve_and_gets_it_back(void **state)
 	bed_reopen(b);
 }
 
+/* The disk was too full for a reserve when the desk was opened. */
+static void test_desk_without_its_reserve_at_first_gets_it_later(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__desk_facts facts;
+	struct bed_request p;
+
+	b->has_reserve = true;
+	bed_reopen(b);
+	b->has_reserve = false;
+	b->disk.room_bytes = b->disk.bytes + 40;
+	bed_reopen(b);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.error, -ENOSPC);
+	ask_put(b, &p, 'p', 0, 1);
+	bed_turn(b);
+	assert_int_equal(p.r.result, -ENOSPC);
+	assert_int_equal(b->gives, 0);
+	b->disk.room_bytes = 0;
+	bed_put(b, 0);
+	assert_true(b->has_reserve);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.error, 0);
+	/* And now it can be given. */
+	b->disk.room_bytes = b->disk.bytes + 40;
+	ask_put(b, &p, 'p', 0, 1);
+	bed_turn(b);
+	assert_int_equal(p.r.result, -ENOSPC);
+	assert_int_equal(b->gives, 1);
+	bed_reopen(b);
+}
+
+/* Consumers alone get the reserve back too. */
+static void test_desk_gets_its_reserve_back_without_puts(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request p;
+	struct tkw_items *held;
+
+	bed_put(b, 0);
+	held = bed_take(b, 1, 100000);
+	b->has_reserve = true;
+	bed_reopen(b);
+	b->disk.room_bytes = b->disk.bytes + 40;
+	ask_put(b, &p, 'p', 0, 1);
+	bed_turn(b);
+	assert_int_equal(b->gives, 1);
+	b->disk.room_bytes = 0;
+	bed_pass(b, 2000);
+	assert_int_equal(bed_ack(b, &held->item[0]), 1);
+	assert_true(b->has_reserve);
+	tkw_items_free(held);
+}
+
+/* An answer through the socket is bounded by bytes. */
+static void test_desk_takes_and_lists_up_to_some_bytes(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__look_list list = { .state = TKW__QUEUE_STATES,
+				       .max = 100,
+				       .max_bytes = 8 };
+	struct bed_request p, t, l;
+	size_t listed = 0;
+
+	ask_put(b, &p, 0, 0, BED_PUTS); /* of 7 bytes */
+	bed_quiet(b);
+	do {
+		l = (struct bed_request){ .r = { .kind = TKW__REQUEST_LOOK,
+						 .queue = b->q } };
+		l.r.look.fn = tkw__look_at_list;
+		l.r.look.arg = &list;
+		bed_submit(b, &l, 0);
+		bed_quiet(b);
+		/* A list may have a few more. */
+		assert_in_range(l.r.result, 0, BED_PUTS / 4);
+		listed += (size_t)l.r.result;
+		tkw_items_free(list.items);
+		list.items = NULL;
+	} while (list.cursor);
+	assert_int_equal(listed, BED_PUTS);
+	for (int left = BED_PUTS; left > 0; left -= 2) {
+		ask_take(b, &t, 0, 0, 100);
+		t.r.take.max_bytes = 8;
+		bed_quiet(b);
+		assert_int_equal(t.r.result, 2);
+		tkw_items_free(t.r.take.items);
+	}
+	/* At least one. */
+	bed_put(b, 0);
+	ask_take(b, &t, 0, 0, 100);
+	t.r.take.max_bytes = 1;
+	bed_quiet(b);
+	assert_int_equal(t.r.result, 1);
+	tkw_items_free(t.r.take.items);
+}
+
+/* So many leases have run out that a turn cannot record all of them. */
+static void lose_many_leases(struct desk_bed *b)
+{
+	struct bed_request r;
+
+	b->cfg.slack_bytes = 1 << 30;
+	bed_reopen(b);
+	for (int i = 0; i < 400; i++) {
+		ask_put(b, &r, 0, 0, BED_PUTS);
+		bed_turn(b);
+	}
+	for (int i = 0; i < 400 * BED_PUTS; i += TKW_QUEUE_MAX_TAKE)
+		tkw_items_free(bed_take(b, TKW_QUEUE_MAX_TAKE, 100));
+	assert_int_equal(bed_stats(b).ready, 0);
+	b->now_us += 1000000;
+}
+
+/* A take that does not want to wait has an answer, although the desk's own work
+ * is put off and nobody knows yet if there is an item. */
+static void test_desk_hasty_take_does_not_wait_for_the_disk(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request p, t;
+
+	lose_many_leases(b);
+	b->disk.error = -ENOSPC;
+	b->disk.fails = 1000;
+	ask_take(b, &t, 't', 0, 1);
+	bed_quiet(b);
+	assert_string_equal(b->told, "t");
+	assert_int_equal(t.r.result, -ENOSPC);
+	b->disk.fails = 0;
+	ask_take(b, &t, 't', 0, 1);
+	ask_put(b, &p, 'p', 0, 1);
+	bed_quiet(b);
+	assert_string_equal(b->told, "tpt");
+	assert_int_equal(t.r.result, 1);
+	tkw_items_free(t.r.take.items);
+}
+
 static void test_desk_full_disk_does_not_make_the_desk_busy(void **state)
 {
 	struct desk_bed *b = *state;
@@ -870,7 +1006,10 @@ static void test_desk_large_commands_do_not_outrun_the_removal(void **state)
 	enum tkw__queue_answer *answers = calloc(MANY, sizeof(*answers));
 	uint64_t *ids = calloc(MANY, sizeof(*ids));
 
-	assert_true(puts && names && answers && ids);
+	assert_non_null(puts);
+	assert_non_null(names);
+	assert_non_null(answers);
+	assert_non_null(ids);
 	b->cfg.slack_bytes = 100000;
 	bed_reopen(b);
 	for (int round = 0; round < 8; round++) {
@@ -1003,6 +1142,10 @@ int main(void)
 			test_desk_full_disk_refuses_puts_and_lets_acks_through),
 		DESK_TEST(
 			test_desk_full_disk_uses_the_reserve_and_gets_it_back),
+		DESK_TEST(test_desk_without_its_reserve_at_first_gets_it_later),
+		DESK_TEST(test_desk_gets_its_reserve_back_without_puts),
+		DESK_TEST(test_desk_hasty_take_does_not_wait_for_the_disk),
+		DESK_TEST(test_desk_takes_and_lists_up_to_some_bytes),
 		DESK_TEST(test_desk_full_disk_does_not_make_the_desk_busy),
 		DESK_TEST(test_desk_broken_store_ends_all_who_wait),
 		DESK_TEST(test_desk_failed_open_makes_no_queue),

@@ -162,6 +162,53 @@ static void test_desk_create_survives_each_failed_allocation(void **state)
 	assert_true(n > 100);
 }
 
+/* Without memory for a snapshot, the snapshot waits, and nothing else. */
+static void test_desk_put_needs_no_memory_for_a_snapshot(void **state)
+{
+	int64_t result = -1;
+	int n = 0;
+
+	(void)state;
+	do {
+		struct desk_bed *b;
+		struct bed_request o, p;
+		struct tkw__desk_facts facts;
+		struct tkw_items *items;
+		void *bed;
+
+		desk_bed_begin(&bed);
+		b = bed;
+		ask_put(b, &p, 0, 0, BED_PUTS);
+		ask_open(b, &o, "other");
+		bed_quiet(b);
+		/* A snapshot is due now. */
+		items = bed_take(b, BED_PUTS, 1000);
+		for (size_t i = 0; i < BED_PUTS / 2; i++)
+			assert_int_equal(bed_ack(b, &items->item[i]), 1);
+		tkw_items_free(items);
+		b->cfg.slack_bytes = 1;
+		bed_reopen(b);
+		ops = ram_store_ops;
+		ops.append = append;
+		b->store->ops = &ops;
+		ask_put(b, &p, 0, 0, 1);
+		p.r.queue = tkw__desk_find(b->desk, "other");
+		allocations = 0;
+		fail_at = ++n;
+		bed_turn(b);
+		fail_at = 0;
+		tkw__desk_get_facts(b->desk, &facts);
+		if (allocations >= n)
+			result = p.r.result;
+		else
+			assert_true(facts.commit_rows > BED_PUTS / 2);
+		desk_bed_end(&bed);
+	} while (allocations >= n);
+	/* The last allocation is for the snapshot. */
+	assert_true(n > 1);
+	assert_int_equal(result, 0);
+}
+
 /* --- the clerk of a connection -------------------------------------------- */
 
 static void start_frame(struct tkw__wire_out *o, enum tkw__wire_call call,
@@ -177,6 +224,13 @@ static enum tkw__clerk_step send_frame(struct tkw__clerk *c,
 {
 	return tkw__clerk_read(c, o->bytes + TKW__WIRE_HEAD,
 			       o->len - TKW__WIRE_HEAD, 1);
+}
+
+static void read_hello(struct tkw__clerk *c, struct tkw__wire_out *o)
+{
+	start_frame(o, TKW__WIRE_HELLO, "");
+	tkw__wire_put_u32(o, TKW__WIRE_VERSION);
+	assert_int_equal(send_frame(c, o), TKW__CLERK_ANSWER);
 }
 
 /* Lets the desk do what the clerk asks for, up to the last request. */
@@ -198,9 +252,7 @@ static void test_desk_clerk_gives_items_back_without_memory(void **state)
 
 	ask_put(b, &p, 0, 0, BED_PUTS);
 	bed_quiet(b);
-	start_frame(&o, TKW__WIRE_HELLO, "");
-	tkw__wire_put_u32(&o, TKW__WIRE_VERSION);
-	assert_int_equal(send_frame(&c, &o), TKW__CLERK_ANSWER);
+	read_hello(&c, &o);
 	start_frame(&o, TKW__WIRE_TAKE, "q");
 	tkw__wire_put_u32(&o, BED_PUTS);
 	tkw__wire_put_i64(&o, 30000);
@@ -222,12 +274,74 @@ static void test_desk_clerk_gives_items_back_without_memory(void **state)
 	tkw__wire_free(&o);
 }
 
+/* Returns the result of an answer. */
+static int64_t result_of(const struct tkw__clerk *c)
+{
+	struct tkw__wire_in in = { c->out.bytes + TKW__WIRE_HEAD,
+				   c->out.len - TKW__WIRE_HEAD, false };
+
+	assert_false(c->out.failed);
+	return tkw__wire_get_i64(&in);
+}
+
+/* A put that was done is never answered with an error, or a client that tries
+ * it again would put its items twice. */
+static void test_desk_clerk_has_memory_for_the_answer_before_a_put(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__wire_out o = { 0 };
+	enum tkw__clerk_step step;
+	int refused = 0;
+	int n = 0;
+
+	do {
+		struct tkw__clerk c = { .greeted = false };
+		uint64_t had = bed_stats(b).ready;
+
+		read_hello(&c, &o);
+		start_frame(&o, TKW__WIRE_PUT, "q");
+		tkw__wire_put_u32(&o, BED_PUTS);
+		for (int i = 0; i < BED_PUTS; i++) {
+			tkw__wire_put_text(&o, "x", 1);
+			tkw__wire_put_i64(&o, 0);
+			tkw__wire_put_i64(&o, 0);
+			tkw__wire_put_option(&o, NULL, 0);
+			tkw__wire_put_u8(&o, 0);
+			tkw__wire_put_u32(&o, 0);
+			tkw__wire_put_u32(&o, 0);
+			tkw__wire_put_u32(&o, 0);
+		}
+		ops = ram_store_ops;
+		ops.append = append;
+		b->store->ops = &ops;
+		allocations = 0;
+		fail_at = ++n;
+		step = send_frame(&c, &o);
+		while (step == TKW__CLERK_SUBMIT) {
+			run_clerk(b, &c);
+			step = tkw__clerk_go_on(&c);
+		}
+		fail_at = 0;
+		assert_int_equal(step, TKW__CLERK_ANSWER);
+		refused += result_of(&c) != 0;
+		assert_true(result_of(&c) == 0 || result_of(&c) == -ENOMEM);
+		assert_int_equal(bed_stats(b).ready,
+				 had + (result_of(&c) ? 0 : BED_PUTS));
+		tkw__clerk_fini(&c);
+	} while (allocations >= n);
+	assert_true(refused > 2);
+	tkw__wire_free(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_desk_survives_each_failed_allocation),
 		DESK_TEST(test_desk_create_survives_each_failed_allocation),
+		cmocka_unit_test(test_desk_put_needs_no_memory_for_a_snapshot),
 		DESK_TEST(test_desk_clerk_gives_items_back_without_memory),
+		DESK_TEST(
+			test_desk_clerk_has_memory_for_the_answer_before_a_put),
 	};
 
 	return cmocka_run_group_tests_name("desk_memory", tests, NULL, NULL);

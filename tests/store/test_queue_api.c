@@ -761,6 +761,20 @@ static void test_api_full_disk_says_so_and_works_again(void **state)
 	assert_int_equal(tkw_queues_print_error(b->f, why, sizeof(why)), 0);
 }
 
+/* What the store says is about the disk. */
+static void test_api_error_of_memory_is_not_that_of_the_disk(void **state)
+{
+	struct file_bed *b = *state;
+	struct tkw_put p = { .payload = "x", .payload_len = 1 };
+	char why[64];
+
+	b->disk.fails = 1;
+	b->disk.error = -ENOMEM;
+	assert_int_equal(tkw_queue_put(b->q, &p, 1, NULL), -ENOMEM);
+	assert_true(tkw_queues_print_error(b->f, why, sizeof(why)) > 0);
+	assert_string_equal(why, strerror(ENOMEM));
+}
+
 static void test_api_failed_disk_is_for_ever(void **state)
 {
 	struct file_bed *b = *state;
@@ -831,6 +845,7 @@ int main(void)
 		FILE_TEST(test_api_revive_all_revives_each_item_once),
 		FILE_TEST(test_api_mad_clock_leaves_numbers),
 		FILE_TEST(test_api_full_disk_says_so_and_works_again),
+		FILE_TEST(test_api_error_of_memory_is_not_that_of_the_disk),
 		FILE_TEST(test_api_failed_disk_is_for_ever),
 		FILE_TEST(test_api_lateness),
 	};

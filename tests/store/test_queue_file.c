@@ -197,7 +197,11 @@ static void test_file_open_refuses_bad_arguments(void **state)
 	assert_int_equal(tkw_queues_open(&f, b->path, &cfg), -EINVAL);
 	cfg = b->cfg;
 	cfg.exec = &none;
+	b->owner = 7;
+	snprintf(b->error, sizeof(b->error), "an older error");
 	assert_int_equal(tkw_queues_open(&f, b->path, &cfg), -EINVAL);
+	assert_int_equal(b->owner, 0);
+	assert_string_equal(b->error, "cannot open the file: Invalid argument");
 	snprintf(path, sizeof(path), "%s/no/such/folder", b->dir);
 	assert_int_equal(tkw_queues_open(&f, path, &b->cfg), -ENOENT);
 	assert_null(f);
@@ -284,7 +288,9 @@ static void test_file_that_is_damaged_is_left_as_it_is(void **state)
 	size_t file_len, log_len;
 	sqlite3 *db;
 
-	assert_true(file && log && now);
+	assert_non_null(file);
+	assert_non_null(log);
+	assert_non_null(now);
 	put(b, 0);
 	close_file(b);
 	assert_int_equal(sqlite3_open(b->path, &db), SQLITE_OK);

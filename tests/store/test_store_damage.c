@@ -6,6 +6,7 @@
  */
 #include "store_bed.h"
 
+#include <dirent.h>
 #include <sqlite3.h>
 
 #include "store/schema.h"
@@ -66,11 +67,31 @@ enum verdict {
 	HALF
 };
 
+/* No file is beside it, unless there was a log. */
+static void check_folder(const struct store_bed *b, bool has_log)
+{
+	DIR *dir = opendir(b->dir);
+	const struct dirent *e;
+
+	assert_non_null(dir);
+	while ((e = readdir(dir)) != NULL) {
+		const char *name = e->d_name;
+
+		if (name[0] == '.' || strcmp(name, "q") == 0)
+			continue;
+		if (!has_log ||
+		    (strcmp(name, "q-wal") != 0 && strcmp(name, "q-shm") != 0))
+			fail_msg("%s is left", name);
+	}
+	closedir(dir);
+}
+
 /* A refused file is left as it is. */
 static void check_untouched(struct store_bed *b, const struct image *damaged)
 {
 	struct image now = image_of(b);
 
+	check_folder(b, damaged->log.len > 0);
 	assert_true(same_file(now.file, damaged->file));
 	assert_true(same_file(now.log, damaged->log));
 	image_free(&now);
@@ -102,6 +123,8 @@ static enum verdict try_image(struct store_bed *b, const struct image *i,
 								  : HALF;
 	bed_rows_free(&r);
 	bed_close(b);
+	if (v == REFUSED)
+		check_untouched(b, i);
 	return v;
 }
 
@@ -128,34 +151,83 @@ static struct image make_file(struct store_bed *b)
 	return i;
 }
 
-static void test_store_refuses_or_reads_all_of_a_damaged_file(void **state)
+static void flip_file(struct store_bed *b, struct image *i, size_t rounds)
 {
-	struct store_bed *b = *state;
-	struct image i = make_file(b);
 	size_t refused = 0;
 
-	assert_int_equal(try_image(b, &i, 0), WHOLE);
-	for (size_t n = 0; n < 2000; n++) {
+	assert_int_equal(try_image(b, i, 0), WHOLE);
+	for (size_t n = 0; n < rounds; n++) {
 		/* Headers of pages first, and then anywhere. */
-		size_t pages = i.file.len / TKW__SCHEMA_PAGE;
+		size_t pages = i->file.len / TKW__SCHEMA_PAGE;
 		size_t at = n < 100   ? n
 			    : n < 800 ? bed_below(b, pages) * TKW__SCHEMA_PAGE +
 						bed_below(b, 64)
-				      : bed_below(b, i.file.len);
+				      : bed_below(b, i->file.len);
 		uint8_t flip = (uint8_t)(1 + bed_below(b, 255));
 		enum verdict v;
 
-		i.file.bytes[at] ^= flip;
-		v = try_image(b, &i, 0);
+		i->file.bytes[at] ^= flip;
+		v = try_image(b, i, 0);
 		if (v == HALF)
 			fail_msg("half of the rows: byte %zu, flip %d", at,
 				 flip);
 		refused += v == REFUSED;
-		i.file.bytes[at] ^= flip;
+		i->file.bytes[at] ^= flip;
 	}
-	print_message("file of %zu bytes: refused %zu of 2000\n", i.file.len,
-		      refused);
-	assert_true(refused > 500);
+	print_message("file of %zu bytes: refused %zu of %zu\n", i->file.len,
+		      refused, rounds);
+	assert_true(refused > rounds / 4);
+}
+
+static void test_store_refuses_or_reads_all_of_a_damaged_file(void **state)
+{
+	struct store_bed *b = *state;
+	struct image i = make_file(b);
+
+	flip_file(b, &i, 2000);
+	image_free(&i);
+}
+
+static void change(struct store_bed *b, const char *sql)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(b->path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* A copy that SQLite makes wants no log. It gets one with its first batch. */
+static struct image make_copy(struct store_bed *b)
+{
+	struct image i = make_file(b);
+	char sql[256];
+
+	image_free(&i);
+	snprintf(sql, sizeof(sql), "VACUUM INTO '%s-copy'", b->path);
+	change(b, sql);
+	i = (struct image){ .file = bed_load(b, "-copy") };
+	bed_remove(b, "-copy");
+	assert_int_equal(i.file.bytes[18], 1);
+	return i;
+}
+
+static void test_store_refuses_or_reads_all_of_a_damaged_copy(void **state)
+{
+	struct store_bed *b = *state;
+	struct image i = make_copy(b);
+	struct image now;
+
+	flip_file(b, &i, 1000);
+	restore(b, &i);
+	assert_int_equal(bed_open(b), 0);
+	bed_check(b);
+	assert_int_equal(bed_append(b, 10), 0);
+	now = image_of(b);
+	assert_true(now.log.len > 0);
+	bed_close(b);
+	assert_int_equal(try_image(b, &now, 0), WHOLE);
+	image_free(&now);
 	image_free(&i);
 }
 
@@ -184,15 +256,6 @@ static void test_store_refuses_a_file_cut_short(void **state)
 	image_free(&i);
 }
 
-static void change(struct store_bed *b, const char *sql)
-{
-	sqlite3 *db;
-
-	assert_int_equal(sqlite3_open(b->path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
 static int open_after(struct store_bed *b, const char *sql)
 {
 	assert_int_equal(bed_open(b), 0);
@@ -219,6 +282,9 @@ static void test_store_refuses_another_application(void **state)
 	assert_string_equal(b->why, "this is not a file of queues");
 	change(b, "PRAGMA application_id=0");
 	assert_int_equal(bed_open(b), -EMEDIUMTYPE);
+	change(b, "PRAGMA journal_mode=WAL");
+	assert_int_equal(bed_open(b), -EMEDIUMTYPE);
+	check_folder(b, false);
 }
 
 static void test_store_refuses_what_is_no_database(void **state)
@@ -555,18 +621,31 @@ static size_t kill_again(struct store_bed *b, const struct image *old,
 	return tried;
 }
 
+/* Another program that reads the file between the two kills. */
+enum reading {
+	NOBODY_READS,
+	READS_LATER,  /* from the next owner on */
+	READS_THROUGH /* since before the first kill */
+};
+
 /* The life between the two kills: some small batches, and one that is killed.
- */
-static size_t live_shortly(struct store_bed *b, const struct image *killed,
-			   int batches, bool read)
+ * `before` is how the files were before the first batch that was killed. */
+static size_t live_shortly(struct store_bed *b, const struct image *before,
+			   const struct image *killed, int batches,
+			   enum reading reading)
 {
 	struct image old, new;
 	sqlite3 *reader = NULL;
 	size_t tried;
 
-	restore(b, killed);
+	restore(b, reading == READS_THROUGH ? before : killed);
+	if (reading == READS_THROUGH) {
+		/* Its index of the log does not know the batch. */
+		reader = start_reading(b);
+		bed_save(b, "-wal", killed->log);
+	}
 	assert_int_equal(bed_open(b), 0);
-	if (read)
+	if (reading == READS_LATER)
 		reader = start_reading(b);
 	for (int n = 0; n < batches; n++)
 		assert_int_equal(bed_append(b, 1), 0);
@@ -584,8 +663,9 @@ static size_t live_shortly(struct store_bed *b, const struct image *killed,
 
 /* SPEC 11.20: a kill in a large batch leaves frames behind the end of the log.
  * Later ones overwrite the first of them. Then the rest must not be taken for
- * damage. */
-static void kill_twice(struct store_bed *b, bool read)
+ * damage. If the batch was whole, it counts, unless SQLite's index is alive and
+ * does not have it. */
+static void kill_twice(struct store_bed *b, enum reading reading)
 {
 	struct image old, killed;
 	size_t tried = 0;
@@ -599,25 +679,31 @@ static void kill_twice(struct store_bed *b, bool read)
 	bed_close(b);
 	whole = killed.log.len;
 	assert_true(whole - old.log.len >= 6 * (size_t)FRAME_BYTES);
-	for (size_t lost = 1; lost < 4; lost++) {
+	for (size_t lost = reading != READS_THROUGH; lost < 4; lost++) {
 		killed.log.len = whole - lost * FRAME_BYTES;
 		for (int batches = 1; batches < 5; batches++)
-			tried += live_shortly(b, &killed, batches, read);
+			tried += live_shortly(b, &old, &killed, batches,
+					      reading);
 	}
 	print_message("killed twice%s: %zu states\n",
-		      read ? " under a reader" : "", tried);
+		      reading == NOBODY_READS ? "" : " under a reader", tried);
 	image_free(&old);
 	image_free(&killed);
 }
 
 static void test_store_is_killed_twice(void **state)
 {
-	kill_twice(*state, false);
+	kill_twice(*state, NOBODY_READS);
 }
 
 static void test_store_is_killed_twice_under_a_reader(void **state)
 {
-	kill_twice(*state, true);
+	kill_twice(*state, READS_LATER);
+}
+
+static void test_store_is_killed_twice_under_an_older_reader(void **state)
+{
+	kill_twice(*state, READS_THROUGH);
 }
 
 /* After a failed sync, the disk may lack what can be read from the log. So an
@@ -652,6 +738,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_store_refuses_or_reads_all_of_a_damaged_file),
+		TEST(test_store_refuses_or_reads_all_of_a_damaged_copy),
 		TEST(test_store_refuses_a_file_cut_short),
 		TEST(test_store_refuses_a_newer_version),
 		TEST(test_store_refuses_another_application),
@@ -668,6 +755,7 @@ int main(void)
 		TEST(test_store_without_syncs_is_opened_by_one_who_syncs),
 		TEST(test_store_is_killed_twice),
 		TEST(test_store_is_killed_twice_under_a_reader),
+		TEST(test_store_is_killed_twice_under_an_older_reader),
 		TEST(test_store_starts_with_a_log_of_its_own),
 	};
 
