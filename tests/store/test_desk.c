@@ -964,7 +964,7 @@ static void test_desk_is_untidy_until_the_snapshot_ends(void **state)
 		bed_quiet(b);
 	}
 	for (int i = 0; i < 5; i++) {
-		tkw_items_free(bed_take(b, 20U * BED_PUTS, 100));
+		tkw_items_free(bed_take(b, (size_t)20 * BED_PUTS, 100));
 		bed_pass(b, 5000);
 		bed_quiet(b);
 	}
