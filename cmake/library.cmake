@@ -99,9 +99,21 @@ add_library(tickwheel::static ALIAS tickwheel_static)
 set_target_properties(tickwheel_static PROPERTIES
   OUTPUT_NAME tickwheel EXPORT_NAME static)
 
-# The heart of the queue, for the queue's homes. Not part of libtickwheel: link
-# it together with the library, whose wheel it uses.
-set(tkw_queue_sources
+# The parts of the queue. Each is compiled once, for both libraries and for the
+# tests, which link it with the tickwheel of their choice.
+function(tkw_queue_part name)
+  add_library(${name} STATIC EXCLUDE_FROM_ALL ${ARGN})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
+                             ${PROJECT_SOURCE_DIR}/src)
+  # Large files, where this has to be asked for.
+  target_compile_definitions(${name} PRIVATE _FILE_OFFSET_BITS=64)
+  target_compile_options(${name} PRIVATE -fno-semantic-interposition)
+  tkw_flags(${name})
+endfunction()
+
+# The heart, for the queue's homes.
+tkw_queue_part(tickwheel_heart
   src/queue/advance.c
   src/queue/apply.c
   src/queue/audit.c
@@ -117,13 +129,11 @@ set(tkw_queue_sources
   src/queue/treap.c
   src/queue/undo.c)
 
-# The queue in a file: the heart, and its home. Only this library needs SQLite.
-set(tkw_store_sources
+# The home inside a process, on any store.
+tkw_queue_part(tickwheel_desk
   src/store/api.c
   src/store/api_async.c
-  src/store/beside.c
   src/store/clerk.c
-  src/store/crc32c.c
   src/store/desk.c
   src/store/desk_agenda.c
   src/store/desk_decide.c
@@ -131,48 +141,54 @@ set(tkw_store_sources
   src/store/desk_snapshot.c
   src/store/desk_takes.c
   src/store/desk_turn.c
-  src/store/feed.c
   src/store/items.c
   src/store/keeper.c
-  src/store/lock.c
-  src/store/looks.c
-  src/store/open.c
-  src/store/reserve.c
-  src/store/row.c
-  src/store/schema.c
-  src/store/socket.c
-  src/store/sqlite.c
-  src/store/sqlite_check.c
-  src/store/sqlite_open.c
-  src/store/sqlite_replay.c
-  src/store/wal.c)
+  src/store/looks.c)
+
 # What the home uses of src/os. libtickwheel.so does not export it, so the shared
 # library has its own; with the static one, it comes from libtickwheel.a.
 set(tkw_store_os_sources src/os/park.c)
 set(tkw_queue_map ${PROJECT_SOURCE_DIR}/src/tickwheel-queue.map)
 
-# tkw_queue_library(target kind wheel): wheel is the libtickwheel to link.
+# tkw_queue_library(target kind wheel): the queue in a file. wheel is the
+# libtickwheel to link.
 function(tkw_queue_library target kind wheel)
-  add_library(${target} ${kind} ${tkw_queue_sources} ${tkw_store_sources})
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  # Large files, where this has to be asked for.
-  target_compile_definitions(${target} PRIVATE _FILE_OFFSET_BITS=64)
+  add_library(${target} ${kind} $<TARGET_OBJECTS:tickwheel_heart>
+              $<TARGET_OBJECTS:tickwheel_desk> $<TARGET_OBJECTS:tickwheel_file>)
   target_link_libraries(${target} PUBLIC ${wheel} PRIVATE SQLite::SQLite3)
   tkw_flags(${target})
 endfunction()
 
 find_package(SQLite3 3.37 QUIET)
 if(SQLite3_FOUND)
+  # The store on SQLite, and what is beside a file. Only this part needs SQLite.
+  tkw_queue_part(tickwheel_file
+    src/store/beside.c
+    src/store/crc32c.c
+    src/store/feed.c
+    src/store/lock.c
+    src/store/open.c
+    src/store/reserve.c
+    src/store/row.c
+    src/store/schema.c
+    src/store/socket.c
+    src/store/sqlite.c
+    src/store/sqlite_check.c
+    src/store/sqlite_open.c
+    src/store/sqlite_replay.c
+    src/store/wal.c)
+  target_link_libraries(tickwheel_file PRIVATE SQLite::SQLite3)
+
   tkw_queue_library(tickwheel_queue SHARED tickwheel)
   add_library(tickwheel::queue ALIAS tickwheel_queue)
   target_sources(tickwheel_queue PRIVATE ${tkw_store_os_sources})
+  target_include_directories(tickwheel_queue PRIVATE ${PROJECT_SOURCE_DIR}/src)
   set_target_properties(tickwheel_queue PROPERTIES
     OUTPUT_NAME tickwheel-queue EXPORT_NAME queue
     BUILD_WITH_INSTALL_RPATH ON
     VERSION ${PROJECT_VERSION}
     SOVERSION ${tkw_soversion}
     LINK_DEPENDS ${tkw_queue_map})
-  target_compile_options(tickwheel_queue PRIVATE -fno-semantic-interposition)
   target_link_options(tickwheel_queue PRIVATE
     "LINKER:--version-script=${tkw_queue_map}"
     LINKER:--no-undefined-version
@@ -188,6 +204,11 @@ else()
                  "libtickwheel-queue is left out")
 endif()
 
+# Most tests are built with the library as shipped and with a narrow one.
+set(tkw_builds static)
+if(TKW_TEST_NARROW)
+  list(APPEND tkw_builds narrow)
+endif()
 if(TKW_BUILD_TESTS OR TKW_BUILD_FUZZ)
   # Rings of 16 slots, blocks of 64 timeouts and 15 generations, so that the
   # tests reach every boundary often. It has no fence for all threads, like an old
@@ -197,11 +218,4 @@ if(TKW_BUILD_TESTS OR TKW_BUILD_FUZZ)
     TKW__RING_BITS=4 TKW__BLOCK_BITS=6 TKW__GENERATION_BITS=4
     TKW__RECORD_BLOCK_BITS=6 TKW__RECORD_GENERATION_BITS=4
     TKW__NO_FENCE_ALL)
-endif()
-
-if(TKW_BUILD_TESTS OR TKW_BUILD_FUZZ OR TKW_BUILD_BENCH)
-  add_library(tickwheel_heart STATIC ${tkw_queue_sources})
-  target_include_directories(tickwheel_heart
-    PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-  tkw_flags(tickwheel_heart)
 endif()

@@ -4,9 +4,6 @@
 include(${CMAKE_CURRENT_LIST_DIR}/../queue/queue_driver.cmake)
 
 set(dir ${CMAKE_CURRENT_LIST_DIR})
-set(desk ${tkw_store_sources})
-list(FILTER desk INCLUDE REGEX "/(desk.*|items)\\.c$")
-list(TRANSFORM desk PREPEND ${PROJECT_SOURCE_DIR}/)
 add_executable(simulate_queue
   ${dir}/simulate_queue.c
   ${dir}/sim_calls.c
@@ -16,12 +13,11 @@ add_executable(simulate_queue
   ${dir}/sim_store.c
   ${dir}/sim_tally.c
   ${dir}/sim_truth.c
-  ${dir}/sim_verify.c
-  ${desk})
+  ${dir}/sim_verify.c)
 tkw_flags(simulate_queue)
 target_include_directories(simulate_queue PRIVATE ${dir})
 target_link_libraries(simulate_queue PRIVATE
-  queue_model tickwheel_heart tickwheel_static)
+  queue_model tickwheel_desk tickwheel_heart tickwheel_static)
 
 # How many crashes: TKW_QUEUE_CRASHES in the environment, else TKW_MODEL_SEEDS,
 # else 20,000.
