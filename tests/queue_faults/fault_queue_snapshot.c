@@ -34,7 +34,7 @@ enum {
 	ALL_BIG = 2 * BIG_ITEMS, /* of both lives */
 	BIG = 512 << 10,
 	LIVE_ITEMS = 600, /* in the other queue, to be copied */
-	MIN_SITES = 20
+	MIN_SITES = 10
 };
 
 /* --- the other queue ------------------------------------------------------ */
