@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # figures.awk - writes a page with new figures to stdout:
-# awk -v page=PAGE -v results=FILE -v check=1|"" -f figures.awk FILE PAGE
+# awk -v page=PAGE -v results=FILE -v queue=FILE -v check=1|"" -f figures.awk
+#     FILE... PAGE
 #
 # scripts/figures describes the templates. Mistakes are reported on stderr, with
 # page and line, and the exit status is 1. If the results cannot be used, the
@@ -12,7 +13,7 @@ function complain(line, text) {
 }
 
 function no_results(line, text) {
-	printf "%s:%d: %s\n", results, line, text >"/dev/stderr"
+	printf "%s:%d: %s\n", FILENAME, line, text >"/dev/stderr"
 	no_good = 1
 	exit 2
 }
@@ -43,15 +44,15 @@ function take_origin(    count) {
 		key = keys[i]
 		if (value_of[key] == "" || value_of[key] == "unknown")
 			no_results(FNR, "the " key " is unknown")
-		if (key != "date" && key in origin && \
-		    origin[key] != value_of[key])
+		if (key != "date" && (FILENAME, key) in origin && \
+		    origin[FILENAME, key] != value_of[key])
 			no_results(FNR, "runs of two kinds: " key " was " \
-				origin[key] ", and is " value_of[key])
-		origin[key] = value_of[key]
+				origin[FILENAME, key] ", and is " value_of[key])
+		origin[FILENAME, key] = value_of[key]
 	}
-	if (origin["commit"] ~ /-dirty$/)
+	if (value_of["commit"] ~ /-dirty$/)
 		no_results(FNR, "measured with changes that are in no commit: " \
-			origin["commit"])
+			value_of["commit"])
 }
 
 function take_row(    row, impl, key) {
@@ -59,6 +60,8 @@ function take_row(    row, impl, key) {
 	impl = value_of["impl"]
 	if (row == "" || impl == "")
 		no_results(FNR, "this is not a line of the benchmark")
+	if ((FILENAME == queue) != (row ~ /^queue\//))
+		no_results(FNR, row " is not a row of this file")
 	if (impl == "summary")
 		return
 	if ((row, impl) in there)
@@ -388,16 +391,20 @@ function losses(text,    list, n, rows, total, i, k, names, better, x) {
 }
 
 # Returns the text that replaces {inner}, and sets `unit` to its unit.
-function placeholder(    w, n, text) {
+function placeholder(    w, n, text, file) {
 	text = inner
 	unit = ""
 	gsub(/^[ \t\n]+|[ \t\n]+$/, "", text)
 	n = split(text, w, /[ \t\n]+/)
-	if (n == 1 && w[1] == "machine")
-		return origin["cpu"] ", " origin["cpus"] " CPUs, " \
-			origin["kernel"] ", " origin["compiler"]
-	if (n == 1 && (w[1] == "date" || w[1] == "commit"))
-		return origin[w[1]]
+	file = n == 2 && w[2] == "queue" ? queue : results
+	if (n == 1 || file == queue) {
+		if (w[1] == "machine")
+			return origin[file, "cpu"] ", " origin[file, "cpus"] \
+				" CPUs, " origin[file, "kernel"] ", " \
+				origin[file, "compiler"]
+		if (w[1] == "date" || w[1] == "commit")
+			return origin[file, w[1]]
+	}
 	if (w[1] == "table") {
 		sub(/^table[ \t\n]*/, "", text)
 		return table(text)
@@ -586,17 +593,15 @@ BEGIN {
 		"|[0-9]([0-9.,]*[0-9])?x([^a-zA-Z0-9_]|$)"
 }
 
-FILENAME == results {
+FILENAME == results || FILENAME == queue {
+	if (FNR == 1 && $0 !~ /"date":/)
+		no_results(1, "no line with the date, the commit and the machine")
 	read_object($0)
 	if ("date" in value_of)
 		take_origin()
 	else
 		take_row()
 	next
-}
-
-FNR == 1 && !("date" in origin) {
-	no_results(1, "no line with the date, the commit and the machine")
 }
 
 state == "template" {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # page_figures.sh ROOT | --self-test - checks that every measured figure in
-# README.md and docs/ comes from bench/results.json, unless its page says that it
-# was measured once. scripts/figures --check does the work, and describes how to
+# README.md and docs/ comes from bench/results.json, or from the same of the queue,
+# unless its page says that it was measured once. scripts/figures --check does the work, and describes how to
 # write figures. The self-test also tests scripts/figures.
 set -u
 # shellcheck source=common.sh
@@ -298,6 +298,41 @@ self_test_results()
 	must_reject 'README.md:18: this is not' sh "$figures" --check "$tree"
 }
 
+# Tests a second file, with the rows of the queue.
+self_test_queue()
+{
+	plant
+	queue=$tree/bench/results_queue.json
+	{
+		origin 7654321
+		line queue/put/1c tickwheel us/op 250.000 ',"pair_ratio":2.500'
+	} >"$queue"
+	cat >"$tree/docs/page.md" <<-'END'
+	<!-- figures
+	{commit} {commit queue} {queue/put/1c tickwheel} us
+	{goal queue/put/1c tickwheel pair_ratio >= 3}
+	-->
+	1234567 7654321 250 us
+	at least 3: **not reached**
+	<!-- /figures -->
+	END
+	must_accept 'figures of the queue' sh "$figures" --check "$tree"
+	sed -i '1s/7654321/&-dirty/' "$queue"
+	must_reject 'results_queue.json:1: measured with changes' \
+		sh "$figures" --check "$tree"
+	sed -i 1d "$queue"
+	must_reject 'results_queue.json:1: no line with the date' \
+		sh "$figures" --check "$tree"
+	{
+		origin 7654321
+		line timer/pair/9t tickwheel ns/op 40.616
+	} >"$queue"
+	must_reject 'results_queue.json:2: timer/pair/9t is not a row' \
+		sh "$figures" --check "$tree"
+	spoil bench/results.json '2s,timer/,queue/,' \
+		'results.json:2: queue/pair/1t is not a row'
+}
+
 # Tests scripts/figures without --check. It corrects what --check rejects, and
 # changes nothing else. If one page cannot be made, it changes no page.
 self_test_making()
@@ -328,6 +363,7 @@ self_test()
 	self_test_units
 	self_test_typed
 	self_test_results
+	self_test_queue
 	self_test_making
 	# The tests above ran scripts/figures. Now test the gate itself.
 	plant
