@@ -173,10 +173,11 @@ function has_number(row, impl, key) {
 }
 
 # Returns whether a rival is better than tickwheel. A rival that fired early is
-# not. tickwheel itself in another form is no rival, and "null" does nothing.
+# not. tickwheel itself in another form is no rival; "null" does nothing, and a
+# floor is a part of what each entrant has to do.
 function is_better(row, impl) {
 	return (row, "tickwheel") in there && \
-		impl !~ /^(tickwheel.*|null)$/ && \
+		impl !~ /^(tickwheel.*|null|floor.*)$/ && \
 		value[row, impl, "median"] + 0 < \
 		value[row, "tickwheel", "median"] + 0 && !was_early(row, impl)
 }
