@@ -156,7 +156,7 @@ static const char *check_twins(struct queue_bed *b, struct tkw__item *it,
 }
 
 /* Only one of two twins is found, if they are in the same bucket. Some pair of
- * items is. */
+ * items is, because their ids do not follow each other. */
 static bool finds_twins(struct queue_bed *b, bool by_key, const char *wrong)
 {
 	char key[] = "a";
@@ -165,6 +165,7 @@ static bool finds_twins(struct queue_bed *b, bool by_key, const char *wrong)
 
 	for (int i = 0; i < 32; i++) {
 		key[0] = (char)((by_key ? '0' : 'P') + i);
+		b->now++;
 		it[i] = put_key(b, key);
 	}
 	for (int i = 0; i < 32; i++) {

@@ -3,7 +3,7 @@
  * fault_queue_snapshot.c - a process is killed while a file is made smaller:
  * live items are copied, and old rows are removed.
  *
- * This happens when the rows of items that have ended take 8 MiB. So the file
+ * This happens when the rows of items that have ended take 4 MiB. So the file
  * has been made large before, by another queue in it.
  *
  * TKW_QUEUE_STRIDE in the environment says which writes are tried: each n-th.
@@ -32,7 +32,7 @@ enum {
 	STRIDE = 1,
 	BIG_ITEMS = 10,
 	ALL_BIG = 2 * BIG_ITEMS, /* of both lives */
-	BIG = 512 << 10,
+	BIG = 256 << 10,
 	LIVE_ITEMS = 600, /* in the other queue, to be copied */
 	MIN_SITES = 10
 };
