@@ -13,9 +13,9 @@
  * does not include this header.
  *
  *   Promise  When a call returns success, its change is on the disk (see enum
- *            tkw_queue_durability). Nobody sees a change before that. A
- *            process that is killed at any moment loses no item that was put,
- *            and no item comes back that had ended. For each queue this law
+ *            tkw_queue_durability). Nobody sees a change before that. If the
+ *            process is killed at any moment, no item that was put is lost,
+ *            and no item that has ended comes back. For each queue this law
  *            is exact at any time: puts = acks + cancels + purges + waiting +
  *            ready + taken + dead.
  *   States   An item is waiting until it is due, and then ready. It is taken
@@ -33,9 +33,9 @@
  *            grows with each take of the queue, also over restarts. Only the
  *            latest token of an item is valid, and only until its lease ends.
  *            If your work changes something outside of the queue, store the
- *            token there, and let it refuse a token that is lower than the one
- *            stored for the same item. Then a consumer that has lost its lease
- *            cannot overwrite the work of the next one.
+ *            token with it, and refuse a change with a token that is lower
+ *            than the one stored for the same item. Then a consumer that has
+ *            lost its lease cannot overwrite the work of the next one.
  *   Time     A time is in milliseconds since 1970 on the wall clock, because it
  *            must survive a restart. If somebody sets the wall clock, due times
  *            and the ends of leases are compared with the new time at once.
@@ -44,17 +44,18 @@
  *   Threads  Any thread may make any call, but not in a signal handler. A call
  *            that changes something waits for the disk. Calls that arrive
  *            during a write share the next write. A call that only reads may
- *            have to wait for a write, too. The ..._async calls do not wait.
+ *            have to wait for the write of others. The ..._async calls do not
+ *            wait.
  *   Fork     In a child of fork(), calls return -EPERM. Only
  *            tkw_queues_close() works there: it frees the memory and leaves the
  *            file alone. The child shares the lock of the file until it makes
- *            this call, runs another program or ends. If the parent dies,
- *            nobody can open the file until then.
+ *            this call, runs another program or ends. So if the parent dies
+ *            first, nobody can open the file before the child has done this.
  *   Structs  Only struct tkw_queues_config can grow in later versions of the
- *            library. The others will not grow.
- *   Owner    One process at a time can have a file open. This process also
- *            serves a socket beside the file. Through it, the command tkw queue
- *            works on the file meanwhile.
+ *            library.
+ *   Owner    One process at a time can have a file open. It also serves a
+ *            socket beside the file, through which the command tkw queue can
+ *            work on the file meanwhile.
  *
  * A call that fails changes nothing and writes no result, unless its
  * description says otherwise.
@@ -69,13 +70,13 @@
  *               From then on, each call that changes something returns -EIO.
  *               Close the file and open it again.
  *   -ESHUTDOWN  the file is being closed
- *   -EDEADLK    the call would wait for itself, because it is made inside a
- *               callback on a thread of the library. Use an ..._async call
- *               there, or set exec in struct tkw_queues_config to an executor
- *               that refuses no job.
+ *   -EDEADLK    the call changes something, and is made inside a callback on a
+ *               thread of the library, where it would wait for itself. Use an
+ *               ..._async call there, or set exec in struct tkw_queues_config
+ *               to an executor that refuses no job.
  *   -EPERM      the file was opened by the parent of a fork
- *   -EOVERFLOW  the queue has no number left for an id or a token. It has at
- *               least 2^62 of them.
+ *   -EOVERFLOW  the queue has no number left for an id or a token. A new queue
+ *               has at least 2^62 of them, so the lists below leave this out.
  */
 #ifndef TICKWHEEL_QUEUE_H
 #define TICKWHEEL_QUEUE_H
@@ -126,37 +127,39 @@ struct tkw_queues_config {
 	size_t size;
 	enum tkw_queue_durability durability;
 	/* How many bytes to keep in reserve, so that acks still succeed when
-	 * the disk is full. While the disk has no room for the reserve, puts
-	 * fail with -ENOSPC. 0 means 4 MiB. A negative number means none. */
+	 * the disk is full. While neither the disk nor the file itself has this
+	 * much room, puts fail with -ENOSPC. 0 means 4 MiB. A negative number
+	 * means no reserve. */
 	int64_t reserve_bytes;
 	/* The executor that calls the callbacks of the ..._async calls. NULL
 	 * means a thread of the library. That thread also calls the callbacks
 	 * that the executor refuses or gives up. A callback on that thread must
-	 * not block, and calls that wait return -EDEADLK there. The struct is
-	 * copied. The executor must work until tkw_queues_close() has
+	 * not block. Calls that change something return -EDEADLK there. The
+	 * struct is copied. The executor must work until tkw_queues_close() has
 	 * returned. */
 	const struct tkw_exec *exec;
-	/* The clock, in microseconds since 1970. A time before 1970 counts as
-	 * 1970, and one after the year 148,000 as about this year. The function
-	 * is called on any thread, must not block, and must not call the
-	 * library. Nothing tells the library that your clock has moved, so it
-	 * looks every 10 ms while an item waits for its time, or if
-	 * tkw_queue_fd() was called. NULL means the wall clock of the system.
-	 * wait_ms in struct tkw_take always runs on the monotonic clock of the
-	 * system. */
+	/* The clock, in microseconds since 1970. NULL means the wall clock of
+	 * the system. A time before 1970 counts as 1970, and a time after the
+	 * year 148,108 counts as that year. The function is called on any
+	 * thread, must not block, and must not call the library. Nothing tells
+	 * the library that your clock has moved, so it looks at the clock every
+	 * 10 ms while an item is waiting or taken, or if tkw_queue_fd() was
+	 * called. wait_ms in struct tkw_take is not measured by this clock, but
+	 * by the monotonic clock of the system. */
 	int64_t (*now_us)(void *ctx);
 	/* Passed to now_us. */
 	void *now_ctx;
 	/* If not 0, no socket is served. */
 	int no_socket;
 	/* A buffer of error_size bytes. If the open fails, it receives a
-	 * sentence that says why, with a 0 at the end. May be NULL. */
+	 * sentence that says why, with a 0 at the end. It receives nothing if
+	 * size is wrong, or if a field is set that the library does not know.
+	 * May be NULL. */
 	char *error;
 	size_t error_size;
-	/* Receives the id of the process that has the file open if the open
-	 * fails with -EBUSY. Receives 0 if that process is not known or has
-	 * died (see Fork at the top), or if the open fails with another error.
-	 * May be NULL. */
+	/* If the open fails with -EBUSY, receives the id of the process that
+	 * has the file open, or 0 if that process is not known or has died (see
+	 * Fork at the top). Otherwise receives 0. May be NULL. */
 	int64_t *owner_pid;
 };
 
@@ -165,9 +168,9 @@ struct tkw_queues_config {
  *
  * While the file is open, there are up to five more files beside it. Their
  * names are that of the file followed by -wal, -shm, -lock, -sock and -reserve.
- * tkw_queues_close() removes them. After a crash or an error, or while another
- * program reads the file, -wal can stay. Do not remove it: it has the latest
- * changes.
+ * tkw_queues_close() removes them. After an error of the disk, or while another
+ * program reads the file, -wal and -shm stay. After a crash, all of them stay.
+ * Do not remove -wal: it has the latest changes.
  *
  * out   Receives the file. Close it with tkw_queues_close().
  * path  The name of the file. It must be on a local file system.
@@ -197,19 +200,19 @@ int tkw_queues_open(struct tkw_queues **out, const char *path,
  * them is not allowed. A struct tkw_items that you have stays valid until you
  * free it. Items that are taken stay taken until their leases end.
  *
- * If the file has become much larger than its items need, the call also removes
- * old records from it. This takes about as long as an open.
+ * If the file has far more records than its items need, the call first removes
+ * the old ones. This takes about as long as an open.
  *
  * f  The file. If it is NULL, the call does nothing.
  *
  * Returns 0, or
- *   -EDEADLK  the call is made inside a callback
+ *   -EDEADLK  the call is made inside a callback of this file, on any thread
  */
 int tkw_queues_close(struct tkw_queues *f);
 
 /*
- * Prints a sentence that says why calls fail with -ENOSPC or -EIO. If they do
- * not fail, the sentence is empty.
+ * Prints a sentence that says why changes fail with -ENOSPC, -EIO or -ENOMEM.
+ * If changes do not fail, the sentence is empty.
  *
  * Returns the length of the sentence, as snprintf() does, or
  *   -EINVAL, -EPERM
@@ -218,8 +221,8 @@ int tkw_queues_close(struct tkw_queues *f);
 int tkw_queues_print_error(struct tkw_queues *f, char *buf, size_t size);
 
 /*
- * Checks all invariants and the law of all queues in a file. All other calls
- * wait until it has ended.
+ * Checks the law and all other invariants of all queues in a file. All other
+ * calls wait until it has ended.
  *
  * Returns NULL if all is sound, else a text that says what is broken. The text
  * is a constant: it stays valid.
@@ -242,8 +245,8 @@ const char *tkw_queues_check(struct tkw_queues *f);
 int tkw_queue_open(struct tkw_queue **out, struct tkw_queues *f,
 		   const char *name);
 
-/* Returns the queue that was created next after prev, or the first queue if
- * prev is NULL. Returns NULL if there is none. */
+/* Returns the queue that was created after prev, or the first queue if prev is
+ * NULL. Returns NULL if there is none. */
 struct tkw_queue *tkw_queues_next(struct tkw_queues *f, struct tkw_queue *prev);
 
 /* Returns the name of a queue. It is valid until the file is closed. */
@@ -350,9 +353,10 @@ struct tkw_put {
 	/* How often the item can be taken. If the last attempt ends with a nack
 	 * or a lost lease, the item is dead. 0 means no limit. */
 	uint32_t max_attempts;
-	/* How long the item waits after a lost lease, or after a nack without a
-	 * delay. The time doubles with each attempt, up to max_backoff_ms. 0
-	 * means that the item is ready at once. */
+	/* The back-off: how long the item waits after its first attempt, if
+	 * that ends with a lost lease, or with a nack without a delay. The time
+	 * doubles with each attempt, up to max_backoff_ms. 0 means that the
+	 * item is ready at once. */
 	uint32_t backoff_ms;
 	/* 0 means no limit. */
 	uint32_t max_backoff_ms;
@@ -413,10 +417,8 @@ int tkw_queue_take(struct tkw_queue *q, const struct tkw_take *how,
  *
  * The descriptor belongs to the queue, and is valid until the file is closed.
  * Do not read it and do not close it. When it is readable, take with a wait_ms
- * of 0, because another consumer may take the item before you do. Use it
- * level-triggered, which is the default of epoll. With EPOLLET, you would have
- * to take until there is nothing, and could still miss an item if there are
- * other consumers.
+ * of 0, because another consumer may take the item before you do. Do not use
+ * EPOLLET: with other consumers you could miss an item.
  *
  * Returns the descriptor, or
  *   -EMFILE, -ENFILE  no descriptor is free
@@ -431,7 +433,7 @@ int tkw_queue_fd(struct tkw_queue *q);
  * Ends items whose work is done.
  *
  * A claim is stale if its lease has ended, or if the item was nacked, was taken
- * again or has ended. A stale claim changes nothing. It is no error.
+ * again or has ended. A stale claim changes nothing, and is not an error.
  *
  * claims  The claims of the items, from the take.
  * done    Receives 1 for each claim whose item has now ended, and 0 for each
@@ -447,7 +449,7 @@ int tkw_queue_ack(struct tkw_queue *q, const struct tkw_claim *claims,
 /* How to nack. In all fields, zero means the default. */
 struct tkw_nack {
 	/* If not 0, the item waits for delay_ms. If 0, it waits for its
-	 * back-off; see backoff_ms in struct tkw_put. */
+	 * back-off (see backoff_ms in struct tkw_put). */
 	int has_delay;
 	/* A negative delay counts as 0. */
 	int64_t delay_ms;
@@ -470,8 +472,8 @@ int tkw_queue_nack(struct tkw_queue *q, const struct tkw_claim *claims,
 		   size_t count, const struct tkw_nack *how, int *done);
 
 /*
- * Extends the leases of items. They end lease_ms from now, even if that is
- * earlier than before.
+ * Extends the leases of items. They then end lease_ms from now, even if they
+ * would have ended later without this call.
  *
  * lease_ms  As in struct tkw_take. 0 means 30 seconds.
  * done      Receives 1 for each lease that was extended, and 0 for each stale
@@ -488,7 +490,7 @@ int tkw_queue_extend(struct tkw_queue *q, const struct tkw_claim *claims,
  * Ends items that are waiting, ready or dead.
  *
  * done  Receives 1 for each item that has now ended, -EBUSY for each item that
- *       is taken, and -ENOENT for each name without an item. May be NULL.
+ *       is taken, and -ENOENT for each name that no item has. May be NULL.
  *
  * Returns how many items have ended, or
  *   -EINVAL, -ENOMEM, -ENOSPC, -EIO, -ESHUTDOWN, -EDEADLK, -EPERM
@@ -525,7 +527,7 @@ int tkw_queue_get(struct tkw_queue *q, const struct tkw_item_name *name,
 		  struct tkw_items **out);
 
 /*
- * Lists the items of a state, piece by piece.
+ * Lists the items of a state. Each call gives you a piece of the list.
  *
  * An item that is in the state from the first call to the last one is listed at
  * least once. An item that enters or leaves the state meanwhile may be missing.
@@ -553,7 +555,7 @@ int tkw_queue_list(struct tkw_queue *q, enum tkw_item_state state, uint32_t max,
  * tkw_queue_purge() ends dead items.
  *
  * done  Receives 1 for each item that was revived or purged, and -ENOENT for
- *       each id without a dead item. May be NULL.
+ *       each id that no dead item has. May be NULL.
  *
  * Returns how many items were revived or purged, or
  *   -EINVAL, -ENOMEM, -ENOSPC, -EIO, -ESHUTDOWN, -EDEADLK, -EPERM
@@ -566,9 +568,9 @@ int tkw_queue_purge(struct tkw_queue *q, const struct tkw_item_id *ids,
 
 /*
  * tkw_queue_revive_all() revives all items that are dead when the call begins,
- * and tkw_queue_purge_all() ends them, piece by piece. An item is revived once,
- * even if it dies again meanwhile. If the call fails, some items may have been
- * revived or purged.
+ * and tkw_queue_purge_all() ends them. An item is revived once, even if it dies
+ * again meanwhile. The work is done in pieces, so if the call fails, some items
+ * may have been revived or purged.
  *
  * Returns how many items were revived or purged, or
  *   -EINVAL, -ENOMEM, -ENOSPC, -EIO, -ESHUTDOWN, -EDEADLK, -EPERM
@@ -616,10 +618,10 @@ int tkw_queue_limit(struct tkw_queue *q, const struct tkw_queue_limits *limits);
 /* The number of buckets in a histogram of lateness. */
 #define TKW_QUEUE_LATENESS_BUCKETS 156
 
-/* The facts of a queue. Fields that begin with all_ count from the creation of
- * the queue, over restarts. The facts are exact, with one exception: while the
- * disk is full or has failed, items whose leases have run out count as taken.
- */
+/* The facts of a queue. Fields that begin with all_ count since the queue was
+ * created, also over restarts. The facts are exact, with one exception: while
+ * the disk is full or has failed, items whose leases have run out count as
+ * taken. */
 struct tkw_queue_stats {
 	/* How many items are in each state. */
 	uint64_t waiting;
@@ -692,15 +694,15 @@ struct tkw_queue_end {
 	const int *done;
 };
 
-/* Called exactly once for each asynchronous call that has returned 0: when its
- * put, take or ack has ended. See exec in struct tkw_queues_config for who
- * calls it. */
+/* Called exactly once for each asynchronous call that has returned 0, when its
+ * put, take or ack has ended. exec in struct tkw_queues_config says on which
+ * thread. */
 typedef void tkw_queue_end_fn(struct tkw_queue *q,
 			      const struct tkw_queue_end *end, void *ctx);
 
 /*
- * The calls begin a put, a take or an ack, and do not wait for it. fn is called
- * when it has ended. All arguments are copied, also keys and payloads.
+ * Begins a put, a take or an ack, and does not wait for it. fn is called when
+ * it has ended. All arguments are copied, also keys and payloads.
  *
  * Returns 0 if the call has begun. If it returns an error, fn is not called:
  *   -EMSGSIZE  a payload is larger than 512 MiB
