@@ -9,8 +9,8 @@
  * on at least once, also if a consumer, the process or the machine crashes.
  *
  * A file holds many queues, each with a name. The calls are in a library of
- * their own: link with -ltickwheel-queue -ltickwheel -lsqlite3. tickwheel.h
- * does not include this header.
+ * their own: link with -ltickwheel-queue -ltickwheel, and with -lsqlite3 if you
+ * link statically. tickwheel.h does not include this header.
  *
  *   Promise  When a call returns success, its change is on the disk (see enum
  *            tkw_queue_durability). Nobody sees a change before that. If the

@@ -13,9 +13,9 @@ trap 'rm -rf "$scratch"' EXIT
 trap 'exit 1' HUP INT TERM
 file=$scratch/f
 told=0
-# Old rows are removed when those of items that have ended take 8 MiB.
+# Old rows are removed when those of items that have ended take 4 MiB.
 big_items=10
-big_bytes=900000
+big_bytes=450000
 # The search for leaks does not work under strace.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 export ASAN_OPTIONS
