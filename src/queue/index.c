@@ -15,8 +15,8 @@ enum {
 
 /* Ids that follow each other are often used together, and their items were
  * often allocated together. So 16 of them share a group of neighbouring
- * buckets. Where an id is in its group depends on the group too, because the low
- * bits of ids may be all the same. */
+ * buckets. Where an id is in its group depends on the group too, because the
+ * low bits of ids may be all the same. */
 static uint64_t hash_id(const struct tkw__queue *q, uint64_t id)
 {
 	uint64_t group = tkw__mix((id >> 4) ^ q->seed[0]);
