@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* queue_in_c.c - the program of a user: an item is put, taken and acked. */
-#define _GNU_SOURCE /* for mkdtemp() */
+#define _XOPEN_SOURCE 700 /* for mkdtemp() */
 #include <stdio.h>
 #include <stdlib.h>
 #include <tickwheel/queue.h>

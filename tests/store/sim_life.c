@@ -126,7 +126,9 @@ static void draw_config(struct life *l)
 	l->cfg = (struct tkw__desk_config){
 		.seed = { choice_u64(&l->choice), 1 },
 		.hooks = { life_alloc, life_free, l },
-		.reserve = { give_reserve, get_reserve, l, 0 },
+		.reserve = { .give = give_reserve,
+			     .get = get_reserve,
+			     .ctx = l },
 		.slack_bytes = slack[life_below(l, 4)],
 		.snapshot_items = 1 + life_below(l, 20),
 	};
