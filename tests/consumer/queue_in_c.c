@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* queue_in_c.c - the program of a user: an item is put, taken and acked. */
-#define _XOPEN_SOURCE 700 /* for mkdtemp() */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* for mkdtemp() */
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <tickwheel/queue.h>
