@@ -203,7 +203,8 @@ check 'a second HUP: nothing is left' fact_is ready 0
 
 # --- stopped -----------------------------------------------------------------
 
-# is_stopped PID, goes_on PID: Is the process suspended? Does it run?
+# is_stopped PID, goes_on PID, sleeps PID: Is the process suspended? Does it go
+# on? Does it wait?
 is_stopped()
 {
 	grep -q '^State:.T' "/proc/$1/status"
@@ -211,6 +212,10 @@ is_stopped()
 goes_on()
 {
 	! is_stopped "$1"
+}
+sleeps()
+{
+	grep -q '^State:.S' "/proc/$1/status"
 }
 
 # `timeout` gives the process a group of its own. The system stops a process by
@@ -299,8 +304,7 @@ if [ "$way" = socket ]; then
 	stop_idle_worker
 	kill -s STOP "$owner_pid"
 	kill -s CONT "$worker_pid"
-	until_true goes_on "$worker_pid"
-	sleep 2
+	until_true sleeps "$worker_pid"
 	kill -s TERM "$worker_pid"
 	wait $worker
 	check 'a suspended owner: TERM while nothing runs' [ $? -eq 143 ]
