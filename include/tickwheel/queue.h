@@ -129,7 +129,8 @@ struct tkw_queues_config {
 	/* How many bytes to keep in reserve, so that acks still succeed when
 	 * the disk is full. While neither the disk nor the file itself has this
 	 * much room, puts fail with -ENOSPC. 0 means 4 MiB. A negative number
-	 * means no reserve. */
+	 * means no reserve. If the system refuses the room for another reason
+	 * than a full disk, the file works without a reserve. */
 	int64_t reserve_bytes;
 	/* The executor that calls the callbacks of the ..._async calls. NULL
 	 * means a thread of the library. That thread also calls the callbacks
