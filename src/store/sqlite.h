@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,6 +38,7 @@ struct tkw__sqlite_check {
 	int rc; /* what it found, when it has ended */
 	char why[256];
 	bool is_running;
+	atomic_bool is_unwanted; /* it may end early */
 };
 
 struct tkw__sqlite {
@@ -86,6 +88,9 @@ int tkw__sqlite_check_begin(struct tkw__sqlite *s);
 /* Waits for the end of the check; the second call returns at once. Returns what
  * was found: a code of SQLite. check.why says more. */
 int tkw__sqlite_check_end(struct tkw__sqlite *s);
+
+/* Ends the check early. What it would find does not matter any more. */
+void tkw__sqlite_check_drop(struct tkw__sqlite *s);
 
 /* Measures how many bytes the journal takes in the file, and how many are free
  * there. Returns a code of SQLite. */

@@ -400,7 +400,7 @@ int tkw__sqlite_open_file(struct tkw__sqlite *s, char *why, size_t why_size)
 
 void tkw__sqlite_close_file(struct tkw__sqlite *s)
 {
-	(void)tkw__sqlite_check_end(s);
+	tkw__sqlite_check_drop(s);
 	for (int i = 0; i < TKW__STMTS; i++)
 		sqlite3_finalize(s->stmt[i]);
 	if (s->db && s->tidy)
