@@ -105,6 +105,9 @@ uint32_t tkw__sqlite_name_sum(const struct tkw__sqlite *s, uint32_t number,
 /* Row 2 of the table `base`: tells if the log was written without syncs. */
 struct tkw__base tkw__sqlite_mode(bool loose);
 
+/* The sentence of a store that cannot work. */
+extern const char tkw__sqlite_no_log[];
+
 /* The -errno of a code of SQLite. */
 int tkw__sqlite_errno(sqlite3 *db, int rc);
 

@@ -602,6 +602,28 @@ static void test_file_whose_reserve_cannot_be_made_works(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* --- no log --------------------------------------------------------------- */
+
+/* Where SQLite cannot have a log, the open says so, not the first change. */
+static void test_file_that_can_have_no_log_is_refused(void **state)
+{
+	struct bed *b = *state;
+	sqlite3_vfs *usual = sqlite3_vfs_find(NULL);
+	sqlite3_vfs *none = sqlite3_vfs_find("unix-none");
+	struct tkw_queues *f = NULL;
+	int err;
+
+	if (!none)
+		skip_because("SQLite has no VFS without a log");
+	close_file(b);
+	assert_int_equal(sqlite3_vfs_register(none, 1), SQLITE_OK);
+	err = tkw_queues_open(&f, b->path, &b->cfg);
+	assert_int_equal(sqlite3_vfs_register(usual, 1), SQLITE_OK);
+	assert_int_equal(err, -EIO);
+	assert_non_null(strstr(b->error, "cannot have a log"));
+	open_file(b);
+}
+
 /* --- fork ----------------------------------------------------------------- */
 
 /* The child may close its copy: the parent goes on, and still has the lock. */
@@ -648,6 +670,7 @@ int main(void)
 		BED_TEST(test_file_of_short_lives_stays_small),
 		BED_TEST(test_file_on_a_full_disk_comes_back),
 		BED_TEST(test_file_whose_reserve_cannot_be_made_works),
+		BED_TEST(test_file_that_can_have_no_log_is_refused),
 		BED_TEST(test_file_child_leaves_the_file_to_its_parent),
 	};
 
