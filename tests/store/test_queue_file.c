@@ -624,6 +624,40 @@ static void test_file_that_can_have_no_log_is_refused(void **state)
 	open_file(b);
 }
 
+/* --- cancellation --------------------------------------------------------- */
+
+struct opening {
+	struct bed *b;
+	bool done;
+};
+
+static void *open_and_close(void *arg)
+{
+	struct opening *o = arg;
+	struct tkw_queues *f;
+
+	pthread_cancel(pthread_self());
+	o->done = tkw_queues_open(&f, o->b->path, &o->b->cfg) == 0 &&
+		  tkw_queues_close(f) == 0;
+	pthread_testcancel();
+	return NULL;
+}
+
+/* A thread that is cancelled opens and closes the file first. */
+static void test_file_open_and_close_are_not_cancelled(void **state)
+{
+	struct opening o = { .b = *state };
+	pthread_t thread;
+	void *result = NULL;
+
+	close_file(o.b);
+	assert_int_equal(pthread_create(&thread, NULL, open_and_close, &o), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+	assert_true(o.done);
+	open_file(o.b);
+}
+
 /* --- fork ----------------------------------------------------------------- */
 
 /* The child may close its copy: the parent goes on, and still has the lock. */
@@ -671,6 +705,7 @@ int main(void)
 		BED_TEST(test_file_on_a_full_disk_comes_back),
 		BED_TEST(test_file_whose_reserve_cannot_be_made_works),
 		BED_TEST(test_file_that_can_have_no_log_is_refused),
+		BED_TEST(test_file_open_and_close_are_not_cancelled),
 		BED_TEST(test_file_child_leaves_the_file_to_its_parent),
 	};
 
