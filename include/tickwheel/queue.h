@@ -532,8 +532,9 @@ int tkw_queue_get(struct tkw_queue *q, const struct tkw_item_name *name,
  *
  * An item that is in the state from the first call to the last one is listed at
  * least once. An item that enters or leaves the state meanwhile may be missing.
- * While the disk is full or has failed, an item whose last lease has run out
- * may be missing among the dead.
+ * While the disk is full or has failed, or if more leases have run out than
+ * 4096 writes can record, an item whose last lease has run out may be missing
+ * among the dead.
  *
  * state   TKW_ITEM_STATES means all states.
  * max     About how many items to look at in this call, 1 to 4096.
@@ -621,8 +622,8 @@ int tkw_queue_limit(struct tkw_queue *q, const struct tkw_queue_limits *limits);
 
 /* The facts of a queue. Fields that begin with all_ count since the queue was
  * created, also over restarts. The facts are exact, with one exception: while
- * the disk is full or has failed, items whose leases have run out count as
- * taken. */
+ * the disk is full or has failed, or if more leases have run out than 4096
+ * writes can record, items whose leases have run out count as taken. */
 struct tkw_queue_stats {
 	/* How many items are in each state. */
 	uint64_t waiting;
