@@ -82,7 +82,7 @@ static void check(struct work *k, const char *what, int r)
 		return;
 	k->closing = true;
 	if (r == -EINTR)
-		return; /* turn() reads the signal */
+		return; /* the signal is read later */
 	(void)queue_session_fail(k->s, what, r);
 	k->status = TOOL_EXIT_FAILURE;
 }
@@ -382,9 +382,11 @@ static void kill_all(const struct work *k, int sig)
 	}
 }
 
-/* Returns when somebody lets this process go on. */
-static void stop(const struct work *k)
+/* Returns when somebody lets this process go on. Until then others get the
+ * items: here they would only lose their leases. */
+static void stop(struct work *k)
 {
+	cancel_take(k);
 	kill_all(k, SIGTSTP);
 	queue_signals_stop();
 	kill_all(k, SIGCONT);
@@ -404,6 +406,14 @@ static void on_signal(struct work *k, int sig)
 	k->closing = true;
 	if (!k->signal)
 		k->signal = sig;
+}
+
+static void read_signals(struct work *k)
+{
+	int sig;
+
+	while ((sig = queue_signals_next()) != 0)
+		on_signal(k, sig);
 }
 
 /* Returns how long to sleep, in ms; -1 means without a limit. */
@@ -438,13 +448,12 @@ static void turn(struct work *k)
 	/* Nothing is taken while all places are busy. */
 	int fd = count_wanted(k) ? k->take_fd : -1;
 	int r = queue_signals_wait(fd, count_sleep(k));
-	int sig;
 
-	while ((sig = queue_signals_next()) != 0)
-		on_signal(k, sig);
+	read_signals(k);
 	reap(k);
 	extend(k);
-	if (r == 1 && k->take_opened == k->s->opened && k->s->way)
+	if (r == 1 && k->take_fd >= 0 && k->take_opened == k->s->opened &&
+	    k->s->way)
 		end_take(k);
 	else if (r == 0 && is_idle(k))
 		k->closing = true;
@@ -458,9 +467,11 @@ static void run(struct work *k)
 		if (k->closing)
 			cancel_take(k);
 		if (k->closing && k->running == 0)
-			return;
+			break;
 		turn(k);
 	}
+	/* A call that a signal has ended does not read it. */
+	read_signals(k);
 }
 
 int queue_work(struct queue_session *s, const struct queue_options *o,

@@ -129,7 +129,8 @@ struct tkw_queues_config {
 	/* How many bytes to keep in reserve, so that acks still succeed when
 	 * the disk is full. While neither the disk nor the file itself has this
 	 * much room, puts fail with -ENOSPC. 0 means 4 MiB. A negative number
-	 * means no reserve. */
+	 * means no reserve. If the system refuses the room for another reason
+	 * than a full disk, the file works without a reserve. */
 	int64_t reserve_bytes;
 	/* The executor that calls the callbacks of the ..._async calls. NULL
 	 * means a thread of the library. That thread also calls the callbacks
@@ -531,8 +532,9 @@ int tkw_queue_get(struct tkw_queue *q, const struct tkw_item_name *name,
  *
  * An item that is in the state from the first call to the last one is listed at
  * least once. An item that enters or leaves the state meanwhile may be missing.
- * While the disk is full or has failed, an item whose last lease has run out
- * may be missing among the dead.
+ * While the disk is full or has failed, or if more leases have run out than
+ * 4096 writes can record, an item whose last lease has run out may be missing
+ * among the dead.
  *
  * state   TKW_ITEM_STATES means all states.
  * max     About how many items to look at in this call, 1 to 4096.
@@ -620,8 +622,8 @@ int tkw_queue_limit(struct tkw_queue *q, const struct tkw_queue_limits *limits);
 
 /* The facts of a queue. Fields that begin with all_ count since the queue was
  * created, also over restarts. The facts are exact, with one exception: while
- * the disk is full or has failed, items whose leases have run out count as
- * taken. */
+ * the disk is full or has failed, or if more leases have run out than 4096
+ * writes can record, items whose leases have run out count as taken. */
 struct tkw_queue_stats {
 	/* How many items are in each state. */
 	uint64_t waiting;

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +91,16 @@ static void scratch_free(struct scratch *s)
 
 int tkw_queues_close(struct tkw_queues *f)
 {
-	return f ? tkw__keeper_close(f) : 0;
+	int was;
+	int err;
+
+	if (!f)
+		return 0;
+	/* A cancelled thread would leave the file half closed. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &was);
+	err = tkw__keeper_close(f);
+	pthread_setcancelstate(was, NULL);
+	return err;
 }
 
 struct error_text {
@@ -101,7 +111,6 @@ static int64_t look_at_error(struct tkw__desk *d, struct tkw__request *r)
 {
 	struct error_text *e = r->look.arg;
 	struct tkw__desk_facts facts;
-
 	bool told;
 
 	tkw__desk_get_facts(d, &facts);

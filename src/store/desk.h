@@ -252,7 +252,8 @@ struct tkw_queue {
 struct tkw__desk_reserve {
 	/* Releases the reserve. Returns false if it is not held. */
 	bool (*give)(void *ctx);
-	/* Gets the reserve back. Returns true if it is held now. */
+	/* Gets the reserve back. Returns true if it is held now, or if it was
+	 * given up for good. */
 	bool (*get)(void *ctx);
 	void *ctx;
 	uint64_t bytes; /* how much it is */

@@ -41,8 +41,11 @@ void tkw__desk_ask_reserve(struct tkw__desk *d)
 	if (!d->reserve_gone || d->asked)
 		return;
 	d->asked = true;
-	if (!tkw__cycle_needs_room(d))
-		d->reserve_gone = !re->get(re->ctx);
+	if (tkw__cycle_needs_room(d))
+		return;
+	d->reserve_gone = !re->get(re->ctx);
+	if (!d->reserve_gone && d->facts.error == -ENOSPC)
+		d->facts.error = 0;
 }
 
 /* True if puts must be refused because the disk is full. The file does not give

@@ -22,8 +22,9 @@
  *      hearts commit. If the store fails, they undo. If it is full, the batch
  *      is decided once more without the snapshot, and then without its puts.
  *      If there is no memory, it is decided once more without the snapshot.
- *   6. Old rows are removed. Looks run, or go back to `todo` if their queue is
- *      not quiet. Takes are withdrawn or time out, and the requests end.
+ *   6. If the reserve is gone, it is asked for now and then. Old rows are
+ *      removed. Looks run, or go back to `todo` if their queue is not quiet.
+ *      Takes are withdrawn or time out, and the requests end.
  */
 #ifndef TKW_STORE_DESK_STATE_H
 #define TKW_STORE_DESK_STATE_H

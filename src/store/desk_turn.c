@@ -80,11 +80,6 @@ static void begin(struct tkw__desk *d, uint64_t now_us, uint64_t mono_us)
 	d->batch_count = 0;
 	d->saving = false;
 	d->asked = false;
-	/* Without puts, too, but not in each turn. */
-	if (!tkw__desk_is_held(d) && d->mono_us >= d->ask_at_us) {
-		d->ask_at_us = d->mono_us + TKW__DESK_HOLD_US;
-		tkw__desk_ask_reserve(d);
-	}
 	if (back || (was_held && !tkw__desk_is_held(d)))
 		look_at_all(d);
 }
@@ -383,6 +378,16 @@ static int settle(struct tkw__desk *d)
 
 /* --- 6: the end ----------------------------------------------------------- */
 
+/* Without puts, too, but not in each turn. It comes after the work of the turn,
+ * which may need the room. */
+static void ask_sometimes(struct tkw__desk *d)
+{
+	if (tkw__desk_is_held(d) || d->mono_us < d->ask_at_us)
+		return;
+	d->ask_at_us = d->mono_us + TKW__DESK_HOLD_US;
+	tkw__desk_ask_reserve(d);
+}
+
 static void end_batch(struct tkw__desk *d, int err)
 {
 	for (size_t i = 0; i < d->batch_count; i++) {
@@ -551,6 +556,7 @@ int tkw__desk_turn(struct tkw__desk *d, uint64_t now_us, uint64_t mono_us)
 	touch_due(d);
 	pick(d);
 	err = settle(d);
+	ask_sometimes(d);
 	finish(d, err);
 	return has_more(d);
 }

@@ -59,7 +59,8 @@ static uint64_t list_some(const struct tkw__look_list *a, struct tkw__queue *q,
 	list->max = a->max_bytes ? 1 : a->max;
 	for (uint32_t n = 0; n < a->max; n += list->max) {
 		cursor = tkw__queue_list(q, list, cursor);
-		if (!cursor || (a->max_bytes && g->bytes >= a->max_bytes))
+		if (!cursor || g->count >= a->max ||
+		    (a->max_bytes && g->bytes >= a->max_bytes))
 			break;
 	}
 	return cursor;

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,8 +190,8 @@ static bool is_legal(const struct tkw_queues_config *c)
 	       (!c->exec || c->exec->submit) && (c->error || !c->error_size);
 }
 
-int tkw_queues_open(struct tkw_queues **out, const char *path,
-		    const struct tkw_queues_config *cfg)
+static int open_queues(struct tkw_queues **out, const char *path,
+		       const struct tkw_queues_config *cfg)
 {
 	struct tkw_queues_config c;
 	struct belongings *b;
@@ -221,4 +222,17 @@ int tkw_queues_open(struct tkw_queues **out, const char *path,
 		return err;
 	}
 	return open_locked(out, b, &c);
+}
+
+int tkw_queues_open(struct tkw_queues **out, const char *path,
+		    const struct tkw_queues_config *cfg)
+{
+	int was;
+	int err;
+
+	/* A cancelled thread would leave the file locked. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &was);
+	err = open_queues(out, path, cfg);
+	pthread_setcancelstate(was, NULL);
+	return err;
 }

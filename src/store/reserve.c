@@ -38,18 +38,28 @@ static int open_file(struct tkw__reserve *r)
 	return r->fd < 0 ? -errno : 0;
 }
 
+static bool is_full(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT;
+}
+
 bool tkw__reserve_get(void *reserve)
 {
 	struct tkw__reserve *r = reserve;
+	int err;
 
-	if (!r->path)
+	if (!r->path || r->held)
 		return true;
-	if (open_file(r) == 0 && !r->held) {
-		r->held = take_room(r) == 0;
-		if (!r->held)
+	err = open_file(r);
+	if (!err) {
+		err = take_room(r);
+		if (err)
 			give_room(r); /* a part may have been taken */
 	}
-	return r->held;
+	r->held = !err;
+	if (err && !is_full(err))
+		tkw__reserve_close(r);
+	return !r->path || r->held;
 }
 
 bool tkw__reserve_give(void *reserve)
@@ -75,7 +85,7 @@ int tkw__reserve_open(struct tkw__reserve *r, const char *path, int64_t bytes)
 		return -ENOMEM;
 	err = open_file(r);
 	/* Without room for a name there is none for a reserve. */
-	if (err && err != -ENOSPC && err != -EDQUOT) {
+	if (err && !is_full(err)) {
 		tkw__reserve_leave(r);
 		return err;
 	}

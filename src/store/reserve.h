@@ -4,6 +4,10 @@
  *
  * FILE-reserve takes up room that nobody uses. When the disk is full, this room
  * is released. Then there is room for acks, which make room in the long run.
+ *
+ * Only a full disk is waited for. If the room cannot be had for another reason,
+ * like a file system that cannot do this or a limit of the size of files, the
+ * reserve is given up for good.
  */
 #ifndef TKW_STORE_RESERVE_H
 #define TKW_STORE_RESERVE_H
@@ -13,7 +17,7 @@
 
 struct tkw__reserve {
 	int fd;     /* -1: there is no file */
-	char *path; /* NULL: no reserve is wanted */
+	char *path; /* NULL: no reserve is wanted, or it was given up */
 	int64_t bytes;
 	bool held;
 };
@@ -34,7 +38,8 @@ int tkw__reserve_open(struct tkw__reserve *r, const char *path, int64_t bytes);
 /* Releases the room. Returns false if it was not held. */
 bool tkw__reserve_give(void *reserve);
 /* Takes the room again. Returns true if it is held now, or if no reserve is
- * wanted. */
+ * wanted. After another error than that of a full disk, none is wanted any
+ * more. */
 bool tkw__reserve_get(void *reserve);
 
 /* Removes FILE-reserve. */

@@ -330,7 +330,7 @@ static int start_log(struct tkw__sqlite *s)
 			       : note_death(s, rc);
 	if (s->logs)
 		return 0;
-	s->store.why = "SQLite cannot have a log on this file system";
+	s->store.why = tkw__sqlite_no_log;
 	return die(s);
 }
 

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,6 +38,7 @@ struct tkw__sqlite_check {
 	int rc; /* what it found, when it has ended */
 	char why[256];
 	bool is_running;
+	atomic_bool is_unwanted; /* it may end early */
 };
 
 struct tkw__sqlite {
@@ -87,6 +89,9 @@ int tkw__sqlite_check_begin(struct tkw__sqlite *s);
  * was found: a code of SQLite. check.why says more. */
 int tkw__sqlite_check_end(struct tkw__sqlite *s);
 
+/* Ends the check early. What it would find does not matter any more. */
+void tkw__sqlite_check_drop(struct tkw__sqlite *s);
+
 /* Measures how many bytes the journal takes in the file, and how many are free
  * there. Returns a code of SQLite. */
 int tkw__sqlite_measure(struct tkw__sqlite *s);
@@ -99,6 +104,9 @@ uint32_t tkw__sqlite_name_sum(const struct tkw__sqlite *s, uint32_t number,
 
 /* Row 2 of the table `base`: tells if the log was written without syncs. */
 struct tkw__base tkw__sqlite_mode(bool loose);
+
+/* The sentence of a store that cannot work. */
+extern const char tkw__sqlite_no_log[];
 
 /* The -errno of a code of SQLite. */
 int tkw__sqlite_errno(sqlite3 *db, int rc);

@@ -8,7 +8,8 @@
  *
  * It reads the whole file, as the replay does. So it has a thread and a
  * connection of its own, and both read at the same time. Nothing is written
- * before it has ended.
+ * before it has ended. If SQLite has no mutexes, or if there can be no thread,
+ * the check comes before the replay.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -16,6 +17,12 @@
 #include <string.h>
 
 #include "store/sqlite.h"
+
+enum {
+	/* After so many steps of SQLite, the check looks if it is still
+	 * wanted. */
+	PATIENCE = 1000
+};
 
 static void note_finding(struct tkw__sqlite_check *c, const char *text)
 {
@@ -56,11 +63,23 @@ static void *run(void *arg)
 	return NULL;
 }
 
+/* SQLite asks this now and then while it reads. */
+static int is_unwanted(void *arg)
+{
+	struct tkw__sqlite_check *c = arg;
+
+	return atomic_load(&c->is_unwanted);
+}
+
+/* The connection has a mutex, unless SQLite was built or set up for one thread
+ * only. */
 static bool start_thread(struct tkw__sqlite_check *c)
 {
 	sigset_t all, were;
 	int err;
 
+	if (!sqlite3_db_mutex(c->db))
+		return false;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &were);
 	err = pthread_create(&c->thread, NULL, run, c);
@@ -72,7 +91,7 @@ int tkw__sqlite_check_begin(struct tkw__sqlite *s)
 {
 	struct tkw__sqlite_check *c = &s->check;
 	int rc = sqlite3_open_v2(s->path, &c->db,
-				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
+				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX |
 					 SQLITE_OPEN_PRIVATECACHE |
 					 SQLITE_OPEN_EXRESCODE,
 				 NULL);
@@ -80,13 +99,22 @@ int tkw__sqlite_check_begin(struct tkw__sqlite *s)
 	if (!rc)
 		rc = sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
 				       1, (int *)NULL);
+	if (!rc)
+		rc = sqlite3_busy_timeout(c->db, TKW__SQLITE_BUSY_MS);
 	if (rc)
 		return rc;
+	sqlite3_progress_handler(c->db, PATIENCE, is_unwanted, c);
 	c->is_running = start_thread(c);
 	/* Without a thread it takes longer. */
 	if (!c->is_running)
 		(void)run(c);
 	return SQLITE_OK;
+}
+
+void tkw__sqlite_check_drop(struct tkw__sqlite *s)
+{
+	atomic_store(&s->check.is_unwanted, true);
+	(void)tkw__sqlite_check_end(s);
 }
 
 int tkw__sqlite_check_end(struct tkw__sqlite *s)

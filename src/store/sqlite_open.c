@@ -47,6 +47,9 @@ static const char *const statements[TKW__STMTS] = {
 	[TKW__STMT_DELETE] = "DELETE FROM journal WHERE seq < ?1",
 };
 
+const char tkw__sqlite_no_log[] =
+	"SQLite cannot have a log on this file system";
+
 int tkw__sqlite_errno(sqlite3 *db, int rc)
 {
 	int err = sqlite3_system_errno(db);
@@ -128,6 +131,21 @@ static int check_writable(const char *path)
 		return -errno;
 	close(fd);
 	return 0;
+}
+
+/* Can SQLite have a log here? It asks in the same way, but only when it writes
+ * for the first time. */
+static int check_for_log(struct tkw__sqlite *s, char *why, size_t why_size)
+{
+	sqlite3_file *file = NULL;
+	int rc = sqlite3_file_control(s->db, "main", SQLITE_FCNTL_FILE_POINTER,
+				      &file);
+
+	if (rc || (file->pMethods && file->pMethods->iVersion >= 2 &&
+		   file->pMethods->xShmMap))
+		return rc;
+	snprintf(why, why_size, "%s", tkw__sqlite_no_log);
+	return SQLITE_IOERR;
 }
 
 static int set_up(struct tkw__sqlite *s)
@@ -290,6 +308,8 @@ static int open_steps(struct tkw__sqlite *s, char *why, size_t why_size)
 				 NULL);
 
 	if (!rc)
+		rc = check_for_log(s, why, why_size);
+	if (!rc)
 		rc = set_up(s);
 	if (!rc)
 		rc = tkw__schema_open(s->db, why, why_size);
@@ -400,7 +420,7 @@ int tkw__sqlite_open_file(struct tkw__sqlite *s, char *why, size_t why_size)
 
 void tkw__sqlite_close_file(struct tkw__sqlite *s)
 {
-	(void)tkw__sqlite_check_end(s);
+	tkw__sqlite_check_drop(s);
 	for (int i = 0; i < TKW__STMTS; i++)
 		sqlite3_finalize(s->stmt[i]);
 	if (s->db && s->tidy)

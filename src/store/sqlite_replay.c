@@ -136,6 +136,11 @@ int tkw__sqlite_replay(struct tkw__store *store, tkw__row_fn *fn,
 	err = replay_names(s, fn, ctx);
 	if (!err)
 		err = replay_rows(s, fn, ctx);
+	if (err == -EBADMSG) {
+		tkw__sqlite_check_drop(s);
+		return err;
+	}
+	/* What the replay takes for an error of the disk may be damage. */
 	rc = tkw__sqlite_check_end(s);
 	if (rc) {
 		s->store.why = s->check.why;

@@ -329,6 +329,8 @@ self_test_queue()
 	} >"$queue"
 	must_reject 'results_queue.json:2: timer/pair/9t is not a row' \
 		sh "$figures" --check "$tree"
+	: >"$queue"
+	must_reject 'results_queue.json is empty' sh "$figures" --check "$tree"
 	spoil bench/results.json '2s,timer/,queue/,' \
 		'results.json:2: queue/pair/1t is not a row'
 }

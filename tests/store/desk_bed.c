@@ -11,6 +11,8 @@ static bool give(void *ctx)
 
 	b->gives += had;
 	b->has_reserve = false;
+	if (b->full_bytes)
+		b->disk.room_bytes = b->full_bytes;
 	return had;
 }
 
@@ -19,7 +21,11 @@ static bool get(void *ctx)
 	struct desk_bed *b = ctx;
 
 	b->gets++;
-	b->has_reserve = b->disk.room_bytes == 0;
+	b->has_reserve = b->disk.room_bytes == 0 ||
+			 (b->full_bytes &&
+			  b->disk.bytes + b->reserve_bytes <= b->full_bytes);
+	if (b->has_reserve && b->full_bytes)
+		b->disk.room_bytes = b->full_bytes - b->reserve_bytes;
 	return b->has_reserve;
 }
 

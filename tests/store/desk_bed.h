@@ -55,6 +55,7 @@ struct desk_bed {
 	/* The reserve. */
 	bool has_reserve;
 	uint64_t reserve_bytes;
+	uint64_t full_bytes; /* the disk with the reserve; 0: any */
 	int gives;
 	int gets;
 };

@@ -475,6 +475,7 @@ static void test_desk_without_its_reserve_at_first_gets_it_later(void **state)
 static void test_desk_gets_its_reserve_back_without_puts(void **state)
 {
 	struct desk_bed *b = *state;
+	struct tkw__desk_facts facts;
 	struct bed_request p;
 	struct tkw_items *held;
 
@@ -488,9 +489,36 @@ static void test_desk_gets_its_reserve_back_without_puts(void **state)
 	assert_int_equal(b->gives, 1);
 	b->disk.room_bytes = 0;
 	bed_pass(b, 2000);
-	assert_int_equal(bed_ack(b, &held->item[0]), 1);
+	bed_turn(b);
 	assert_true(b->has_reserve);
+	/* Nothing is wrong any more, even if nothing was written. */
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.error, 0);
+	assert_int_equal(bed_ack(b, &held->item[0]), 1);
 	tkw_items_free(held);
+}
+
+/* The disk has room for the reserve, and for nothing else. The reserve is not
+ * taken back before the work that needs it. */
+static void test_desk_leases_run_out_on_an_exactly_full_disk(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__queue_stats s;
+
+	bed_put(b, 0);
+	tkw_items_free(bed_take(b, 1, 1000));
+	b->has_reserve = true;
+	b->reserve_bytes = 10000;
+	bed_reopen(b);
+	b->disk.room_bytes = b->disk.bytes;
+	b->full_bytes = b->disk.bytes + b->reserve_bytes;
+	for (int i = 0; i < 4; i++) {
+		bed_pass(b, 5000);
+		bed_quiet(b);
+	}
+	tkw__queue_get_stats(b->q->heart, b->now_us, &s);
+	assert_int_equal(s.totals.losses, 1);
+	assert_int_equal(b->gives, 1);
 }
 
 /* An answer through the socket is bounded by bytes. */
@@ -1144,6 +1172,7 @@ int main(void)
 			test_desk_full_disk_uses_the_reserve_and_gets_it_back),
 		DESK_TEST(test_desk_without_its_reserve_at_first_gets_it_later),
 		DESK_TEST(test_desk_gets_its_reserve_back_without_puts),
+		DESK_TEST(test_desk_leases_run_out_on_an_exactly_full_disk),
 		DESK_TEST(test_desk_hasty_take_does_not_wait_for_the_disk),
 		DESK_TEST(test_desk_takes_and_lists_up_to_some_bytes),
 		DESK_TEST(test_desk_full_disk_does_not_make_the_desk_busy),

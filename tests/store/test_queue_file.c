@@ -15,12 +15,14 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -565,6 +567,97 @@ static void test_file_on_a_full_disk_comes_back(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* Here no file can be as large as the reserve. */
+static void work_with_small_files(struct bed *b)
+{
+	struct rlimit limit = { 1 << 20, 1 << 20 };
+	struct tkw_put p = { .payload = "x", .payload_len = 1 };
+	char reserve[128];
+
+	MUST(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+	MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	MUST(tkw_queues_open(&b->f, b->path, &b->cfg) == 0);
+	MUST(tkw_queue_open(&b->q, b->f, "q") == 0);
+	MUST(tkw_queue_put(b->q, &p, 1, NULL) == 0);
+	MUST(drain(b) == 1);
+	snprintf(reserve, sizeof(reserve), "%s-reserve", b->path);
+	MUST(access(reserve, F_OK) == -1 && errno == ENOENT);
+	MUST(tkw_queues_close(b->f) == 0);
+	_exit(0);
+}
+
+/* Only a full disk is a reason to refuse puts. */
+static void test_file_whose_reserve_cannot_be_made_works(void **state)
+{
+	struct bed *b = *state;
+	int status;
+	pid_t child;
+
+	close_file(b);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		work_with_small_files(b);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* --- no log --------------------------------------------------------------- */
+
+/* Where SQLite cannot have a log, the open says so, not the first change. */
+static void test_file_that_can_have_no_log_is_refused(void **state)
+{
+	struct bed *b = *state;
+	sqlite3_vfs *usual = sqlite3_vfs_find(NULL);
+	sqlite3_vfs *none = sqlite3_vfs_find("unix-none");
+	struct tkw_queues *f = NULL;
+	int err;
+
+	if (!none)
+		skip_because("SQLite has no VFS without a log");
+	close_file(b);
+	assert_int_equal(sqlite3_vfs_register(none, 1), SQLITE_OK);
+	err = tkw_queues_open(&f, b->path, &b->cfg);
+	assert_int_equal(sqlite3_vfs_register(usual, 1), SQLITE_OK);
+	assert_int_equal(err, -EIO);
+	assert_non_null(strstr(b->error, "cannot have a log"));
+	open_file(b);
+}
+
+/* --- cancellation --------------------------------------------------------- */
+
+struct opening {
+	struct bed *b;
+	bool done;
+};
+
+static void *open_and_close(void *arg)
+{
+	struct opening *o = arg;
+	struct tkw_queues *f;
+
+	pthread_cancel(pthread_self());
+	o->done = tkw_queues_open(&f, o->b->path, &o->b->cfg) == 0 &&
+		  tkw_queues_close(f) == 0;
+	pthread_testcancel();
+	return NULL;
+}
+
+/* A thread that is cancelled opens and closes the file first. */
+static void test_file_open_and_close_are_not_cancelled(void **state)
+{
+	struct opening o = { .b = *state };
+	pthread_t thread;
+	void *result = NULL;
+
+	close_file(o.b);
+	assert_int_equal(pthread_create(&thread, NULL, open_and_close, &o), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+	assert_true(o.done);
+	open_file(o.b);
+}
+
 /* --- fork ----------------------------------------------------------------- */
 
 /* The child may close its copy: the parent goes on, and still has the lock. */
@@ -610,6 +703,9 @@ int main(void)
 		BED_TEST(test_file_snapshot_cycle_under_load),
 		BED_TEST(test_file_of_short_lives_stays_small),
 		BED_TEST(test_file_on_a_full_disk_comes_back),
+		BED_TEST(test_file_whose_reserve_cannot_be_made_works),
+		BED_TEST(test_file_that_can_have_no_log_is_refused),
+		BED_TEST(test_file_open_and_close_are_not_cancelled),
 		BED_TEST(test_file_child_leaves_the_file_to_its_parent),
 	};
 

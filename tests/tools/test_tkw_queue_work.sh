@@ -203,7 +203,8 @@ check 'a second HUP: nothing is left' fact_is ready 0
 
 # --- stopped -----------------------------------------------------------------
 
-# is_stopped PID, goes_on PID: Is the process suspended? Does it run?
+# is_stopped PID, goes_on PID, sleeps PID: Is the process suspended? Does it go
+# on? Does it wait?
 is_stopped()
 {
 	grep -q '^State:.T' "/proc/$1/status"
@@ -211,6 +212,10 @@ is_stopped()
 goes_on()
 {
 	! is_stopped "$1"
+}
+sleeps()
+{
+	grep -q '^State:.S' "/proc/$1/status"
 }
 
 # `timeout` gives the process a group of its own. The system stops a process by
@@ -267,6 +272,44 @@ signalled TERM nothing_runs
 check 'TERM while nothing runs' ended 143
 check 'TERM while nothing runs: no complaint' \
 	[ "$(grep -c '^tkw:' "$err")" -eq 0 ]
+
+# --- stopped while nothing runs ----------------------------------------------
+
+# stop_idle_worker: starts a worker of one item, and stops it while it waits.
+stop_idle_worker()
+{
+	rm -f "$pid_file"
+	timeout 600 sh -c 'echo $$ >"$pid_file"
+		exec "$TKW" queue "$file" work -n 1 -- true' \
+		>"$out" 2>"$err" </dev/null &
+	worker=$!
+	until_true nothing_runs
+	worker_pid=$(cat "$pid_file")
+	kill -s TSTP "$worker_pid"
+	until_true is_stopped "$worker_pid"
+}
+
+if [ "$way" = socket ]; then
+	stop_idle_worker
+	check 'TSTP while nothing runs: its take does not wait' \
+		fact_is waiting_takes 0
+	"$TKW" queue "$file" put 'not for the stopped one' >/dev/null
+	check 'TSTP while nothing runs: it takes no item' fact_is ready 1
+	kill -s CONT "$worker_pid"
+	wait $worker
+	check 'CONT while nothing runs: work ends well' [ $? -eq 0 ]
+	check 'CONT while nothing runs: it takes the item' fact_is ready 0
+
+	# When it goes on, it asks an owner that does not answer.
+	stop_idle_worker
+	kill -s STOP "$owner_pid"
+	kill -s CONT "$worker_pid"
+	until_true sleeps "$worker_pid"
+	kill -s TERM "$worker_pid"
+	wait $worker
+	check 'a suspended owner: TERM while nothing runs' [ $? -eq 143 ]
+	kill -s CONT "$owner_pid"
+fi
 
 # --- the owner goes away -----------------------------------------------------
 
