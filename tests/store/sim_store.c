@@ -259,7 +259,7 @@ static int write_all_again(struct sim *s)
 {
 	int err = write_again(s, 0, FRAMES);
 
-	return err ? err : write_again(s, s->slot.at, s->end);
+	return err ? err : write_again(s, (size_t)s->slot.at, s->end);
 }
 
 static int recover(struct sim *s)
@@ -269,7 +269,7 @@ static int recover(struct sim *s)
 	int err;
 
 	read_slots(s);
-	s->end = s->slot.at;
+	s->end = (size_t)s->slot.at;
 	s->next = s->slot.seq;
 	memcpy(s->name, s->slot.name, sizeof(s->name));
 	while (read_frame(s, &h)) {
