@@ -161,7 +161,7 @@ build()
 passed=0
 failed=0
 skipped=0
-jobs=$((3 * $(nproc))) # because many tests sleep most of the time
+jobs=$((2 * $(nproc))) # because many tests sleep most of the time
 
 # The sanitizers of Debian 12 do not start if the kernel randomizes more than 28
 # bits of an address. The prefix turns this off, if the system allows it.
