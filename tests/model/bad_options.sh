@@ -1,20 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# bad_options.sh MODEL - a bad option or value gets one line and exit status 2.
+# bad_options.sh MODEL VARIABLE [OPTION VALUE] - a bad option or value gets one
+# line and exit status 2. VARIABLE may hold the number of seeds; OPTION and VALUE
+# are one more that is bad.
 set -u
-model=${1:?the model test}
-failed=0
-
-refused()
-{
-	said=$("$model" "$@" 2>&1)
-	status=$?
-	lines=$(printf '%s\n' "$said" | wc -l)
-	if [ "$status" -ne 2 ] || [ "$lines" -ne 1 ] || [ -z "$said" ]; then
-		echo "$*: exit status $status, said: $said"
-		failed=1
-	fi
-}
+program=${1:?the model test}
+variable=${2:?the variable}
+shift 2
+# shellcheck source=refused.sh
+. "$(dirname "$0")/refused.sh"
 
 refused --seedz 3
 refused --seeds
@@ -25,11 +19,14 @@ refused --seeds ''
 refused --seeds 99999999999999999999
 refused --jobs 0
 refused --jobs 1000
-refused --engine neither
+[ $# -eq 0 ] || refused "$@"
 refused --ops x
 refused --seed x
 refused --first-seed x
-TKW_MODEL_SEEDS=many refused --jobs 1
-TKW_MODEL_SEEDS=0 refused --jobs 1
-"$model" --seed 1 --ops 10 >/dev/null || failed=1
+export "$variable=many"
+refused --jobs 1
+export "$variable=0"
+refused --jobs 1
+unset "$variable"
+"$program" --seed 1 --ops 10 >/dev/null || failed=1
 exit $failed

@@ -1,306 +1,80 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * model_queue.c - the queue's heart against the oracle, seed by seed.
- *
- * Idea:   as model_wheel.c: each seed is a run of its own, processes share the
- *         seeds, and each kind of thing must have happened.
- * Exit:   0: all as the oracle; 1: not; 2: a bad option.
- */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS, setitimer, sysconf */
-#include <errno.h>
+/* model_queue.c - compares the queue's heart with the oracle, seed by seed. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "choice.h"
 #include "queue_driver.h"
 #include "queue_tally.h"
+#include "seeds.h"
 
-enum {
-	DEFAULT_SEEDS = 100000,
-	DEFAULT_OPS = 1000,
-	/* With fewer seeds a rare kind may be missing by chance. */
-	SEEDS_FOR_ALL_KINDS = 300,
-	MAX_JOBS = 256,
-	TRACED_OPS = 40,
-	/* A seed that takes so many seconds of CPU does not end. */
-	ENDLESS_SECONDS = 300
-};
-
-struct options {
-	const char *path;    /* as called */
-	const char *program; /* its name alone */
-	uint64_t first_seed;
-	uint64_t seeds;
-	uint64_t ops;
-	uint64_t jobs;
-	int replay;
-};
-
-/* One process's part, in memory that its parent sees. */
-struct share {
-	struct queue_tally tally;
-	uint64_t seed;     /* at work on this one */
-	int told;          /* has said what it found */
-	volatile int stop; /* of the first: one of them has found something */
-};
-
-static void print_replay(const struct options *o, uint64_t seed)
+static void print_trace(const struct seeds *s, uint64_t seed, uint64_t op)
 {
-	printf("replay: %s --seed %" PRIu64, o->path, seed);
-	if (o->ops != DEFAULT_OPS)
-		printf(" --ops %" PRIu64, o->ops);
-	printf("\n");
-	fflush(stdout);
-}
-
-static void print_trace(const struct options *o, uint64_t seed, uint64_t op)
-{
-	struct queue_driver_opts again = { .ops = o->ops, .trace = stdout };
+	struct queue_driver_opts again = { .ops = s->ops,
+					   .trace = stdout,
+					   .trace_from = seeds_trace_from(op) };
 	struct queue_driver_failure f;
 	struct queue_tally t;
 	struct choice c;
 
 	memset(&t, 0, sizeof(t));
-	again.trace_from = op < TRACED_OPS ? 0 : op - TRACED_OPS;
 	choice_from_seed(&c, seed);
 	queue_driver_run(&c, &again, &t, &f);
 }
 
-static int run_seed(const struct options *o, uint64_t seed,
-		    struct queue_tally *t)
+static int run_seed(const struct seeds *s, uint64_t seed, void *tally,
+		    const void *ctx)
 {
-	struct queue_driver_opts opts = { .ops = o->ops };
+	struct queue_driver_opts opts = { .ops = s->ops };
 	struct queue_driver_failure f;
 	struct choice c;
 
+	(void)ctx;
 	choice_from_seed(&c, seed);
-	if (queue_driver_run(&c, &opts, t, &f) == 0)
+	if (queue_driver_run(&c, &opts, tally, &f) == 0)
 		return 0;
-	if (o->replay)
-		print_trace(o, seed, f.op);
+	if (s->replay)
+		print_trace(s, seed, f.op);
 	printf("FAILED: seed %" PRIu64 ", command %" PRIu64
 	       ": %s\n        (%s)\n",
 	       seed, f.op, f.what, f.detail);
 	return 1;
 }
 
-static void arm_watchdog(void)
+static void merge(void *sum, const void *tally)
 {
-	struct itimerval t;
-
-	memset(&t, 0, sizeof(t));
-	t.it_value.tv_sec = ENDLESS_SECONDS;
-	setitimer(ITIMER_VIRTUAL, &t, NULL);
+	queue_tally_merge(sum, tally);
 }
 
-static _Noreturn void work(const struct options *o, struct share *all,
-			   uint64_t job)
+static void print(const void *tally, FILE *out)
 {
-	struct share *mine = &all[job];
-	uint64_t i;
-
-	for (i = job; i < o->seeds && !all[0].stop; i += o->jobs) {
-		mine->seed = o->first_seed + i;
-		arm_watchdog();
-		if (run_seed(o, mine->seed, &mine->tally) != 0) {
-			print_replay(o, mine->seed);
-			mine->told = 1;
-			all[0].stop = 1;
-		}
-	}
-	exit(mine->told);
+	queue_tally_print(tally, out);
 }
 
-/* A process has ended. Return 0 if it has found nothing. */
-static int take_leave(const struct options *o, struct share *all, uint64_t job,
-		      int status)
+static const char *missing(const void *tally, const void *ctx)
 {
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return 0;
-	if (!all[job].told && !all[0].stop) {
-		printf("FAILED: seed %" PRIu64
-		       " crashed or did not end (status 0x%x)\n",
-		       all[job].seed, (unsigned)status);
-		print_replay(o, all[job].seed);
-	}
-	all[0].stop = 1;
-	return 1;
-}
-
-/* Return 0 if each process came to its end and found nothing. */
-static int await(const struct options *o, struct share *all, const pid_t *pids)
-{
-	uint64_t running = 0;
-	uint64_t n, j;
-	int failed;
-
-	for (j = 0; j < o->jobs; j++)
-		running += pids[j] >= 0;
-	failed = running < o->jobs; /* a fork failed */
-	for (n = 0; n < running; n++) {
-		int status = 0;
-		pid_t pid = wait(&status);
-
-		for (j = 0; j < o->jobs && pids[j] != pid; j++)
-			;
-		if (pid < 0 || j == o->jobs)
-			return 1;
-		failed |= take_leave(o, all, j, status);
-	}
-	return failed;
-}
-
-static int report(const struct options *o, const struct share *all)
-{
-	const char *missing;
-	struct queue_tally sum;
-	uint64_t j;
-
-	memset(&sum, 0, sizeof(sum));
-	for (j = 0; j < o->jobs; j++)
-		queue_tally_merge(&sum, &all[j].tally);
-	printf("%s: %" PRIu64 " seeds from %" PRIu64 ", %" PRIu64
-	       " commands each, all as the oracle\n",
-	       o->program, o->seeds, o->first_seed, o->ops);
-	queue_tally_print(&sum, stdout);
-	fflush(stdout);
-	if (o->seeds < SEEDS_FOR_ALL_KINDS || o->ops < DEFAULT_OPS)
-		return 0;
-	missing = queue_tally_missing(&sum);
-	if (missing) {
-		printf("FAILED: this never happened: %s\n", missing);
-		return 1;
-	}
-	return 0;
-}
-
-static int run_all(const struct options *o)
-{
-	size_t size = (size_t)o->jobs * sizeof(struct share);
-	struct share *all = mmap(NULL, size, PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t pids[MAX_JOBS];
-	int failed;
-	uint64_t j;
-
-	if (all == MAP_FAILED) {
-		perror("mmap");
-		return 1;
-	}
-	fflush(stdout);
-	for (j = 0; j < o->jobs; j++) {
-		pids[j] = fork();
-		if (pids[j] == 0)
-			work(o, all, j);
-		if (pids[j] < 0) {
-			perror("fork");
-			all[0].stop = 1;
-		}
-	}
-	failed = await(o, all, pids);
-	if (!failed)
-		failed = report(o, all);
-	munmap(all, size);
-	return failed;
-}
-
-/* One seed, in this very process: a debugger's friend. */
-static int replay(const struct options *o)
-{
-	struct queue_tally t;
-
-	memset(&t, 0, sizeof(t));
-	if (run_seed(o, o->first_seed, &t) != 0)
-		return 1;
-	printf("%s: seed %" PRIu64 ": as the oracle\n", o->program,
-	       o->first_seed);
-	queue_tally_print(&t, stdout);
-	return 0;
-}
-
-static _Noreturn void bad_option(const struct options *o, const char *what,
-				 const char *value)
-{
-	fprintf(stderr, "%s: bad option or value: %s %s\n", o->program, what,
-		value);
-	exit(2);
-}
-
-static uint64_t number(const struct options *o, const char *what,
-		       const char *value, uint64_t max)
-{
-	char *end;
-	unsigned long long v;
-
-	errno = 0;
-	v = strtoull(value, &end, 10);
-	if (errno || end == value || *end || value[0] < '0' || value[0] > '9' ||
-	    v > max)
-		bad_option(o, what, value);
-	return v;
-}
-
-static void set_option(struct options *o, const char *what, const char *value)
-{
-	if (!strcmp(what, "--seeds")) {
-		o->seeds = number(o, what, value, UINT32_MAX);
-	} else if (!strcmp(what, "--first-seed")) {
-		o->first_seed = number(o, what, value, UINT64_MAX / 2);
-	} else if (!strcmp(what, "--seed")) {
-		o->first_seed = number(o, what, value, UINT64_MAX / 2);
-		o->replay = 1;
-	} else if (!strcmp(what, "--ops")) {
-		o->ops = number(o, what, value, UINT32_MAX);
-	} else if (!strcmp(what, "--jobs")) {
-		o->jobs = number(o, what, value, MAX_JOBS);
-		if (o->jobs == 0)
-			bad_option(o, what, value);
-	} else {
-		bad_option(o, what, value);
-	}
-}
-
-static void set_defaults(struct options *o, const char *argv0)
-{
-	const char *slash = strrchr(argv0, '/');
-	const char *seeds = getenv("TKW_QUEUE_SEEDS");
-	const char *model_seeds = getenv("TKW_MODEL_SEEDS");
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	memset(o, 0, sizeof(*o));
-	o->path = argv0;
-	o->program = slash ? slash + 1 : argv0;
-	o->first_seed = 1;
-	o->seeds = DEFAULT_SEEDS;
-	if (seeds)
-		o->seeds = number(o, "TKW_QUEUE_SEEDS", seeds, UINT32_MAX);
-	else if (model_seeds)
-		o->seeds =
-			number(o, "TKW_MODEL_SEEDS", model_seeds, UINT32_MAX);
-	o->ops = DEFAULT_OPS;
-	o->jobs = cpus < 1 ? 1 : (uint64_t)cpus;
-	if (o->jobs > MAX_JOBS)
-		o->jobs = MAX_JOBS;
+	(void)ctx;
+	return queue_tally_missing(tally);
 }
 
 int main(int argc, char **argv)
 {
-	struct options o;
-	int i;
+	static const char *const variables[] = { "TKW_QUEUE_SEEDS",
+						 "TKW_MODEL_SEEDS", NULL };
+	static const struct seeds_model model = {
+		.name = "",
+		.option = "",
+		.ops = "commands",
+		.seeds_for_all_kinds = 300,
+		.tally_size = sizeof(struct queue_tally),
+		.run = run_seed,
+		.merge = merge,
+		.print = print,
+		.missing = missing,
+	};
+	struct seeds s;
 
-	set_defaults(&o, argv[0]);
-	for (i = 1; i < argc; i += 2) {
-		if (i + 1 == argc)
-			bad_option(&o, argv[i], "");
-		set_option(&o, argv[i], argv[i + 1]);
-	}
-	if (o.seeds == 0)
-		bad_option(&o, "--seeds", "0");
-	return o.replay ? replay(&o) : run_all(&o);
+	seeds_read(&s, argc, argv, variables, NULL, NULL);
+	return seeds_run(&s, &model);
 }

@@ -14,14 +14,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <sqlite3.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "queue_fault_bed.h"
 #include "skips.h"
 
@@ -216,20 +215,6 @@ static void fault_queue_error_at_each_sync(void **state)
 
 /* --- a disk that is full for real ----------------------------------------- */
 
-enum {
-	NOT_ALLOWED = 77
-};
-
-static void must(bool condition, int line)
-{
-	if (condition)
-		return;
-	fprintf(stderr, "fault_queue_disk.c:%d\n", line);
-	_exit(1);
-}
-
-#define MUST(condition) must(condition, __LINE__)
-
 static uint64_t put_until_full(struct tkw_queue *q)
 {
 	static const char payload[1000] = "work";
@@ -296,28 +281,27 @@ static int make_ballast(const char *path, int mib)
 	return fd;
 }
 
-/* A disk of this process alone. */
-static void mount_disk(const struct queue_fault_bed *b)
-{
-	if (unshare(CLONE_NEWNS) != 0 ||
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("tkw", b->dir, "tmpfs", 0, "size=24m") != 0)
-		_exit(NOT_ALLOWED);
-}
+/* For a child. */
+struct disk_case {
+	struct queue_fault_bed *b;
+	int64_t reserve;
+};
 
 /* In a process and a mount of its own. With a reserve of some MiB, all items
  * can be acked. */
-static void fill_disk(struct queue_fault_bed *b, int64_t reserve)
+static void fill_disk(void *disk_case)
 {
+	const struct disk_case *c = disk_case;
+	struct queue_fault_bed *b = c->b;
 	struct tkw_queues_config cfg = { .size = sizeof(cfg),
-					 .reserve_bytes = reserve };
+					 .reserve_bytes = c->reserve };
 	struct tkw_queues *f;
 	struct tkw_queue *q;
 	uint64_t puts;
 	uint64_t acks;
 	int ballast;
 
-	mount_disk(b);
+	child_mount_disk(b->dir, "size=24m");
 	ballast = make_ballast(queue_fault_path(b, ".ballast"), 4);
 	MUST(tkw_queues_open(&f, b->path, &cfg) == 0);
 	MUST(tkw_queue_open(&q, f, "q") == 0);
@@ -325,7 +309,7 @@ static void fill_disk(struct queue_fault_bed *b, int64_t reserve)
 	acks = ack_all(q);
 	fprintf(stderr, "full after %llu puts, %llu acks on the reserve\n",
 		(unsigned long long)puts, (unsigned long long)acks);
-	MUST(puts > 1000 && (reserve || acks == puts));
+	MUST(puts > 1000 && (c->reserve || acks == puts));
 	MUST(tkw_queues_check(f) == NULL);
 	must_be_lawful(q, puts, acks);
 	MUST(ftruncate(ballast, 0) == 0);
@@ -337,14 +321,13 @@ static void fill_disk(struct queue_fault_bed *b, int64_t reserve)
 	MUST(tkw_queues_check(f) == NULL);
 	must_be_lawful(q, puts + 1, acks);
 	MUST(tkw_queues_close(f) == 0);
-	_exit(0);
 }
 
 /* There is no room for the reserve at first. Puts wait for it. */
-static void open_on_full_disk(struct queue_fault_bed *b, int64_t reserve)
+static void open_on_full_disk(void *bed)
 {
-	struct tkw_queues_config cfg = { .size = sizeof(cfg),
-					 .reserve_bytes = reserve };
+	struct queue_fault_bed *b = bed;
+	struct tkw_queues_config cfg = { .size = sizeof(cfg) };
 	struct tkw_put put = { .payload = "x", .payload_len = 1 };
 	char why[256] = "";
 	struct tkw_queues *f;
@@ -353,7 +336,7 @@ static void open_on_full_disk(struct queue_fault_bed *b, int64_t reserve)
 	uint64_t puts;
 	int ballast;
 
-	mount_disk(b);
+	child_mount_disk(b->dir, "size=24m");
 	MUST(tkw_queues_open(&f, b->path, &cfg) == 0);
 	MUST(tkw_queue_open(&q, f, "q") == 0);
 	MUST(tkw_queues_close(f) == 0);
@@ -370,45 +353,34 @@ static void open_on_full_disk(struct queue_fault_bed *b, int64_t reserve)
 	puts = 1 + put_until_full(q);
 	MUST(ack_all(q) == puts);
 	MUST(tkw_queues_close(f) == 0);
-	_exit(0);
 }
 
-static void in_child(struct queue_fault_bed *b, int64_t reserve,
-		     void (*fn)(struct queue_fault_bed *b, int64_t reserve))
+static void fill_disk_with(struct queue_fault_bed *b, int64_t reserve)
 {
-	pid_t child = fork();
-	int status;
+	struct disk_case c = { b, reserve };
 
-	assert_true(child >= 0);
-	if (child == 0)
-		fn(b, reserve);
-	while (waitpid(child, &status, 0) < 0)
-		assert_int_equal(errno, EINTR);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == NOT_ALLOWED)
-		skip_because("this process must not mount a tmpfs");
-	assert_int_equal(WEXITSTATUS(status), 0);
+	child_run(fill_disk, &c);
 }
 
 static void fault_queue_acks_on_a_full_disk(void **state)
 {
-	in_child(*state, 0, fill_disk);
+	fill_disk_with(*state, 0);
 }
 
 /* When the reserve is used up, acks fail too, until there is room. */
 static void fault_queue_full_disk_with_a_small_reserve(void **state)
 {
-	in_child(*state, 16 << 10, fill_disk);
+	fill_disk_with(*state, 16 << 10);
 }
 
 static void fault_queue_full_disk_without_a_reserve(void **state)
 {
-	in_child(*state, -1, fill_disk);
+	fill_disk_with(*state, -1);
 }
 
 static void fault_queue_opened_on_a_full_disk(void **state)
 {
-	in_child(*state, 0, open_on_full_disk);
+	child_run(open_on_full_disk, *state);
 }
 
 static int shim_begin(void **state)

@@ -99,25 +99,6 @@ static void run_child(struct queue_fault_bed *b, const struct shim_plan *plan)
 	_exit(tkw_queues_close(f) == 0 ? 0 : 3);
 }
 
-/* Returns true if it was killed. */
-static bool run(struct queue_fault_bed *b, const struct shim_plan *plan)
-{
-	pid_t child = fork();
-	int status;
-
-	assert_true(child >= 0);
-	if (child == 0)
-		run_child(b, plan);
-	while (waitpid(child, &status, 0) < 0)
-		assert_int_equal(errno, EINTR);
-	if (WIFSIGNALED(status)) {
-		assert_int_equal(WTERMSIG(status), SIGKILL);
-		return true;
-	}
-	assert_int_equal(WEXITSTATUS(status), 0);
-	return false;
-}
-
 /* --- the file ------------------------------------------------------------- */
 
 /* A file that is large enough as soon as the last claims are acked. */
@@ -223,7 +204,7 @@ static void sweep(struct queue_fault_bed *b, enum shim_call call,
 	large = load(b);
 	for (; killed; plan.at += stride) {
 		restore(b, &large);
-		killed = run(b, &plan);
+		killed = queue_fault_run(b, run_child, &plan);
 		queue_fault_cut_power(b, cut, plan.at);
 		truth_read(&b->truth, b->share);
 		queue_fault_verify_at(b, plan.at);

@@ -42,25 +42,6 @@ static void run_child(struct queue_fault_bed *b, const struct shim_plan *plan)
 	_exit(tkw_queues_close(f) == 0 ? 0 : 3);
 }
 
-/* Returns true if it was killed. */
-static bool run(struct queue_fault_bed *b, const struct shim_plan *plan)
-{
-	pid_t child = fork();
-	int status;
-
-	assert_true(child >= 0);
-	if (child == 0)
-		run_child(b, plan);
-	while (waitpid(child, &status, 0) < 0)
-		assert_int_equal(errno, EINTR);
-	if (WIFSIGNALED(status)) {
-		assert_int_equal(WTERMSIG(status), SIGKILL);
-		return true;
-	}
-	assert_int_equal(WEXITSTATUS(status), 0);
-	return false;
-}
-
 static void sweep(struct queue_fault_bed *b, enum shim_call call,
 		  enum shim_act act, enum queue_fault_cut cut)
 {
@@ -72,7 +53,7 @@ static void sweep(struct queue_fault_bed *b, enum shim_call call,
 	while (killed) {
 		plan.at++;
 		queue_fault_start_again(b);
-		killed = run(b, &plan);
+		killed = queue_fault_run(b, run_child, &plan);
 		assert_string_equal(b->share->broken, "");
 		lost += queue_fault_cut_power(b, cut, plan.at);
 		torn += queue_fault_has_torn_tail(b);

@@ -118,6 +118,25 @@ const char *queue_fault_path(const struct queue_fault_bed *b,
 
 /* --- faults --------------------------------------------------------------- */
 
+bool queue_fault_run(struct queue_fault_bed *b, queue_fault_child_fn *fn,
+		     const struct shim_plan *plan)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0)
+		fn(b, plan);
+	while (waitpid(child, &status, 0) < 0)
+		assert_int_equal(errno, EINTR);
+	if (WIFSIGNALED(status)) {
+		assert_int_equal(WTERMSIG(status), SIGKILL);
+		return true;
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+	return false;
+}
+
 void queue_fault_kill(pid_t child)
 {
 	int status;

@@ -41,6 +41,13 @@ void queue_fault_start_again(struct queue_fault_bed *b);
 const char *queue_fault_path(const struct queue_fault_bed *b,
 			     const char *suffix);
 
+/* Runs a function in a child, which a plan of the shim kills; fn must _exit().
+ * Returns false if it was not killed, and ended with status 0. */
+typedef void queue_fault_child_fn(struct queue_fault_bed *b,
+				  const struct shim_plan *plan);
+bool queue_fault_run(struct queue_fault_bed *b, queue_fault_child_fn *fn,
+		     const struct shim_plan *plan);
+
 /* Kills a child and waits for it. */
 void queue_fault_kill(pid_t child);
 

@@ -16,28 +16,9 @@ target_include_directories(desk_bed SYSTEM PUBLIC ${CMOCKA_INCLUDE_DIR})
 target_link_libraries(desk_bed PUBLIC tickwheel_desk tickwheel_heart
                       ${CMOCKA_LIBRARIES} Threads::Threads)
 
-# desk_test(NAME [LINK-OPTION...]): NAME, and NAME_narrow on 16-slot rings.
-function(desk_test name)
-  add_library(${name}_once OBJECT ${name}.c)
-  tkw_flags(${name}_once)
-  target_link_libraries(${name}_once PRIVATE desk_bed)
-  foreach(build ${tkw_builds})
-    set(target ${name})
-    if(build STREQUAL narrow)
-      set(target ${name}_narrow)
-    endif()
-    add_executable(${target} $<TARGET_OBJECTS:${name}_once>)
-    tkw_flags(${target})
-    target_link_libraries(${target} PRIVATE desk_bed tickwheel_desk
-                          tickwheel_heart tickwheel_${build})
-    target_link_options(${target} PRIVATE ${ARGN})
-    add_test(NAME ${target} COMMAND ${target})
-    set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 600)
-  endforeach()
-endfunction()
-
-desk_test(test_desk)
-desk_test(test_desk_memory
-          LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc)
-desk_test(test_keeper)
-desk_test(test_queue_api)
+set(desk desk_bed tickwheel_desk tickwheel_heart)
+twice_once(test_desk LINK ${desk})
+twice_once(test_desk_memory LINK ${desk}
+           OPTIONS LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc)
+twice_once(test_keeper LINK ${desk})
+twice_once(test_queue_api LINK ${desk})

@@ -3,19 +3,9 @@
 # simulate_options.sh SIMULATION - a bad option or value gets one line and exit
 # status 2, and a seed gives the same life each time.
 set -u
-simulation=${1:?the simulation}
-failed=0
-
-refused()
-{
-	said=$("$simulation" "$@" 2>&1)
-	status=$?
-	lines=$(printf '%s\n' "$said" | wc -l)
-	if [ "$status" -ne 2 ] || [ "$lines" -ne 1 ] || [ -z "$said" ]; then
-		echo "$*: exit status $status, said: $said"
-		failed=1
-	fi
-}
+program=${1:?the simulation}
+# shellcheck source=../model/refused.sh
+. "$(dirname "$0")/../model/refused.sh"
 
 refused --seedz 3
 refused --seeds
@@ -33,8 +23,8 @@ refused --sweep x
 TKW_QUEUE_CRASHES=many refused --seeds 1:1
 TKW_QUEUE_CRASHES=0 refused --seeds 1:1
 
-once=$("$simulation" --seeds 1:3) || failed=1
-again=$("$simulation" --seeds 1:3) || failed=1
+once=$("$program" --seeds 1:3) || failed=1
+again=$("$program" --seeds 1:3) || failed=1
 if [ "$once" != "$again" ]; then
 	echo 'the same seeds did not give the same lives'
 	failed=1

@@ -15,17 +15,15 @@
  *          happened in its last turns.
  * Exit:    0: all promises were kept; 1: not; 2: a bad option.
  */
-#define _DEFAULT_SOURCE /* setitimer */
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
+#include "seeds.h"
 #include "sim_life.h"
 
 enum {
@@ -88,15 +86,6 @@ static void watch_signals(void)
 	signal(SIGVTALRM, on_signal);
 }
 
-static void arm_watchdog(void)
-{
-	struct itimerval t;
-
-	memset(&t, 0, sizeof(t));
-	t.it_value.tv_sec = ENDLESS_SECONDS;
-	setitimer(ITIMER_VIRTUAL, &t, NULL);
-}
-
 static void print_trace(uint64_t seed, const struct life_opts *opts,
 			uint64_t turn)
 {
@@ -116,7 +105,7 @@ static int run_life(const struct options *o, uint64_t seed,
 	struct life_failure f;
 
 	seed_now = seed;
-	arm_watchdog();
+	seeds_arm_watchdog(ENDLESS_SECONDS);
 	if (life_run(seed, opts, t, &f) == 0)
 		return 0;
 	if (o->replay || o->sweep)
@@ -203,27 +192,10 @@ static int sweep(const struct options *o)
 
 /* --- options ------------------------------------------------------------- */
 
-static _Noreturn void bad_option(const struct options *o, const char *what,
-				 const char *value)
-{
-	fprintf(stderr, "%s: bad option or value: %s %s\n", o->program, what,
-		value);
-	exit(2);
-}
-
-/* Reads a number that ends with a character. */
 static uint64_t number(const struct options *o, const char *what,
 		       const char *value, char end)
 {
-	unsigned long long v;
-	char *rest;
-
-	errno = 0;
-	v = strtoull(value, &rest, 10);
-	if (errno || rest == value || *rest != end || value[0] < '0' ||
-	    value[0] > '9' || v > UINT64_MAX / 2)
-		bad_option(o, what, value);
-	return v;
+	return seeds_number(o->program, what, value, end, UINT64_MAX / 2);
 }
 
 static void set_seeds(struct options *o, const char *what, const char *value)
@@ -231,11 +203,11 @@ static void set_seeds(struct options *o, const char *what, const char *value)
 	const char *colon = strchr(value, ':');
 
 	if (!colon)
-		bad_option(o, what, value);
+		seeds_bad_option(o->program, what, value);
 	o->first_seed = number(o, what, value, ':');
 	o->last_seed = number(o, what, colon + 1, 0);
 	if (o->last_seed < o->first_seed)
-		bad_option(o, what, value);
+		seeds_bad_option(o->program, what, value);
 	/* All of them, unless --crashes comes behind. */
 	o->crashes = UINT64_MAX;
 }
@@ -252,21 +224,20 @@ static void set_option(struct options *o, const char *what, const char *value)
 	} else if (!strcmp(what, "--crashes")) {
 		o->crashes = number(o, what, value, 0);
 		if (o->crashes == 0)
-			bad_option(o, what, value);
+			seeds_bad_option(o->program, what, value);
 	} else {
-		bad_option(o, what, value);
+		seeds_bad_option(o->program, what, value);
 	}
 }
 
 static void set_defaults(struct options *o, const char *argv0)
 {
-	const char *slash = strrchr(argv0, '/');
 	const char *crashes = getenv("TKW_QUEUE_CRASHES");
 	const char *model_seeds = getenv("TKW_MODEL_SEEDS");
 
 	memset(o, 0, sizeof(*o));
 	o->path = argv0;
-	o->program = slash ? slash + 1 : argv0;
+	o->program = seeds_program(argv0);
 	o->first_seed = 1;
 	o->last_seed = UINT64_MAX / 2;
 	o->crashes = DEFAULT_CRASHES;
@@ -286,7 +257,7 @@ int main(int argc, char **argv)
 	set_defaults(&o, argv[0]);
 	for (i = 1; i < argc; i += 2) {
 		if (i + 1 == argc)
-			bad_option(&o, argv[i], "");
+			seeds_bad_option(o.program, argv[i], "");
 		set_option(&o, argv[i], argv[i + 1]);
 	}
 	path_now = o.path;

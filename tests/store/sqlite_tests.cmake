@@ -14,7 +14,7 @@ if(NOT cmocka_FOUND)
   message(FATAL_ERROR "the unit tests need cmocka (Debian: libcmocka-dev)")
 endif()
 
-add_library(store_bed STATIC store_bed.c shim_vfs.c skips.c)
+add_library(store_bed STATIC store_bed.c child.c shim_vfs.c skips.c)
 tkw_flags(store_bed)
 target_include_directories(store_bed PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}
                            ${PROJECT_SOURCE_DIR}/src)

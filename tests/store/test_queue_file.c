@@ -14,19 +14,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "skips.h"
 #include "tickwheel/queue.h"
 
@@ -484,16 +483,6 @@ static void test_file_of_short_lives_stays_small(void **state)
 
 /* --- a full disk ---------------------------------------------------------- */
 
-static void must(bool condition, int line)
-{
-	if (!condition) {
-		fprintf(stderr, "line %d\n", line);
-		_exit(1);
-	}
-}
-
-#define MUST(condition) must(condition, __LINE__)
-
 /* Takes and acks all items. Returns how many. */
 static int drain(struct bed *b)
 {
@@ -513,17 +502,15 @@ static int drain(struct bed *b)
 	return all;
 }
 
-/* In a process and a mount of its own. Exit status 77: not allowed. */
-static void fill_disk(struct bed *b)
+/* In a process and a mount of its own. */
+static void fill_disk(void *bed)
 {
 	static const char payload[1000];
+	struct bed *b = bed;
 	struct tkw_put p[20];
 	int err, all = 0;
 
-	if (unshare(CLONE_NEWNS) != 0 ||
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("tkw", b->dir, "tmpfs", 0, "size=24m") != 0)
-		_exit(77);
+	child_mount_disk(b->dir, "size=24m");
 	for (int i = 0; i < 20; i++)
 		p[i] = (struct tkw_put){ .payload = payload,
 					 .payload_len = sizeof(payload) };
@@ -545,31 +532,21 @@ static void fill_disk(struct bed *b)
 	}
 	MUST(tkw_queues_check(b->f) == NULL);
 	MUST(tkw_queues_close(b->f) == 0);
-	_exit(0);
 }
 
 /* SPEC 11.22: acks succeed, and then puts do. */
 static void test_file_on_a_full_disk_comes_back(void **state)
 {
 	struct bed *b = *state;
-	int status;
-	pid_t child;
 
 	close_file(b);
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0)
-		fill_disk(b);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == 77)
-		skip_because("this process must not mount a tmpfs");
-	assert_int_equal(WEXITSTATUS(status), 0);
+	child_run(fill_disk, b);
 }
 
 /* Here no file can be as large as the reserve. */
-static void work_with_small_files(struct bed *b)
+static void work_with_small_files(void *bed)
 {
+	struct bed *b = bed;
 	struct rlimit limit = { 1 << 20, 1 << 20 };
 	struct tkw_put p = { .payload = "x", .payload_len = 1 };
 	char reserve[128];
@@ -583,23 +560,15 @@ static void work_with_small_files(struct bed *b)
 	snprintf(reserve, sizeof(reserve), "%s-reserve", b->path);
 	MUST(access(reserve, F_OK) == -1 && errno == ENOENT);
 	MUST(tkw_queues_close(b->f) == 0);
-	_exit(0);
 }
 
 /* Only a full disk is a reason to refuse puts. */
 static void test_file_whose_reserve_cannot_be_made_works(void **state)
 {
 	struct bed *b = *state;
-	int status;
-	pid_t child;
 
 	close_file(b);
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0)
-		work_with_small_files(b);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	child_run(work_with_small_files, b);
 }
 
 /* --- no log --------------------------------------------------------------- */

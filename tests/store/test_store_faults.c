@@ -7,13 +7,12 @@
 #include "store_bed.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sqlite3.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "shim_vfs.h"
 #include "skips.h"
 #include "store/reserve.h"
@@ -392,16 +391,6 @@ static void test_store_stands_on_no_lost_batch(void **state)
 
 /* --- a disk that is full for real ----------------------------------------- */
 
-static void must(bool condition, int line)
-{
-	if (!condition) {
-		fprintf(stderr, "line %d\n", line);
-		_exit(1);
-	}
-}
-
-#define MUST(condition) must(condition, __LINE__)
-
 /* Appends acks, one in a batch; returns how many were answered. */
 static int append_acks(struct store_bed *b, int max)
 {
@@ -423,18 +412,16 @@ static int append_acks(struct store_bed *b, int max)
 	return n;
 }
 
-/* In a process and a mount of its own. Exit status 77: not allowed. */
-static void fill_disk(struct store_bed *b)
+/* In a process and a mount of its own. */
+static void fill_disk(void *bed)
 {
+	struct store_bed *b = bed;
 	struct tkw__reserve r;
 	struct bed_rows got;
 	size_t rows = 0;
 	int err;
 
-	if (unshare(CLONE_NEWNS) != 0 ||
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("tkw", b->dir, "tmpfs", 0, "size=12m") != 0)
-		_exit(77);
+	child_mount_disk(b->dir, "size=12m");
 	MUST(tkw__reserve_open(&r, b->path, 4 << 20) == 0 && r.held);
 	MUST(bed_open(b) == 0);
 	while ((err = bed_append(b, 30)) == 0)
@@ -450,24 +437,12 @@ static void fill_disk(struct store_bed *b)
 	MUST(bed_replay(b, &got) == 0);
 	MUST(got.count == rows + 20000);
 	tkw__reserve_close(&r);
-	_exit(0);
 }
 
 /* SPEC 11.22: acks succeed on a full disk while there is a reserve. */
 static void test_store_acks_on_a_full_disk(void **state)
 {
-	struct store_bed *b = *state;
-	int status;
-	pid_t child = fork();
-
-	assert_true(child >= 0);
-	if (child == 0)
-		fill_disk(b);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == 77)
-		skip_because("this process must not mount a tmpfs");
-	assert_int_equal(WEXITSTATUS(status), 0);
+	child_run(fill_disk, *state);
 }
 
 #define TEST(name)                                                             \
