@@ -458,11 +458,19 @@ static bool churn_batch(const struct queue_entrant *e, void *caller,
 	return e->ack(caller, taken, CHURN_BATCH);
 }
 
-static void churn_figures(const struct queue_load *l, uint64_t most,
-			  uint64_t at_end, struct rival_answer *a)
+static void churn_figures(const struct queue_entrant *e,
+			  const struct queue_load *l, uint64_t written,
+			  uint64_t most, uint64_t at_end,
+			  struct rival_answer *a)
 {
 	double live =
 		(double)l->n * (double)queue_record_bytes(QUEUE_RECORD_PUT);
+	double records = 0;
+
+	for (int i = 0; i < QUEUE_RECORDS; i++)
+		records += (double)queue_record_bytes((enum queue_record)i);
+	if (e->written != NULL)
+		rival_figure(a, "amp", (double)written / records / l->ops);
 
 	rival_figure(a, "max_mib", (double)most / MIB);
 	rival_figure(a, "end_mib", (double)at_end / MIB);
@@ -479,6 +487,7 @@ static void run_churn(const struct queue_entrant *e, const struct queue_load *l,
 	char dir[QUEUE_DIR_MAX];
 	uint64_t most = 0;
 	bool synced = e == &queue_ours;
+	uint64_t written;
 	int64_t begin;
 	void *caller;
 	bool good;
@@ -488,6 +497,7 @@ static void run_churn(const struct queue_entrant *e, const struct queue_load *l,
 	caller = e->caller_open();
 	good = queue_fill(e, caller, 0, l->n / 2, true) &&
 	       queue_fill(e, caller, 0, l->n - l->n / 2, false);
+	written = written_by(e);
 	begin = rival_now();
 	for (uint32_t i = 0; good && i < l->ops / CHURN_BATCH; i++) {
 		uint64_t bytes;
@@ -499,8 +509,9 @@ static void run_churn(const struct queue_entrant *e, const struct queue_load *l,
 	if (synced)
 		rival_figure(a, "us",
 			     (double)(rival_now() - begin) / 1e3 / l->ops);
+	written = written_by(e) - written;
 	e->caller_close(caller);
-	churn_figures(l, most, queue_folder_bytes(dir), a);
+	churn_figures(e, l, written, most, queue_folder_bytes(dir), a);
 	e->close();
 	queue_folder_remove(dir);
 	if (!good)

@@ -38,6 +38,9 @@
  *   churn_max/N, churn_end/N
  *                        the same: bytes of the files, the most and at the end
  *   churn_of_limit/N     the same: the most / (3 * live records + 16 MiB)
+ *   churn_amplification/N
+ *                        the same: bytes of the blocks that were written,
+ *                        divided by the bytes of the records
  */
 #include "queue_rows.h"
 
@@ -113,6 +116,10 @@ static const struct bench_figure churn_figures[] = {
 	  .extra = "live_mib" },
 	{ .key = "end_mib", .bench = "churn_end", .unit = "MiB" },
 	{ .key = "of_limit", .bench = "churn_of_limit", .unit = "x" },
+	{ .key = "amp",
+	  .bench = "churn_amplification",
+	  .unit = "x",
+	  .optional = true },
 };
 
 /* How long a run takes. */

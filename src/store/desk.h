@@ -272,8 +272,9 @@ struct tkw__desk_config {
 	/* Bounds of a turn. The defaults are 4096 and 1 MiB. */
 	uint32_t max_rows;
 	uint32_t max_bytes;
-	/* A snapshot begins when the journal has more bytes than 1.5 times the
-	 * live items plus this. The default is 4 MiB. */
+	/* A snapshot begins when the journal has more bytes than this plus 1.5
+	 * times the live items, when there were most of them since the last
+	 * snapshot. The default is 4 MiB. */
 	uint64_t slack_bytes;
 	/* How many items of a snapshot a turn may append, besides four for each
 	 * of its other rows. The default is 256. */

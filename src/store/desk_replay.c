@@ -78,6 +78,7 @@ static int look_over(struct tkw__desk *d)
 		/* The first turn looks at each of them. */
 		tkw__agenda_set(d, q, 0);
 	}
+	d->cycle.most_live = d->live;
 	return 0;
 }
 

@@ -50,13 +50,17 @@ static bool is_due(const struct tkw__desk *d)
 {
 	const struct tkw__desk_cycle *c = &d->cycle;
 	uint64_t slack = d->cfg.slack_bytes / (d->reserve_gone ? IF_FULL : 1);
+	/* Items that have ended leave free pages, not a smaller file. So while
+	 * a queue becomes empty, nothing is gained by copying what is left of
+	 * it again and again. On a full disk each page counts. */
+	uint64_t live = d->reserve_gone ? d->live : c->most_live;
 
 	if (c->state != TKW__CYCLE_NONE || !d->first || !fits(d))
 		return false;
 	/* While it is copied, the journal has the items once more, and what
 	 * came meanwhile: together less than three times what lives, and the
 	 * slack. */
-	if (d->store->bytes <= d->live + d->live / 2 + slack)
+	if (d->store->bytes <= live + live / 2 + slack)
 		return false;
 	/* Half of the slack must have been written since the last one, or a
 	 * store that gives nothing back would keep the desk busy for ever. */
@@ -149,6 +153,8 @@ void tkw__cycle_copy(struct tkw__desk *d)
 	int err = 0;
 
 	c->piece = false;
+	if (c->most_live < d->live)
+		c->most_live = d->live;
 	if (d->broken || tkw__desk_is_held(d))
 		return;
 	if (is_due(d))
@@ -181,6 +187,7 @@ void tkw__cycle_commit(struct tkw__desk *d)
 	c->state = TKW__CYCLE_REMOVE;
 	c->done_before = true;
 	c->bytes_at_end = d->facts.commit_bytes;
+	c->most_live = d->live;
 	d->facts.snapshots++;
 }
 

@@ -66,6 +66,7 @@ struct tkw__desk_cycle {
 	struct tkw__base base; /* remove */
 	bool done_before;      /* a snapshot of this desk has ended */
 	uint64_t bytes_at_end; /* facts.commit_bytes when it ended */
+	uint64_t most_live;    /* most bytes of live items since it ended */
 };
 
 struct tkw__desk {

@@ -861,6 +861,41 @@ static void test_desk_snapshot_under_load_keeps_everything(void **state)
 	assert_true(b->disk.base.first > 1);
 }
 
+/* A queue that becomes empty is not copied while it does; the next desk does
+ * not wait for more. */
+static void test_desk_empties_without_snapshots(void **state)
+{
+	enum {
+		ITEMS = BED_PUTS
+	};
+	struct desk_bed *b = *state;
+	struct tkw__desk_facts facts;
+	struct bed_request r;
+	struct tkw_items *it;
+
+	b->cfg.slack_bytes = 3000;
+	bed_reopen(b);
+	ask_put(b, &r, 0, 0, ITEMS);
+	bed_quiet(b);
+	it = bed_take(b, ITEMS, 1000);
+	assert_int_equal(it->count, ITEMS);
+	for (size_t i = 0; i < ITEMS; i++) {
+		ask_ack(b, &r, 0, &it->item[i]);
+		bed_quiet(b);
+		assert_int_equal(r.r.result, 1);
+	}
+	tkw_items_free(it);
+	assert_true(b->store->bytes > b->cfg.slack_bytes);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.snapshots, 0);
+	bed_reopen(b);
+	assert_true(tkw__desk_is_untidy(b->desk));
+	bed_quiet(b);
+	tkw__desk_get_facts(b->desk, &facts);
+	assert_int_equal(facts.snapshots, 1);
+	assert_true(b->store->bytes < b->cfg.slack_bytes);
+}
+
 /* A crash after any batch of a snapshot: the rows that are there tell all. */
 static void test_desk_snapshot_can_be_cut_anywhere(void **state)
 {
@@ -1185,6 +1220,7 @@ int main(void)
 		DESK_TEST(test_desk_look_does_not_wait_for_a_failed_store),
 		DESK_TEST(test_desk_shutdown_ends_a_look_that_waits),
 		DESK_TEST(test_desk_snapshot_under_load_keeps_everything),
+		DESK_TEST(test_desk_empties_without_snapshots),
 		DESK_TEST(test_desk_snapshot_can_be_cut_anywhere),
 		DESK_TEST(test_desk_snapshot_waits_after_an_error),
 		DESK_TEST(test_desk_snapshot_yields_to_puts_on_a_full_disk),
