@@ -334,6 +334,26 @@ static struct tkw_timeout_id schedule(int64_t delay_ns)
 	return id;
 }
 
+/*
+ * Schedules a timeout in an hour, and waits until the worker sleeps until then.
+ *
+ * The worker sleeps before, so it is this thread that sets the alarm to that
+ * time. A worker that sets it sometimes wakes up earlier, to move the timeout
+ * to a finer ring of the wheel. With the test's clock it is the worker that
+ * sets the alarm, but the time of that clock is not near such a moment.
+ */
+static struct tkw_timeout_id sleep_for_an_hour(const struct kind *k)
+{
+	struct tkw_timeout_id id;
+
+	await_worker(IN_READ);
+	if (k->clock)
+		atomic_store(&worker_is, AWAKE);
+	id = schedule(HOUR_NS);
+	await_worker(IN_READ);
+	return id;
+}
+
 /* Schedules a timeout that is due soon, and waits until it fires. */
 static void expect_fire(int64_t delay_ns)
 {
@@ -424,8 +444,7 @@ static void fault_40_who_cannot_be_woken_is_not_needed(void **state)
 	struct tkw_timeout_id later;
 
 	open_thread(k, 5);
-	far = schedule(HOUR_NS);
-	await_worker(IN_READ);
+	far = sleep_for_an_hour(k);
 	rob();
 	must(robbed.lines == 0);
 	expect_refused(far);
@@ -536,8 +555,7 @@ static void fault_40_a_stop_lets_a_task_end(void **state)
 	fault_gate_init(&gate);
 	atomic_store(&stopper_tid, 0);
 	open_thread(k, 0);
-	schedule(HOUR_NS);
-	await_worker(IN_READ);
+	(void)sleep_for_an_hour(k);
 	must(tkw_timer_schedule(robbed.t, &waits, 0, NULL) == 0);
 	fault_gate_wait(&entered);
 	rob();
@@ -766,8 +784,7 @@ static void fault_40_the_number_is_another_files(void **state)
 
 	for (i = 0; i < STRANGERS; i++) {
 		open_thread(k, 5);
-		far = schedule(HOUR_NS);
-		await_worker(IN_READ);
+		far = sleep_for_an_hour(k);
 		s = move_in(i);
 		expect_refused(far);
 		must(robbed.lines == 1);
@@ -788,8 +805,7 @@ static void fault_40_the_worker_lets_a_stranger_be(void **state)
 
 	for (i = 0; i < STRANGERS; i++) {
 		open_thread(k, 0);
-		schedule(HOUR_NS);
-		await_worker(IN_READ);
+		(void)sleep_for_an_hour(k);
 		second = dup(robbed.fd);
 		s = move_in(i);
 		must(timerfd_settime(second, 0, &now, NULL) == 0);
@@ -863,11 +879,9 @@ static void be_a_daemon(bool asleep)
 	struct tkw_timeout_id far;
 
 	open_thread(&plain, 5);
-	far = schedule(HOUR_NS);
+	far = asleep ? sleep_for_an_hour(&plain) : schedule(HOUR_NS);
 	if (!asleep)
 		schedule(20 * TKW_MSEC);
-	else
-		await_worker(IN_READ);
 	close_all();
 	must(fcntl(robbed.fd, F_GETFD) == -1);
 	if (asleep) {
@@ -910,8 +924,7 @@ static void fault_40_a_child_lets_a_stranger_be(void **state)
 
 	(void)state;
 	open_thread(&plain, 0);
-	schedule(HOUR_NS);
-	await_worker(IN_READ);
+	(void)sleep_for_an_hour(&plain);
 	for (i = 0; i <= STRANGERS; i++) {
 		child = fork_child();
 		if (child == 0) {
