@@ -143,7 +143,8 @@ tkw_queue_part(tickwheel_desk
   src/store/desk_turn.c
   src/store/items.c
   src/store/keeper.c
-  src/store/looks.c)
+  src/store/looks.c
+  src/store/quiet_thread.c)
 
 # What the home uses of src/os. libtickwheel.so does not export it, so the shared
 # library has its own; with the static one, it comes from libtickwheel.a.
@@ -164,6 +165,7 @@ if(SQLite3_FOUND)
   # The store on SQLite, and what is beside a file. Only this part needs SQLite.
   tkw_queue_part(tickwheel_file
     src/store/beside.c
+    src/store/conveyor.c
     src/store/crc32c.c
     src/store/feed.c
     src/store/lock.c

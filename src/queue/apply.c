@@ -594,6 +594,18 @@ int tkw__queue_load(struct tkw__queue *q, const void *bytes, size_t len,
 	return replay_commands(q, bytes, len, used);
 }
 
+/*
+ * A journal is replayed in its own time, which begins with the id of its first
+ * put. So items that have become due since then go into the wheel, as they did
+ * when they were put, and not into the tree, which is slower. The next command
+ * tells the queue the time that it is.
+ */
+static void go_back(struct tkw__queue *q, const struct tkw__record *r)
+{
+	if (q->past == TKW__NOT_TOLD && r->kind == TKW__RECORD_PUT)
+		q->now_ms = tkw__min_u64(q->now_ms, r->id / 1000);
+}
+
 int tkw__queue_replay_one(struct tkw__queue *q, const void *bytes, size_t len,
 			  bool tolerant)
 {
@@ -609,6 +621,7 @@ int tkw__queue_replay_one(struct tkw__queue *q, const void *bytes, size_t len,
 		return (int)n;
 	if ((uint64_t)n != len)
 		return -EBADMSG; /* cut off, or more than one */
+	go_back(q, &r);
 	err = begin_past(q, tolerant);
 	if (!err)
 		err = tkw__apply(q, &r);

@@ -25,7 +25,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -35,6 +34,7 @@
 #include <unistd.h>
 
 #include "os/atomic.h"
+#include "store/quiet_thread.h"
 
 /* The word of a caller. */
 enum {
@@ -768,18 +768,6 @@ int tkw__keeper_fd(struct tkw_queues *f, struct tkw_queue *q)
 
 /* --- open and close ------------------------------------------------------- */
 
-static int start_thread(struct tkw_queues *f)
-{
-	sigset_t all, were;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &were);
-	err = pthread_create(&f->thread, NULL, keep, f);
-	pthread_sigmask(SIG_SETMASK, &were, NULL);
-	return err ? -ENOMEM : 0;
-}
-
 static int make_fds(struct tkw_queues *f)
 {
 	f->fd[BELL] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -850,7 +838,7 @@ int tkw__keeper_open(struct tkw_queues **out, const struct tkw__home *home)
 		err = make_desk(f);
 	f->asked = true; /* the first turn arms the timers */
 	if (!err)
-		err = start_thread(f);
+		err = tkw__quiet_thread(&f->thread, keep, f) ? 0 : -ENOMEM;
 	if (err) {
 		tkw__desk_destroy(f->desk);
 		close_fds(f, false);

@@ -12,10 +12,10 @@
  * the check comes before the replay.
  */
 #define _GNU_SOURCE
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "store/quiet_thread.h"
 #include "store/sqlite.h"
 
 enum {
@@ -75,16 +75,7 @@ static int is_unwanted(void *arg)
  * only. */
 static bool start_thread(struct tkw__sqlite_check *c)
 {
-	sigset_t all, were;
-	int err;
-
-	if (!sqlite3_db_mutex(c->db))
-		return false;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &were);
-	err = pthread_create(&c->thread, NULL, run, c);
-	pthread_sigmask(SIG_SETMASK, &were, NULL);
-	return err == 0;
+	return sqlite3_db_mutex(c->db) && tkw__quiet_thread(&c->thread, run, c);
 }
 
 int tkw__sqlite_check_begin(struct tkw__sqlite *s)

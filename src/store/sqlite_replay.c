@@ -5,12 +5,20 @@
  * The numbers of the rows follow each other, and each row has a checksum over
  * its number, its queue and its record. So a row that is missing, twice there
  * or changed is found.
+ *
+ * A long journal is read on a second thread, unless SQLite or the system can
+ * have none. The connection is then the thread's: the caller waits for it.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "store/conveyor.h"
 #include "store/sqlite.h"
+
+enum {
+	LONG_JOURNAL = 10000 /* rows */
+};
 
 static struct tkw__queue_text text_at(sqlite3_stmt *stmt, int i)
 {
@@ -98,8 +106,10 @@ static int replay_row(struct tkw__sqlite *s, sqlite3_stmt *stmt, uint64_t seq,
 	return err;
 }
 
-static int replay_rows(struct tkw__sqlite *s, tkw__row_fn *fn, void *ctx)
+/* Reads the rows; see tkw__read_fn. */
+static int replay_rows(void *arg, tkw__row_fn *fn, void *ctx)
 {
+	struct tkw__sqlite *s = arg;
 	uint64_t seq = s->base.first ? s->base.first : 1;
 	sqlite3_stmt *stmt;
 	int rc = sqlite3_prepare_v2(s->db,
@@ -134,7 +144,10 @@ int tkw__sqlite_replay(struct tkw__store *store, tkw__row_fn *fn,
 
 	*base = s->base;
 	err = replay_names(s, fn, ctx);
-	if (!err)
+	if (!err && s->check.is_running &&
+	    s->last > s->base.first + LONG_JOURNAL)
+		err = tkw__convey(replay_rows, s, fn, ctx);
+	else if (!err)
 		err = replay_rows(s, fn, ctx);
 	if (err == -EBADMSG) {
 		tkw__sqlite_check_drop(s);

@@ -313,6 +313,41 @@ static void test_queue_many_overdue_are_loaded_in_bounded_steps(void **state)
 	assert_int_equal(take_each(b, MANY, first, 1000, EACH_IN_TREE), 0);
 }
 
+/* SPEC 11.12: a journal is replayed when all its items are overdue, the latest
+ * first. Only the first ones, which make a small queue, are in a tree. */
+static void test_queue_many_overdue_are_replayed_in_bounded_steps(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_config cfg = b->cfg;
+	struct tkw__queue_put p = { .payload = { "x", 1 } };
+	struct tkw__queue_call call = { b->now * 1000, &b->log, false };
+	struct tkw__queue *from = b->q;
+	uint64_t id;
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		p.when = (struct tkw__queue_when){ false, MANY - (int64_t)i };
+		assert_int_equal(tkw__queue_put(from, &call, &p, 1, &id), 0);
+	}
+	b->now += 10 * MANY;
+	cfg.now_us = b->now * 1000;
+	assert_int_equal(tkw__queue_create(&b->q, &cfg), 0);
+	for (size_t at = 0, i = 0; at < b->log.len; i++) {
+		size_t len = b->log.bytes[at];
+
+		begin_steps(b);
+		assert_int_equal(tkw__queue_replay_one(b->q, b->log.bytes + at,
+						       len, false),
+				 0);
+		expect_steps(b, i <= TKW__QUEUE_SMALL ? EACH_IN_TREE : EACH);
+		tkw__queue_commit(b->q);
+		at += len;
+	}
+	assert_true(tkw__queue_digest(b->q) == tkw__queue_digest(from));
+	tkw__queue_destroy(from);
+	advance_all(b, EACH_IN_TREE);
+	assert_int_equal(bed_count(b, TKW__QUEUE_IS_READY), MANY);
+}
+
 /* SPEC 11.12: 100,000 strays of one ms. */
 static void test_queue_many_loaded_for_one_millisecond(void **state)
 {
@@ -408,6 +443,7 @@ int main(void)
 		BED_TEST(test_queue_many_ready_wait_again),
 		BED_TEST(test_queue_many_are_loaded_in_bounded_steps),
 		BED_TEST(test_queue_many_overdue_are_loaded_in_bounded_steps),
+		BED_TEST(test_queue_many_overdue_are_replayed_in_bounded_steps),
 		BED_TEST(test_queue_many_loaded_for_one_millisecond),
 		BED_TEST(test_queue_lists_and_frees_in_bounded_pieces),
 		BED_TEST(test_queue_item_of_100_bytes_takes_200),

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* quiet_thread.h - a thread that no signal of the user's program disturbs. */
+#ifndef TKW_STORE_QUIET_THREAD_H
+#define TKW_STORE_QUIET_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/* Starts a thread whose signals are all blocked. Returns false if there can be
+ * none. */
+bool tkw__quiet_thread(pthread_t *thread, void *(*run)(void *arg), void *arg);
+
+#endif /* TKW_STORE_QUIET_THREAD_H */
