@@ -2,6 +2,9 @@
 /* test_store_rows.c - what is appended to the store on SQLite is replayed. */
 #include "store_bed.h"
 
+#include <pthread.h>
+
+#include "store/conveyor.h"
 #include "store/crc32c.h"
 #include "store/row.h"
 
@@ -190,6 +193,114 @@ static void test_store_replay_stops_when_told(void **state)
 	bed_check(b);
 }
 
+/* --- a long journal is read on a second thread ---------------------------- */
+
+/* It has rows that need more than a block. */
+static void test_store_replays_a_long_journal(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__base base;
+
+	assert_int_equal(bed_open(b), 0);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(bed_append(b, 1000), 0);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	bed_check(b);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(b->s->ops->replay(b->s, stop_at_three, &base, NULL),
+			 -ECANCELED);
+	bed_close(b);
+}
+
+enum {
+	CONVEYED = 3000,
+	NEVER = -1
+};
+
+/* Rows whose contents follow from their numbers. */
+struct convey {
+	int reads;   /* so many rows are there */
+	int fails;   /* the row at which the reader fails */
+	int stops;   /* the row at which the other one fails */
+	int applied; /* so many have arrived */
+	pthread_t applier;
+};
+
+static size_t conveyed_len(int i)
+{
+	return i % 500 == 499 ? 200000 : (size_t)(i * 7 % 300);
+}
+
+static int read_conveyed(void *arg, tkw__row_fn *fn, void *ctx)
+{
+	static uint8_t bytes[200000];
+	struct convey *c = arg;
+	int err = 0;
+
+	for (int i = 0; i < c->reads && !err; i++) {
+		struct tkw__row row = { .seq = (uint64_t)i,
+					.queue = (uint32_t)i % 5,
+					.record = bytes,
+					.len = conveyed_len(i) };
+
+		memset(bytes, i, row.len);
+		err = i == c->fails ? -EIO : fn(&row, ctx);
+	}
+	return err;
+}
+
+static int apply_conveyed(const struct tkw__row *row, void *ctx)
+{
+	struct convey *c = ctx;
+	int i = c->applied++;
+
+	assert_true(pthread_equal(pthread_self(), c->applier));
+	assert_int_equal(row->seq, i);
+	assert_int_equal(row->queue, i % 5);
+	assert_int_equal(row->len, conveyed_len(i));
+	if (row->len > 0) {
+		assert_int_equal(row->record[0], (uint8_t)i);
+		assert_int_equal(row->record[row->len - 1], (uint8_t)i);
+	}
+	return i == c->stops ? -ECANCELED : 0;
+}
+
+static void test_store_conveyor_brings_all_rows_in_order(void **state)
+{
+	static const struct {
+		int reads, fails, stops, result;
+	} runs[] = {
+		{ CONVEYED, NEVER, NEVER, 0 },
+		{ 0, NEVER, NEVER, 0 },
+		{ 1, NEVER, NEVER, 0 },
+		{ CONVEYED, 0, NEVER, -EIO },
+		{ CONVEYED, CONVEYED / 2, NEVER, -EIO },
+		{ CONVEYED, NEVER, 0, -ECANCELED },
+		{ CONVEYED, NEVER, CONVEYED / 2, -ECANCELED },
+		{ CONVEYED, NEVER, CONVEYED - 1, -ECANCELED },
+		{ CONVEYED, CONVEYED - 1, CONVEYED - 2, -ECANCELED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct convey c = { .reads = runs[i].reads,
+				    .fails = runs[i].fails,
+				    .stops = runs[i].stops,
+				    .applier = pthread_self() };
+
+		assert_int_equal(
+			tkw__convey(read_conveyed, &c, apply_conveyed, &c),
+			runs[i].result);
+		if (c.stops != NEVER)
+			assert_int_equal(c.applied, c.stops + 1);
+		else
+			assert_int_equal(c.applied,
+					 c.fails == NEVER ? c.reads : c.fails);
+	}
+}
+
 /* Rows before the base are removed piece by piece; those from it on stay. */
 static void test_store_compacts_in_pieces(void **state)
 {
@@ -330,6 +441,8 @@ int main(void)
 		TEST(test_store_illegal_batch_leaves_nothing),
 		TEST(test_store_names_survive),
 		TEST(test_store_replay_stops_when_told),
+		TEST(test_store_replays_a_long_journal),
+		TEST(test_store_conveyor_brings_all_rows_in_order),
 		TEST(test_store_compacts_in_pieces),
 		TEST(test_store_compaction_goes_on),
 		TEST(test_store_numbers_go_on_when_all_is_compacted),
