@@ -458,19 +458,21 @@ static bool churn_batch(const struct queue_entrant *e, void *caller,
 	return e->ack(caller, taken, CHURN_BATCH);
 }
 
-static void churn_figures(const struct queue_entrant *e,
-			  const struct queue_load *l, uint64_t written,
-			  uint64_t most, uint64_t at_end,
+static void churn_written(const struct queue_load *l, uint64_t written,
 			  struct rival_answer *a)
 {
-	double live =
-		(double)l->n * (double)queue_record_bytes(QUEUE_RECORD_PUT);
 	double records = 0;
 
 	for (int i = 0; i < QUEUE_RECORDS; i++)
 		records += (double)queue_record_bytes((enum queue_record)i);
-	if (e->written != NULL)
-		rival_figure(a, "amp", (double)written / records / l->ops);
+	rival_figure(a, "amp", (double)written / records / l->ops);
+}
+
+static void churn_sizes(const struct queue_load *l, uint64_t most,
+			uint64_t at_end, struct rival_answer *a)
+{
+	double live =
+		(double)l->n * (double)queue_record_bytes(QUEUE_RECORD_PUT);
 
 	rival_figure(a, "max_mib", (double)most / MIB);
 	rival_figure(a, "end_mib", (double)at_end / MIB);
@@ -509,9 +511,10 @@ static void run_churn(const struct queue_entrant *e, const struct queue_load *l,
 	if (synced)
 		rival_figure(a, "us",
 			     (double)(rival_now() - begin) / 1e3 / l->ops);
-	written = written_by(e) - written;
+	if (e->written != NULL)
+		churn_written(l, written_by(e) - written, a);
 	e->caller_close(caller);
-	churn_figures(e, l, written, most, queue_folder_bytes(dir), a);
+	churn_sizes(l, most, queue_folder_bytes(dir), a);
 	e->close();
 	queue_folder_remove(dir);
 	if (!good)

@@ -3,24 +3,23 @@
 #define _GNU_SOURCE
 #include "store/conveyor.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/quiet_thread.h"
+#include "store/row.h"
 
 enum {
-	BLOCKS = 2,
 	BLOCK_BYTES = 1 << 16 /* a row that has more gets a larger block */
 };
 
 /* Rows without names: each a head, and then its record. */
 struct block {
-	uint8_t *bytes;
+	struct tkw__row_room room;
 	size_t len;
-	size_t room;
 	bool is_full; /* belongs to the thread that applies */
+	struct block *other;
 };
 
 struct head {
@@ -34,8 +33,7 @@ struct conveyor {
 	void *arg;
 	pthread_mutex_t lock; /* is_full, ended, stop */
 	pthread_cond_t moved;
-	struct block block[BLOCKS];
-	unsigned filling; /* the reader's */
+	struct block *filling; /* the reader's */
 	bool ended;
 	int stop; /* an error of the thread that applies */
 	int result;
@@ -49,49 +47,35 @@ static int hand_over(struct conveyor *c, bool is_last)
 	int stop;
 
 	pthread_mutex_lock(&c->lock);
-	c->block[c->filling].is_full = true;
-	c->filling = (c->filling + 1) % BLOCKS;
+	c->filling->is_full = true;
+	c->filling = c->filling->other;
 	c->ended = is_last;
 	pthread_cond_signal(&c->moved);
-	while (!is_last && !c->stop && c->block[c->filling].is_full)
+	while (!is_last && !c->stop && c->filling->is_full)
 		pthread_cond_wait(&c->moved, &c->lock);
 	stop = c->stop;
 	pthread_mutex_unlock(&c->lock);
 	return stop;
 }
 
-static int make_room(struct block *b, size_t need)
-{
-	uint8_t *bytes;
-
-	if (need <= b->room)
-		return 0;
-	bytes = realloc(b->bytes, need);
-	if (!bytes)
-		return -ENOMEM;
-	b->bytes = bytes;
-	b->room = need;
-	return 0;
-}
-
 static int put_row(const struct tkw__row *row, void *ctx)
 {
 	struct conveyor *c = ctx;
-	struct block *b = &c->block[c->filling];
+	struct block *b = c->filling;
 	struct head head = { row->seq, row->len, row->queue };
 	size_t need = sizeof(head) + row->len;
 	int err = 0;
 
-	if (b->len > 0 && b->len + need > b->room) {
+	if (b->len > 0 && b->len + need > b->room.size) {
 		err = hand_over(c, false);
-		b = &c->block[c->filling];
+		b = c->filling;
 	}
 	if (!err)
-		err = make_room(b, b->len + need);
+		err = tkw__row_make_room(&b->room, b->len + need);
 	if (err)
 		return err;
-	memcpy(b->bytes + b->len, &head, sizeof(head));
-	memcpy(b->bytes + b->len + sizeof(head), row->record, row->len);
+	memcpy(b->room.bytes + b->len, &head, sizeof(head));
+	memcpy(b->room.bytes + b->len + sizeof(head), row->record, row->len);
 	b->len += need;
 	return 0;
 }
@@ -116,11 +100,11 @@ static int apply_block(const struct block *b, tkw__row_fn *fn, void *ctx)
 		struct tkw__row row = { .name = NULL };
 		struct head head;
 
-		memcpy(&head, b->bytes + at, sizeof(head));
+		memcpy(&head, b->room.bytes + at, sizeof(head));
 		at += sizeof(head);
 		row.seq = head.seq;
 		row.queue = head.queue;
-		row.record = b->bytes + at;
+		row.record = b->room.bytes + at;
 		row.len = head.len;
 		at += head.len;
 		err = fn(&row, ctx);
@@ -151,38 +135,42 @@ static void give_back(struct conveyor *c, struct block *b, int err)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static int apply_all(struct conveyor *c, tkw__row_fn *fn, void *ctx)
+static int apply_all(struct conveyor *c, struct block *b, tkw__row_fn *fn,
+		     void *ctx)
 {
-	unsigned i = 0;
 	int err = 0;
 
-	while (!err && await_block(c, &c->block[i])) {
-		err = apply_block(&c->block[i], fn, ctx);
-		give_back(c, &c->block[i], err);
-		i = (i + 1) % BLOCKS;
+	while (!err && await_block(c, b)) {
+		err = apply_block(b, fn, ctx);
+		give_back(c, b, err);
+		b = b->other;
 	}
 	return err;
 }
 
 int tkw__convey(tkw__read_fn *read, void *arg, tkw__row_fn *fn, void *ctx)
 {
+	struct block two = { .other = NULL };
+	struct block one = { .other = &two };
 	struct conveyor c = { .read = read,
 			      .arg = arg,
 			      .lock = PTHREAD_MUTEX_INITIALIZER,
-			      .moved = PTHREAD_COND_INITIALIZER };
+			      .moved = PTHREAD_COND_INITIALIZER,
+			      .filling = &one };
 	pthread_t thread;
-	int err = 0;
+	int err;
 
-	for (int i = 0; i < BLOCKS; i++)
-		err = err ? err : make_room(&c.block[i], BLOCK_BYTES);
-	if (!err && tkw__quiet_thread(&thread, run, &c)) {
-		err = apply_all(&c, fn, ctx);
+	two.other = &one;
+	if (tkw__row_make_room(&one.room, BLOCK_BYTES) == 0 &&
+	    tkw__row_make_room(&two.room, BLOCK_BYTES) == 0 &&
+	    tkw__quiet_thread(&thread, run, &c)) {
+		err = apply_all(&c, &one, fn, ctx);
 		(void)pthread_join(thread, NULL);
 		err = err ? err : c.result;
 	} else {
 		err = read(arg, fn, ctx);
 	}
-	for (int i = 0; i < BLOCKS; i++)
-		free(c.block[i].bytes);
+	free(one.room.bytes);
+	free(two.room.bytes);
 	return err;
 }

@@ -149,7 +149,7 @@ int tkw__row_pack(const struct tkw__crc32c *crc, const struct tkw__row *row,
 	return 0;
 }
 
-static int make_room(struct tkw__row_room *room, size_t len)
+int tkw__row_make_room(struct tkw__row_room *room, size_t len)
 {
 	uint8_t *bytes;
 
@@ -220,7 +220,7 @@ int tkw__row_unpack(const struct tkw__crc32c *crc, const struct tkw__columns *c,
 		return -EBADMSG;
 	len = TKW__RECORD_HEADER + (size_t)shapes[c->kind].words * 8 +
 	      body_len(c);
-	if (make_room(room, len) != 0)
+	if (tkw__row_make_room(room, len) != 0)
 		return -ENOMEM;
 	put_record(c, room->bytes, len);
 	*row = (struct tkw__row){ .seq = c->seq,

@@ -59,11 +59,15 @@ struct tkw__columns {
 	uint8_t room[TKW__ROW_MORE]; /* tkw__row_pack() writes `more` to it */
 };
 
-/* Memory for a record that is put together. All zero is empty. */
+/* Memory for records. All zero is empty. */
 struct tkw__row_room {
 	uint8_t *bytes;
 	size_t size;
 };
+
+/* Makes room for at least len bytes. What is in the room stays. Returns 0 or
+ * -ENOMEM. */
+int tkw__row_make_room(struct tkw__row_room *room, size_t len);
 
 /* Makes columns of row, whose texts point into the record. Returns 0, or
  * -EINVAL if it is not a record. */

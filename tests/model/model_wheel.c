@@ -108,10 +108,11 @@ int main(int argc, char **argv)
 {
 	static const char *const variables[] = { "TKW_MODEL_SEEDS", NULL };
 	struct engines e = { true, true };
+	const struct seeds_options options = { variables, set_engines, &e };
 	struct seeds s;
 	int failed = 0;
 
-	seeds_read(&s, argc, argv, variables, set_engines, &e);
+	seeds_read(&s, argc, argv, &options);
 	if (e.hier)
 		failed |= run_engine(&s, TKW_WHEEL_HIERARCHICAL);
 	if (e.hashed && !failed)

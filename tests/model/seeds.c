@@ -282,14 +282,15 @@ static void set_defaults(struct seeds *s, const char *path,
 }
 
 void seeds_read(struct seeds *s, int argc, char **argv,
-		const char *const *variables, seeds_option_fn *more, void *ctx)
+		const struct seeds_options *options)
 {
-	set_defaults(s, argv[0], variables);
+	set_defaults(s, argv[0], options->variables);
 	for (int i = 1; i < argc; i += 2) {
 		if (i + 1 == argc)
 			seeds_bad_option(s->program, argv[i], "");
 		if (!set_option(s, argv[i], argv[i + 1]) &&
-		    !(more && more(s, argv[i], argv[i + 1], ctx)))
+		    !(options->more &&
+		      options->more(s, argv[i], argv[i + 1], options->ctx)))
 			seeds_bad_option(s->program, argv[i], argv[i + 1]);
 	}
 	if (s->seeds == 0)

@@ -51,15 +51,17 @@ struct seeds_model {
 typedef bool seeds_option_fn(struct seeds *s, const char *what,
 			     const char *value, void *ctx);
 
-/*
- * Reads the options. A bad one ends the program.
- *
- * variables  Environment variables that may hold the number of seeds, and NULL
- *            at the end. The first that is set counts.
- * more       May be NULL.
- */
+struct seeds_options {
+	/* Environment variables that may hold the number of seeds, and NULL at
+	 * the end. The first that is set counts. */
+	const char *const *variables;
+	seeds_option_fn *more; /* may be NULL */
+	void *ctx;             /* for more() */
+};
+
+/* Reads the options. A bad one ends the program. */
 void seeds_read(struct seeds *s, int argc, char **argv,
-		const char *const *variables, seeds_option_fn *more, void *ctx);
+		const struct seeds_options *options);
 
 /* Runs all seeds, or the one that is to be replayed. Returns the exit status of
  * the program. */

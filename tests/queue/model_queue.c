@@ -73,8 +73,9 @@ int main(int argc, char **argv)
 		.print = print,
 		.missing = missing,
 	};
+	const struct seeds_options options = { .variables = variables };
 	struct seeds s;
 
-	seeds_read(&s, argc, argv, variables, NULL, NULL);
+	seeds_read(&s, argc, argv, &options);
 	return seeds_run(&s, &model);
 }

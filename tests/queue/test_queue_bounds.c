@@ -328,7 +328,7 @@ static void test_queue_many_overdue_are_replayed_in_bounded_steps(void **state)
 		p.when = (struct tkw__queue_when){ false, MANY - (int64_t)i };
 		assert_int_equal(tkw__queue_put(from, &call, &p, 1, &id), 0);
 	}
-	b->now += 10 * MANY;
+	b->now += UINT64_C(10) * MANY;
 	cfg.now_us = b->now * 1000;
 	assert_int_equal(tkw__queue_create(&b->q, &cfg), 0);
 	for (size_t at = 0, i = 0; at < b->log.len; i++) {

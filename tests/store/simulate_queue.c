@@ -202,11 +202,11 @@ static void set_seeds(struct options *o, const char *what, const char *value)
 {
 	const char *colon = strchr(value, ':');
 
-	if (!colon)
-		seeds_bad_option(o->program, what, value);
-	o->first_seed = number(o, what, value, ':');
-	o->last_seed = number(o, what, colon + 1, 0);
-	if (o->last_seed < o->first_seed)
+	if (colon) {
+		o->first_seed = number(o, what, value, ':');
+		o->last_seed = number(o, what, colon + 1, 0);
+	}
+	if (!colon || o->last_seed < o->first_seed)
 		seeds_bad_option(o->program, what, value);
 	/* All of them, unless --crashes comes behind. */
 	o->crashes = UINT64_MAX;
