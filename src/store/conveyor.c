@@ -150,27 +150,25 @@ static int apply_all(struct conveyor *c, struct block *b, tkw__row_fn *fn,
 
 int tkw__convey(tkw__read_fn *read, void *arg, tkw__row_fn *fn, void *ctx)
 {
-	struct block two = { .other = NULL };
-	struct block one = { .other = &two };
+	struct block pair[2] = { { .other = &pair[1] }, { .other = &pair[0] } };
 	struct conveyor c = { .read = read,
 			      .arg = arg,
 			      .lock = PTHREAD_MUTEX_INITIALIZER,
 			      .moved = PTHREAD_COND_INITIALIZER,
-			      .filling = &one };
+			      .filling = &pair[0] };
 	pthread_t thread;
 	int err;
 
-	two.other = &one;
-	if (tkw__row_make_room(&one.room, BLOCK_BYTES) == 0 &&
-	    tkw__row_make_room(&two.room, BLOCK_BYTES) == 0 &&
+	if (tkw__row_make_room(&pair[0].room, BLOCK_BYTES) == 0 &&
+	    tkw__row_make_room(&pair[1].room, BLOCK_BYTES) == 0 &&
 	    tkw__quiet_thread(&thread, run, &c)) {
-		err = apply_all(&c, &one, fn, ctx);
+		err = apply_all(&c, &pair[0], fn, ctx);
 		(void)pthread_join(thread, NULL);
 		err = err ? err : c.result;
 	} else {
 		err = read(arg, fn, ctx);
 	}
-	free(one.room.bytes);
-	free(two.room.bytes);
+	free(pair[0].room.bytes);
+	free(pair[1].room.bytes);
 	return err;
 }
