@@ -57,7 +57,7 @@ void seeds_arm_watchdog(unsigned seconds)
 	struct itimerval t;
 
 	memset(&t, 0, sizeof(t));
-	t.it_value.tv_sec = seconds;
+	t.it_value.tv_sec = (time_t)seconds;
 	setitimer(ITIMER_VIRTUAL, &t, NULL);
 }
 
