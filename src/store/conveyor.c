@@ -24,7 +24,7 @@ struct block {
 
 struct head {
 	uint64_t seq;
-	uint64_t len;
+	size_t len;
 	uint32_t queue;
 };
 

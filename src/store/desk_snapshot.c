@@ -58,8 +58,8 @@ static bool is_due(const struct tkw__desk *d)
 	if (c->state != TKW__CYCLE_NONE || !d->first || !fits(d))
 		return false;
 	/* While it is copied, the journal has the items once more, and what
-	 * came meanwhile: together less than three times what lives, and the
-	 * slack. */
+	 * came meanwhile: together less than three times what has lived, and
+	 * the slack. */
 	if (d->store->bytes <= live + live / 2 + slack)
 		return false;
 	/* Half of the slack must have been written since the last one, or a
