@@ -14,6 +14,9 @@ if(TARGET tickwheel_queue)
   install(TARGETS tickwheel_queue tickwheel_queue_static
           EXPORT tickwheelTargets)
 endif()
+# The server is told the path of the module.
+install(TARGETS tkw_redis
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tickwheel)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/
                   ${PROJECT_SOURCE_DIR}/adapters/ TYPE INCLUDE
         FILES_MATCHING PATTERN "*.h")
