@@ -204,7 +204,7 @@ plant()
 		src/base/links.h src/wheel/engine.h src/os/sync.h \
 		src/os/clock.h src/timer/shard.h src/exec/queue.h \
 		src/timer/for_patterns.h bench/harness/report.h \
-		src/queue/heart.h src/store/store.h src/store/wire.h \
+		src/queue/heart.h src/queue/state.h src/store/store.h src/store/wire.h \
 		"${1%.c}.h" "$1"; do
 		mkdir -p "$scratch/tree/$(dirname "$h")"
 		: >"$scratch/tree/$h"
