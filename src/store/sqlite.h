@@ -54,6 +54,7 @@ struct tkw__sqlite {
 	uint64_t lowest; /* rows before this one are deleted */
 	uint64_t last;   /* 0: there was none */
 	bool to_system;
+	bool has_threads; /* other threads may use SQLite, too */
 	/* The file says that its log was not synced. */
 	bool loose;
 	bool relaxed;   /* SQLite does not sync */
@@ -113,6 +114,11 @@ int tkw__sqlite_errno(sqlite3 *db, int rc);
 
 /* Notes what went wrong, for store.why. Returns -errno. */
 int tkw__sqlite_note(struct tkw__sqlite *s, int rc);
+
+/* Reads the rows from a number on, in order, up to an error of fn. The numbers
+ * must follow each other. Returns 0, -errno or the error of fn. */
+int tkw__sqlite_read_rows(struct tkw__sqlite *s, uint64_t seq, tkw__row_fn *fn,
+			  void *ctx);
 
 /* The call of store.h. */
 int tkw__sqlite_replay(struct tkw__store *store, tkw__row_fn *fn,
