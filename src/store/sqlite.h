@@ -24,10 +24,12 @@ enum tkw__stmt {
 	TKW__STMT_COMMIT,
 	TKW__STMT_ROLLBACK,
 	TKW__STMT_INSERT,
+	TKW__STMT_INSERT_AGAIN,
 	TKW__STMT_NAME,
 	TKW__STMT_SET_BASE,
 	TKW__STMT_SET_MODE,
 	TKW__STMT_DELETE,
+	TKW__STMT_EMPTY,
 	TKW__STMTS
 };
 
@@ -53,6 +55,10 @@ struct tkw__sqlite {
 	struct tkw__sqlite_check check;
 	uint64_t lowest; /* rows before this one are deleted */
 	uint64_t last;   /* 0: there was none */
+	/* How many rows a compaction deletes at once if it may choose. */
+	uint64_t piece;
+	/* The first row that stays, if too much stays to be kept in memory. */
+	uint64_t too_much;
 	bool to_system;
 	bool has_threads; /* other threads may use SQLite, too */
 	/* The file says that its log was not synced. */

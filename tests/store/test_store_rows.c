@@ -13,6 +13,7 @@
 #include "store/conveyor.h"
 #include "store/crc32c.h"
 #include "store/row.h"
+#include "store/sqlite.h"
 
 /* No block of so many bytes can be had. */
 static size_t malloc_bound = SIZE_MAX;
@@ -442,6 +443,96 @@ static void test_store_compacts_in_pieces(void **state)
 	bed_check(b);
 }
 
+enum {
+	OLD = 20000, /* rows that go, more than are deleted at once */
+	NEW = 100
+};
+
+static void make_old_rows(struct store_bed *b)
+{
+	assert_int_equal(bed_open(b), 0);
+	for (int i = 0; i < OLD / 1000; i++)
+		assert_int_equal(bed_append(b, 1000), 0);
+	assert_int_equal(bed_append(b, NEW), 0);
+}
+
+static void check_compacted(struct store_bed *b)
+{
+	bed_check(b);
+	assert_int_equal(tkw__sqlite_of(b->s)->lowest, OLD + 1);
+	assert_int_equal(bed_append(b, 10), 0);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	bed_check(b);
+	assert_int_equal(tkw__sqlite_of(b->s)->lowest, OLD + 1);
+	assert_int_equal(bed_append(b, 10), 0);
+	bed_check(b);
+}
+
+/* If few rows stay, all others go at once, and their pages are not written. */
+static void test_store_compacts_at_once_if_few_rows_stay(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__base base = { OLD + 1, OLD + NEW };
+	struct tkw__sqlite *s;
+	uint64_t pages;
+	int frames;
+
+	make_old_rows(b);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	s = tkw__sqlite_of(b->s);
+	pages = b->s->bytes / 2048;
+	assert_int_equal(b->s->ops->compact(b->s, &base, UINT64_MAX), 0);
+	frames = s->frames;
+	print_message("%d of %d pages were written\n", frames, (int)pages);
+	assert_true(frames > 0 && (uint64_t)frames < pages / 50);
+	assert_true(b->s->bytes < pages * 2048 / 50);
+	assert_true(b->s->spare > pages * 2048 / 50 * 49);
+	check_compacted(b);
+}
+
+/* If much stays, or if there is no memory to keep it, it is done in pieces. */
+static void test_store_compacts_in_pieces_if_much_stays(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__base half = { OLD / 2, OLD };
+	struct tkw__base base = { OLD + 1, OLD + NEW };
+
+	make_old_rows(b);
+	assert_int_equal(b->s->ops->compact(b->s, &half, UINT64_MAX), 1);
+	assert_int_equal(tkw__sqlite_of(b->s)->lowest, 4097);
+	assert_int_equal(b->s->ops->compact(b->s, &half, UINT64_MAX), 1);
+	assert_int_equal(b->s->ops->compact(b->s, &half, UINT64_MAX), 0);
+	assert_int_equal(tkw__sqlite_of(b->s)->lowest, OLD / 2);
+	bed_check(b);
+	realloc_bound = 4096;
+	assert_int_equal(b->s->ops->compact(b->s, &base, UINT64_MAX), 1);
+	realloc_bound = SIZE_MAX;
+	while (b->s->ops->compact(b->s, &base, UINT64_MAX) == 1)
+		;
+	check_compacted(b);
+}
+
+/* A row that stays is damaged: it is not written again as if it were sound. */
+static void test_store_does_not_compact_damaged_rows(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__base base = { OLD + 1, OLD + NEW };
+	struct bed_rows r;
+
+	make_old_rows(b);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	damage_row(b, OLD + 5);
+	assert_int_equal(b->s->ops->compact(b->s, &base, UINT64_MAX), -EIO);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_replay(b, &r), -EBADMSG);
+	assert_int_equal(r.count, OLD + 4);
+	bed_rows_free(&r);
+}
+
 /* A compaction that was cut off goes on after a reopen. */
 static void test_store_compaction_goes_on(void **state)
 {
@@ -564,6 +655,9 @@ int main(void)
 		TEST(test_store_names_the_first_error_of_a_long_journal),
 		TEST(test_store_conveyor_brings_all_rows_in_order),
 		TEST(test_store_compacts_in_pieces),
+		TEST(test_store_compacts_at_once_if_few_rows_stay),
+		TEST(test_store_compacts_in_pieces_if_much_stays),
+		TEST(test_store_does_not_compact_damaged_rows),
 		TEST(test_store_compaction_goes_on),
 		TEST(test_store_numbers_go_on_when_all_is_compacted),
 		TEST(test_store_refuses_a_base_that_cannot_be),
