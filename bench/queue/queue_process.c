@@ -44,17 +44,17 @@ int64_t queue_process_cpu_ns(int pid)
 {
 	char text[1024];
 	char *at;
-	int64_t ticks;
+	int64_t ticks = 0;
 
 	read_proc(pid, "stat", text, sizeof(text));
 	/* The name of the program may have spaces. It ends with the last ). */
 	at = strrchr(text, ')');
 	for (int field = STAT_NAME; at && field < STAT_USER; field++)
 		at = strchr(at + 1, ' ');
-	if (at == NULL)
-		rival_die("statistics of a process in /proc are incomplete");
-	ticks = strtoll(at, &at, 10);
-	ticks += strtoll(at, NULL, 10);
+	if (at) {
+		ticks = strtoll(at, &at, 10);
+		ticks += strtoll(at, NULL, 10);
+	}
 	return ticks * RIVAL_SEC / sysconf(_SC_CLK_TCK);
 }
 
