@@ -17,9 +17,11 @@
 #include "queue/queue_bench.h"
 
 enum {
-	/* A command has a few words, and up to four for each item. */
-	REDIS_ARGS_MOST = 4 * QUEUE_MOST + 8,
-	REDIS_NUMBER_MAX = 24
+	REDIS_NUMBER_MAX = 24,
+	REDIS_HEAD_MAX = 32, /* "*" and the number of words */
+	/* More than each item needs. */
+	REDIS_COMMAND_MAX = 256 * QUEUE_MOST,
+	REDIS_REPLY_MAX = 1024 * QUEUE_MOST
 };
 
 #define REDIS_LATER (UINT64_C(1) << 40)
@@ -57,14 +59,16 @@ uint64_t redis_payload_read(const redisReply *r);
 
 /* --- a connection -------------------------------------------------------- */
 
+/* Commands are formatted here, and replies are made in memory that is there
+ * already. hiredis could do both, but with many items it takes as long as the
+ * server needs for them. */
 struct redis_link {
 	redisContext *to;
-	int argc;
-	const char *argv[REDIS_ARGS_MOST];
-	size_t lens[REDIS_ARGS_MOST];
-	char numbers[REDIS_ARGS_MOST][REDIS_NUMBER_MAX];
-	uint8_t payloads[QUEUE_MOST][QUEUE_PAYLOAD];
-	size_t payload_count; /* of this command */
+	size_t words;
+	size_t len; /* of the command; its head comes last */
+	char command[REDIS_HEAD_MAX + REDIS_COMMAND_MAX];
+	size_t used;
+	_Alignas(max_align_t) uint8_t memory[REDIS_REPLY_MAX];
 };
 
 struct redis_link *redis_link_open(uint16_t port);
@@ -74,7 +78,7 @@ void redis_link_close(struct redis_link *k);
  * time than snprintf(), which is as slow as a small command. */
 char *redis_digits(char *end, uint64_t number);
 
-/* Add a word to the command. What it points to must stay until it is sent. */
+/* Add a word to the command. */
 void redis_add(struct redis_link *k, const void *at, size_t len);
 void redis_add_word(struct redis_link *k, const char *word);
 void redis_add_number(struct redis_link *k, uint64_t number);
@@ -82,9 +86,11 @@ void redis_add_payload(struct redis_link *k, uint64_t number);
 
 /* Ends the command. It is sent when a reply is awaited. */
 void redis_end(struct redis_link *k);
-/* Waits for the next reply, which the caller frees. An error ends the
- * program. */
-redisReply *redis_reply(struct redis_link *k);
+/* Waits for the next reply, which is valid until the one after it. An error
+ * ends the program. */
+const redisReply *redis_reply(struct redis_link *k);
+/* The same, but the reply may be an error. */
+const redisReply *redis_reply_or_error(struct redis_link *k);
 /* The same for a reply that must be an integer. */
 int64_t redis_reply_integer(struct redis_link *k);
 /* The same for a reply that has to be OK. */

@@ -12,22 +12,19 @@ enum {
 	KEY_MAX = 40
 };
 
-static struct {
-	uint64_t next; /* the next item to take */
-	char keys[QUEUE_MOST][KEY_MAX];
-} floor_set;
+/* The next item to take. */
+static uint64_t next;
 
 static void prepare(struct redis_link *k)
 {
 	(void)k;
-	floor_set.next = 0;
+	next = 0;
 }
 
-/* Adds the key of an item. It is the i-th one of the command. */
-static void add_key(struct redis_link *k, const char *queue, uint64_t number,
-		    size_t i)
+static void add_key(struct redis_link *k, const char *queue, uint64_t number)
 {
-	char *end = floor_set.keys[i] + KEY_MAX;
+	char key[KEY_MAX];
+	char *end = key + sizeof(key);
 	char *at = redis_digits(end, number);
 	size_t len = strnlen(queue, KEY_MAX - REDIS_NUMBER_MAX);
 
@@ -41,7 +38,7 @@ static void put(struct redis_link *k, const char *queue,
 		const struct queue_put *put)
 {
 	redis_add_word(k, "SET");
-	add_key(k, queue, put->number, 0);
+	add_key(k, queue, put->number);
 	redis_add_payload(k, put->number);
 	redis_end(k);
 }
@@ -51,7 +48,7 @@ static bool put_all(struct redis_link *k, const char *queue,
 {
 	redis_add_word(k, "MSET");
 	for (size_t i = 0; i < n; i++) {
-		add_key(k, queue, puts[i].number, i);
+		add_key(k, queue, puts[i].number);
 		redis_add_payload(k, puts[i].number);
 	}
 	redis_end(k);
@@ -69,21 +66,20 @@ static void take(struct redis_link *k, const char *queue, size_t max,
 	(void)wait_ms;
 	redis_add_word(k, max == 1 ? "GET" : "MGET");
 	for (size_t i = 0; i < max; i++)
-		add_key(k, queue, floor_set.next + i, i);
+		add_key(k, queue, next + i);
 	redis_end(k);
-	floor_set.next += max;
+	next += max;
 }
 
 static size_t take_reply(struct redis_link *k, size_t max,
 			 struct queue_taken *out)
 {
-	redisReply *r = redis_reply(k);
+	const redisReply *r = redis_reply(k);
 
 	if (r->type == REDIS_REPLY_STRING)
 		note(r, &out[0]);
 	for (size_t i = 0; i < r->elements && i < max; i++)
 		note(r->element[i], &out[i]);
-	freeReplyObject(r);
 	return max;
 }
 
@@ -92,7 +88,7 @@ static void ack(struct redis_link *k, const char *queue,
 {
 	redis_add_word(k, "DEL");
 	for (size_t i = 0; i < n; i++)
-		add_key(k, queue, taken[i].number, i);
+		add_key(k, queue, taken[i].number);
 	redis_end(k);
 }
 

@@ -2,13 +2,12 @@
 /* redis_link.c - a connection to the server, commands, replies and payloads. */
 #include "redis_bench.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
 	POOL_BYTES = 65536,
-	POOL_STEP = 7919 /* a prime, so that neighbours differ */
+	POOL_STEP = 7919, /* a prime, so that neighbours differ */
+	REPLY_ALIGN = _Alignof(max_align_t)
 };
 
 /* --- payloads ------------------------------------------------------------ */
@@ -47,38 +46,109 @@ uint64_t redis_payload_read(const redisReply *r)
 	return number;
 }
 
+/* --- memory for a reply -------------------------------------------------- */
+
+#if HIREDIS_MAJOR < 1
+typedef int reply_count;
+#else
+typedef size_t reply_count;
+#endif
+
+static void *get_memory(struct redis_link *k, size_t bytes)
+{
+	void *at = k->memory + k->used;
+
+	bytes = (bytes + REPLY_ALIGN - 1) / REPLY_ALIGN * REPLY_ALIGN;
+	if (bytes > REDIS_REPLY_MAX - k->used)
+		rival_die("a reply is too long");
+	k->used += bytes;
+	return at;
+}
+
+/* Makes a part of a reply, and puts it into the list that it belongs to. */
+static redisReply *make_part(const redisReadTask *task, int type)
+{
+	redisReply *r = get_memory(task->privdata, sizeof(*r));
+
+	*r = (redisReply){ .type = type };
+	if (task->parent) {
+		redisReply *list = task->parent->obj;
+
+		list->element[task->idx] = r;
+	}
+	return r;
+}
+
+static void *make_string(const redisReadTask *task, char *text, size_t len)
+{
+	redisReply *r = make_part(task, task->type);
+
+	r->str = get_memory(task->privdata, len + 1);
+	memcpy(r->str, text, len);
+	r->str[len] = '\0';
+	r->len = len;
+	return r;
+}
+
+static void *make_list(const redisReadTask *task, reply_count count)
+{
+	redisReply *r = make_part(task, task->type);
+
+	r->elements = (size_t)count;
+	r->element = get_memory(task->privdata, r->elements * sizeof(void *));
+	return r;
+}
+
+static void *make_integer(const redisReadTask *task, long long value)
+{
+	redisReply *r = make_part(task, task->type);
+
+	r->integer = value;
+	return r;
+}
+
+static void *make_nil(const redisReadTask *task)
+{
+	return make_part(task, REDIS_REPLY_NIL);
+}
+
+static void leave(void *reply)
+{
+	(void)reply;
+}
+
+static redisReplyObjectFunctions functions = {
+	.createString = make_string,
+	.createArray = make_list,
+	.createInteger = make_integer,
+	.createNil = make_nil,
+	.freeObject = leave,
+};
+
 /* --- commands ------------------------------------------------------------ */
 
 struct redis_link *redis_link_open(uint16_t port)
 {
 	struct redis_link *k = rival_pages_get(sizeof(*k));
+	redisReader *reader;
 
 	/* A payload is made for the first time before anything is timed. */
 	(void)random_bytes(0);
 	k->to = redisConnect("127.0.0.1", port);
-	if (k->to == NULL || k->to->err)
-		rival_die("the server refuses a connection");
-	return k;
+	reader = k->to && k->to->err == 0 ? k->to->reader : NULL;
+	if (reader) {
+		reader->fn = &functions;
+		reader->privdata = k;
+		reader->maxbuf = 0; /* keep the buffer */
+		return k;
+	}
+	rival_die("the server refuses a connection");
 }
 
 void redis_link_close(struct redis_link *k)
 {
 	redisFree(k->to);
 	rival_pages_put(k, sizeof(*k));
-}
-
-void redis_add(struct redis_link *k, const void *at, size_t len)
-{
-	if (k->argc == REDIS_ARGS_MOST)
-		rival_die("a command is too long");
-	k->argv[k->argc] = at;
-	k->lens[k->argc] = len;
-	k->argc++;
-}
-
-void redis_add_word(struct redis_link *k, const char *word)
-{
-	redis_add(k, word, strlen(word));
 }
 
 char *redis_digits(char *end, uint64_t number)
@@ -90,40 +160,86 @@ char *redis_digits(char *end, uint64_t number)
 	return end;
 }
 
+/* Adds the head of a word. Returns where its len bytes belong. */
+static char *add_head(struct redis_link *k, size_t len)
+{
+	char digits[REDIS_NUMBER_MAX];
+	char *end = digits + sizeof(digits);
+	char *from = redis_digits(end, len);
+	char *to = k->command + REDIS_HEAD_MAX + k->len;
+	size_t head = (size_t)(end - from);
+
+	if (k->len + head + len + 5 > REDIS_COMMAND_MAX)
+		rival_die("a command is too long");
+	*to++ = '$';
+	memcpy(to, from, head);
+	to += head;
+	*to++ = '\r';
+	*to++ = '\n';
+	to[len] = '\r';
+	to[len + 1] = '\n';
+	k->len += head + len + 5;
+	k->words++;
+	return to;
+}
+
+void redis_add(struct redis_link *k, const void *at, size_t len)
+{
+	memcpy(add_head(k, len), at, len);
+}
+
+void redis_add_word(struct redis_link *k, const char *word)
+{
+	redis_add(k, word, strlen(word));
+}
+
 void redis_add_number(struct redis_link *k, uint64_t number)
 {
-	char *end = k->numbers[k->argc % REDIS_ARGS_MOST] + REDIS_NUMBER_MAX;
-	char *at = redis_digits(end, number);
+	char digits[REDIS_NUMBER_MAX];
+	char *end = digits + sizeof(digits);
+	char *from = redis_digits(end, number);
 
-	redis_add(k, at, (size_t)(end - at));
+	redis_add(k, from, (size_t)(end - from));
 }
 
 void redis_add_payload(struct redis_link *k, uint64_t number)
 {
-	uint8_t *payload;
+	char *to = add_head(k, QUEUE_PAYLOAD);
 
-	if (k->payload_count == QUEUE_MOST)
-		rival_die("a command has too many items");
-	payload = k->payloads[k->payload_count++];
-	redis_payload_write(payload, number);
-	redis_add(k, payload, QUEUE_PAYLOAD);
+	redis_payload_write((uint8_t *)to, number);
 }
 
 void redis_end(struct redis_link *k)
 {
-	if (redisAppendCommandArgv(k->to, k->argc, k->argv, k->lens) !=
+	char *end = k->command + REDIS_HEAD_MAX;
+	char *begin;
+
+	*--end = '\n';
+	*--end = '\r';
+	begin = redis_digits(end, k->words);
+	*--begin = '*';
+	end = k->command + REDIS_HEAD_MAX + k->len;
+	if (redisAppendFormattedCommand(k->to, begin, (size_t)(end - begin)) !=
 	    REDIS_OK)
 		rival_die("out of memory");
-	k->argc = 0;
-	k->payload_count = 0;
+	k->words = 0;
+	k->len = 0;
 }
 
-redisReply *redis_reply(struct redis_link *k)
+const redisReply *redis_reply_or_error(struct redis_link *k)
 {
 	redisReply *r = NULL;
 
+	k->used = 0;
 	if (redisGetReply(k->to, (void **)&r) != REDIS_OK)
 		rival_die("the server has closed the connection");
+	return r;
+}
+
+const redisReply *redis_reply(struct redis_link *k)
+{
+	const redisReply *r = redis_reply_or_error(k);
+
 	if (r->type == REDIS_REPLY_ERROR)
 		rival_die(r->str);
 	return r;
@@ -131,20 +247,16 @@ redisReply *redis_reply(struct redis_link *k)
 
 int64_t redis_reply_integer(struct redis_link *k)
 {
-	redisReply *r = redis_reply(k);
-	int64_t number = r->integer;
+	const redisReply *r = redis_reply(k);
 
 	if (r->type != REDIS_REPLY_INTEGER)
 		rival_die("the server's reply is no integer");
-	freeReplyObject(r);
-	return number;
+	return r->integer;
 }
 
 bool redis_reply_ok(struct redis_link *k)
 {
-	redisReply *r = redis_reply(k);
-	bool ok = r->type == REDIS_REPLY_STATUS && strcmp(r->str, "OK") == 0;
+	const redisReply *r = redis_reply(k);
 
-	freeReplyObject(r);
-	return ok;
+	return r->type == REDIS_REPLY_STATUS && strcmp(r->str, "OK") == 0;
 }

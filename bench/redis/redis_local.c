@@ -82,12 +82,15 @@ static void become_server(const char *port, const void *ctx)
  * but refuses commands. */
 static bool answers(struct redis_link *k)
 {
-	redisReply *r = redisCommand(k->to, "PING");
-	bool ready = r && r->type == REDIS_REPLY_STATUS;
+	const redisReply *r;
+	bool ready;
 
-	if (!r || (!ready && strncmp(r->str, "LOADING", 7) != 0))
-		rival_die("the server does not answer a PING");
-	freeReplyObject(r);
+	redis_add_word(k, "PING");
+	redis_end(k);
+	r = redis_reply_or_error(k);
+	ready = r->type == REDIS_REPLY_STATUS;
+	if (!ready && strncmp(r->str, "LOADING", 7) != 0)
+		rival_die(r->str);
 	return ready;
 }
 
@@ -109,7 +112,7 @@ uint64_t redis_server_used(struct redis_link *k)
 	static const char key[] = "\nused_memory:";
 	uint64_t used = 0;
 	const char *at;
-	redisReply *r;
+	const redisReply *r;
 
 	redis_add_word(k, "INFO");
 	redis_add_word(k, "memory");
@@ -118,7 +121,6 @@ uint64_t redis_server_used(struct redis_link *k)
 	at = r->type == REDIS_REPLY_STRING ? strstr(r->str, key) : NULL;
 	if (at)
 		used = strtoull(at + sizeof(key) - 1, NULL, 10);
-	freeReplyObject(r);
 	if (used == 0)
 		rival_die("the server does not say how much memory it uses");
 	return used;

@@ -40,7 +40,7 @@ static bool put_reply(struct redis_link *k)
 static bool put_all(struct redis_link *k, const char *queue,
 		    const struct queue_put *puts, size_t n)
 {
-	redisReply *r;
+	const redisReply *r;
 	bool good;
 
 	redis_add_word(k, "TKW.MPUT");
@@ -50,7 +50,6 @@ static bool put_all(struct redis_link *k, const char *queue,
 	redis_end(k);
 	r = redis_reply(k);
 	good = r->type == REDIS_REPLY_ARRAY && r->elements == n;
-	freeReplyObject(r);
 	return good;
 }
 
@@ -84,7 +83,7 @@ static void take(struct redis_link *k, const char *queue, size_t max,
 static size_t take_reply(struct redis_link *k, size_t max,
 			 struct queue_taken *out)
 {
-	redisReply *r = redis_reply(k);
+	const redisReply *r = redis_reply(k);
 	size_t n = 0;
 
 	if (r->type == REDIS_REPLY_ARRAY && r->elements <= max)
@@ -93,7 +92,6 @@ static size_t take_reply(struct redis_link *k, size_t max,
 		rival_die("the reply to a take is no list");
 	for (size_t i = 0; i < n; i++)
 		read_item(r->element[i], &out[i]);
-	freeReplyObject(r);
 	return n;
 }
 
@@ -111,12 +109,11 @@ static void ack(struct redis_link *k, const char *queue,
 
 static bool ack_reply(struct redis_link *k, size_t n)
 {
-	redisReply *r = redis_reply(k);
+	const redisReply *r = redis_reply(k);
 	bool good = r->type == REDIS_REPLY_ARRAY && r->elements == n;
 
 	for (size_t i = 0; good && i < n; i++)
 		good = r->element[i]->integer == 1;
-	freeReplyObject(r);
 	return good;
 }
 
@@ -124,7 +121,7 @@ static bool ack_reply(struct redis_link *k, size_t n)
 static uint64_t count(struct redis_link *k)
 {
 	uint64_t sum = 0;
-	redisReply *r;
+	const redisReply *r;
 
 	redis_add_word(k, "TKW.COUNT");
 	redis_add_word(k, "q");
@@ -132,7 +129,6 @@ static uint64_t count(struct redis_link *k)
 	r = redis_reply(k);
 	for (size_t i = 1; i < r->elements; i += 2)
 		sum += (uint64_t)r->element[i]->integer;
-	freeReplyObject(r);
 	return sum;
 }
 

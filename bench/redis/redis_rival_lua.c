@@ -82,7 +82,7 @@ static char hashes[SCRIPTS][HASH_MAX];
 static void load_scripts(struct redis_link *k)
 {
 	for (int i = 0; i < SCRIPTS; i++) {
-		redisReply *r;
+		const redisReply *r;
 
 		redis_add_word(k, "SCRIPT");
 		redis_add_word(k, "LOAD");
@@ -90,7 +90,6 @@ static void load_scripts(struct redis_link *k)
 		redis_end(k);
 		r = redis_reply(k);
 		(void)snprintf(hashes[i], HASH_MAX, "%s", r->str);
-		freeReplyObject(r);
 	}
 }
 
@@ -188,7 +187,7 @@ static void take(struct redis_link *k, const char *queue, size_t max,
 static size_t take_reply(struct redis_link *k, size_t max,
 			 struct queue_taken *out)
 {
-	redisReply *r = redis_reply(k);
+	const redisReply *r = redis_reply(k);
 	const redisReply *bodies;
 	size_t n;
 
@@ -201,7 +200,6 @@ static size_t take_reply(struct redis_link *k, size_t max,
 	for (size_t i = 0; i < n; i++)
 		out[i] = (struct queue_taken){ .number = redis_payload_read(
 						       bodies->element[i]) };
-	freeReplyObject(r);
 	return n;
 }
 
