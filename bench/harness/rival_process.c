@@ -63,6 +63,7 @@ static struct bench_process processes[] = {
 	{ .name = "tickwheel_ram", .groups = "queue" },
 	{ .name = "tickwheel", .groups = "redis" },
 	{ .name = "lua", .groups = "redis" },
+	{ .name = "lua_loop", .groups = "redis" },
 	{ .name = "bullmq", .groups = "redis" },
 	{ .name = "set", .groups = "redis", .floor = true },
 };

@@ -198,6 +198,8 @@ struct redis_entrant {
 	const char *(*missing)(void); /* may be NULL */
 	bool module;                  /* its server has the module */
 	bool no_due;                  /* its items are not due at a time */
+	/* It differs from another entrant only if a call has many items. */
+	bool only_many;
 	/* The most items per second that it is asked for in lateness. */
 	uint32_t rate_most;
 	const struct redis_worker *worker;
@@ -208,6 +210,7 @@ struct redis_entrant {
 
 extern const struct redis_entrant redis_ours;
 extern const struct redis_entrant redis_lua;
+extern const struct redis_entrant redis_lua_loop;
 extern const struct redis_entrant redis_bullmq;
 extern const struct redis_entrant redis_set;
 

@@ -15,10 +15,7 @@
 #include "timer/rival_line.h"
 
 static const struct redis_entrant *const entrants[] = {
-	&redis_ours,
-	&redis_lua,
-	&redis_bullmq,
-	&redis_set,
+	&redis_ours, &redis_lua, &redis_lua_loop, &redis_bullmq, &redis_set,
 };
 
 static const struct rival_word kinds[] = {

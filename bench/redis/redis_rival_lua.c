@@ -8,10 +8,13 @@
  *   QUEUE:leased   sorted set of taken ids, by the end of the lease
  *
  * The client makes the ids and knows the time. Scripts are loaded once and
- * called by their hash. For one item there are scripts without loops, which are
- * faster. A consumer asks again and again, without a pause. The script that
- * brings back items whose lease is over would run beside this one, and is left
- * out, as are tokens, attempts and a dead-letter list.
+ * called by their hash. For one item there are scripts without tables, which
+ * are faster. For several items, `lua` calls each command once with all of
+ * them; `lua_loop` calls the commands for one item after the other, as many
+ * people write it, and is the same otherwise. A consumer asks again and again,
+ * without a pause. The script that brings back items whose lease is over would
+ * run beside this one, and is left out, as are tokens, attempts and a
+ * dead-letter list.
  */
 #include "redis_bench.h"
 
@@ -72,6 +75,32 @@ static const char *const texts[SCRIPTS] = {
 		    "return n\n",
 };
 
+/* The scripts of lua_loop. The others are the same. */
+static const char *const loop_texts[SCRIPTS] = {
+	[PUT_ALL] = "local n = 0\n"
+		    "for i = 1, #ARGV, 3 do\n"
+		    "	redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 2])\n"
+		    "	n = n + redis.call('ZADD', KEYS[1], ARGV[i + 1],\n"
+		    "		ARGV[i])\n"
+		    "end\n"
+		    "return n\n",
+	[TAKE_ALL] = "local ids = redis.call('ZRANGEBYSCORE', KEYS[1],\n"
+		     "	'-inf', ARGV[1], 'LIMIT', 0, ARGV[3])\n"
+		     "local bodies = {}\n"
+		     "for i, id in ipairs(ids) do\n"
+		     "	redis.call('ZREM', KEYS[1], id)\n"
+		     "	redis.call('ZADD', KEYS[3], ARGV[2], id)\n"
+		     "	bodies[i] = redis.call('HGET', KEYS[2], id)\n"
+		     "end\n"
+		     "return {ids, bodies}\n",
+	[ACK_ALL] = "local n = 0\n"
+		    "for _, id in ipairs(ARGV) do\n"
+		    "	n = n + redis.call('ZREM', KEYS[2], id)\n"
+		    "	redis.call('HDEL', KEYS[1], id)\n"
+		    "end\n"
+		    "return n\n",
+};
+
 enum {
 	HASH_MAX = 41,
 	KEY_MAX = 24
@@ -79,18 +108,29 @@ enum {
 
 static char hashes[SCRIPTS][HASH_MAX];
 
-static void load_scripts(struct redis_link *k)
+static void load_scripts(struct redis_link *k, bool loops)
 {
 	for (int i = 0; i < SCRIPTS; i++) {
+		bool loop = loops && loop_texts[i];
 		const redisReply *r;
 
 		redis_add_word(k, "SCRIPT");
 		redis_add_word(k, "LOAD");
-		redis_add_word(k, texts[i]);
+		redis_add_word(k, loop ? loop_texts[i] : texts[i]);
 		redis_end(k);
 		r = redis_reply(k);
 		(void)snprintf(hashes[i], HASH_MAX, "%s", r->str);
 	}
+}
+
+static void prepare(struct redis_link *k)
+{
+	load_scripts(k, false);
+}
+
+static void prepare_loops(struct redis_link *k)
+{
+	load_scripts(k, true);
 }
 
 /* The keys of a queue. */
@@ -230,7 +270,7 @@ static uint64_t count(struct redis_link *k)
 }
 
 static const struct redis_commands commands = {
-	.prepare = load_scripts,
+	.prepare = prepare,
 	.put = put,
 	.put_reply = put_reply,
 	.put_all = put_all,
@@ -245,5 +285,24 @@ const struct redis_entrant redis_lua = {
 	.rate_most = UINT32_MAX,
 	.worker = &redis_calls,
 	.commands = &commands,
+	.count = count,
+};
+
+static const struct redis_commands loop_commands = {
+	.prepare = prepare_loops,
+	.put = put,
+	.put_reply = put_reply,
+	.put_all = put_all,
+	.take = take,
+	.take_reply = take_reply,
+	.ack = ack,
+	.ack_reply = ack_reply,
+};
+
+const struct redis_entrant redis_lua_loop = {
+	.name = "lua_loop",
+	.only_many = true,
+	.worker = &redis_calls,
+	.commands = &loop_commands,
 	.count = count,
 };

@@ -179,6 +179,13 @@ static void run_tiny(const struct redis_entrant *e, const struct redis_load *l,
 
 /* --- all ----------------------------------------------------------------- */
 
+/* Does the sample measure calls with many items? */
+static bool has_many(const struct redis_load *l)
+{
+	return l->each > 1 && (l->kind == REDIS_TAKE ||
+			       (l->kind == REDIS_PUT && l->call != 0));
+}
+
 /* Returns why the entrant has no such sample, or NULL. */
 static const char *why_not(const struct redis_entrant *e,
 			   const struct redis_load *l)
@@ -189,6 +196,8 @@ static const char *why_not(const struct redis_entrant *e,
 		missing = e->missing();
 	if (missing)
 		return missing;
+	if (e->only_many && !has_many(l))
+		return "does the same as lua";
 	if (l->apart && e->commands == NULL)
 		return "takes the next item with each ack";
 	if (l->kind >= REDIS_TINY && e->no_due)

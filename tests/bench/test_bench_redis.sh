@@ -54,7 +54,8 @@ block()
 has_figures()
 {
 	case $entrant,$request in
-	set,tiny* | set,lateness* | set,herd* | bullmq,*apart=1* | \
+	lua_loop,*call=1* | lua_loop,take*each=100*) ;;
+	lua_loop,* | set,tiny* | set,lateness* | set,herd* | bullmq,*apart=1* | \
 		bullmq,*rate=9000*)
 		grep -q '^skip ..*' "$scratch/answer"
 		return
@@ -199,7 +200,7 @@ for row in put/1 put/100 put_cpu/16 mput/100 take/1 take/1_apart take/100 \
 	lateness_p99/5e4 lateness_early/2e4 lateness_cpu/2e3/1e5 herd_p99/1e6; do
 	check "--list: redis/$row" grep -qx "redis/$row" "$out"
 done
-for name in tickwheel lua bullmq set; do
+for name in tickwheel lua lua_loop bullmq set; do
 	check "--list: $name" grep -q "^$name\\( \\|\$\\)" "$out"
 done
 
