@@ -33,7 +33,7 @@ clang_tools='clang libclang-rt-14-dev'
 loops='libev-dev libuv1-dev libevent-dev'
 rivals="$loops libglib2.0-dev libboost-dev"
 rivals="$rivals golang-go libnetty-java openjdk-17-jdk-headless"
-rivals="$rivals libsqlite3-dev beanstalkd"
+rivals="$rivals libsqlite3-dev beanstalkd libhiredis-dev redis-server"
 test_tools="$build_tools g++ libcmocka-dev pkg-config"
 # Without one of these, the tests that need it are not built, or are skipped.
 more_test_tools="valgrind $loops libhiredis-dev redis-server redis-tools"
@@ -80,6 +80,36 @@ need()
 			cat build/apt.log >&2
 			die "apt-get cannot install:$missing"
 		}
+	fi
+}
+
+# Installs BullMQ, a rival of the benchmark, in build/bullmq, in the versions of
+# its lock file. If there is no npm or no network, BullMQ is left out, and the
+# benchmark says so.
+get_bullmq()
+{
+	from=bench/redis/bullmq
+	to=build/bullmq
+	if cmp -s "$from/package-lock.json" "$to/installed"; then
+		return
+	fi
+	if ! command -v npm >/dev/null && [ "$(id -u)" -eq 0 ]; then
+		mkdir -p build
+		apt_install nodejs npm >build/apt.log 2>&1 || true
+	fi
+	command -v npm >/dev/null || return 0
+	echo "dev $task: installing BullMQ" >&2
+	rm -rf "$to"
+	mkdir -p "$to"
+	cp "$from/package.json" "$from/package-lock.json" "$to"
+	if npm install --prefix "$to" --cache "$to/cache" --ignore-scripts \
+		--no-audit --no-fund --fetch-retries=1 \
+		>build/npm.log 2>&1 </dev/null; then
+		cp "$from/package-lock.json" "$to/installed"
+		rm -rf "$to/cache"
+	else
+		echo "dev $task: npm cannot install BullMQ; see build/npm.log" >&2
+		rm -rf "$to"
 	fi
 }
 
