@@ -199,7 +199,7 @@ void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,
 	out->count[TKW__QUEUE_IS_WAITING] = idle - ready;
 	out->count[TKW__QUEUE_IS_TAKEN] = tkw__line_count(&q->taken);
 	out->count[TKW__QUEUE_IS_DEAD] = tkw__treap_size(q->dead.root);
-	memcpy(out->lateness, q->lateness, sizeof(out->lateness));
+	tkw__lateness_get(q, out->lateness);
 }
 
 static uint64_t hash_word(uint64_t h, uint64_t word)

@@ -28,8 +28,9 @@ struct tkw__undo_entry {
 	uint16_t sample; /* the lateness bucket that was counted, plus 1 */
 };
 
+/* Few, because each queue keeps a block, and there may be many queues. */
 enum {
-	TKW__UNDO_BLOCK = 64
+	TKW__UNDO_BLOCK = 4
 };
 
 struct tkw__undo_block {

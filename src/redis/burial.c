@@ -3,8 +3,8 @@
  * burial.c - frees large queues piece by piece.
  *
  * DEL and FLUSHALL free a value at once, on the main thread, unless the server
- * is told to be lazy. A queue of a million items would hold up all clients. So a
- * large one is put aside, and a timer of the server frees a piece of it each
+ * is told to be lazy. A queue of a million items would hold up all clients. So
+ * a large one is put aside, and a timer of the server frees a piece of it each
  * millisecond.
  */
 #include <pthread.h>

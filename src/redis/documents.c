@@ -102,9 +102,9 @@ static struct rm_arg names[] = {
 	  .flags = RM_ARG_MULTIPLE },
 	END,
 };
-static struct rm_arg cancel_args[] = {
-	QUEUE, GROUP("names", RM_ARG_ONEOF, 0, names), END
-};
+static struct rm_arg cancel_args[] = { QUEUE,
+				       GROUP("names", RM_ARG_ONEOF, 0, names),
+				       END };
 static struct rm_arg name[] = {
 	INTEGER("id"),
 	{ .name = "key",
@@ -119,10 +119,11 @@ static struct rm_arg reschedule_args[] = { QUEUE,
 					   END };
 static struct rm_arg get_args[] = { QUEUE, GROUP("name", RM_ARG_ONEOF, 0, name),
 				    END };
-static struct rm_arg states[] = { WORD("waiting", "waiting"),
-				  WORD("ready", "ready"),
-				  WORD("taken", "taken"), WORD("dead", "dead"),
-				  WORD("all", "all"), END };
+static struct rm_arg states[] = {
+	WORD("waiting", "waiting"), WORD("ready", "ready"),
+	WORD("taken", "taken"),     WORD("dead", "dead"),
+	WORD("all", "all"),         END
+};
 static struct rm_arg list_args[] = {
 	QUEUE,
 	{ .name = "state",
@@ -142,10 +143,10 @@ static struct rm_arg limit_args[] = {
 	OPTION("payload", RM_ARG_INTEGER, "PAYLOAD"),
 	END,
 };
-static struct rm_arg list_dead[] = {
-	WORD("list", "LIST"), OPTION("cursor", RM_ARG_STRING, "CURSOR"),
-	OPTION("count", RM_ARG_INTEGER, "COUNT"), END
-};
+static struct rm_arg list_dead[] = { WORD("list", "LIST"),
+				     OPTION("cursor", RM_ARG_STRING, "CURSOR"),
+				     OPTION("count", RM_ARG_INTEGER, "COUNT"),
+				     END };
 static struct rm_arg which_dead[] = { INTEGERS("id"), WORD("all", "ALL"), END };
 static struct rm_arg revive_dead[] = {
 	WORD("revive", "REVIVE"), GROUP("which", RM_ARG_ONEOF, 0, which_dead),
@@ -159,15 +160,14 @@ static struct rm_arg what_dead[] = {
 	GROUP("revive", RM_ARG_BLOCK, 0, revive_dead),
 	GROUP("purge", RM_ARG_BLOCK, 0, purge_dead), END
 };
-static struct rm_arg dead_args[] = {
-	QUEUE, GROUP("what", RM_ARG_ONEOF, 0, what_dead), END
-};
+static struct rm_arg dead_args[] = { QUEUE,
+				     GROUP("what", RM_ARG_ONEOF, 0, what_dead),
+				     END };
 static struct rm_arg what_apply[] = { WORD("records", "RECORDS"),
 				      WORD("snapshot", "SNAPSHOT"), END };
-static struct rm_arg apply_args[] = { QUEUE,
-				      GROUP("what", RM_ARG_ONEOF, 0,
-					    what_apply),
-				      STRING("bytes"), END };
+static struct rm_arg apply_args[] = {
+	QUEUE, GROUP("what", RM_ARG_ONEOF, 0, what_apply), STRING("bytes"), END
+};
 
 struct document {
 	const char *command;
@@ -191,7 +191,8 @@ static const struct document documents[] = {
 	  put_args },
 	{ "TKW.MPUT", "Puts many items into a delay queue, all or none.",
 	  "O(N) for N items", -4, PUTS, mput_args },
-	{ "TKW.TAKE", "Takes items that are due, and leases them to the client.",
+	{ "TKW.TAKE",
+	  "Takes items that are due, and leases them to the client.",
 	  "O(N) for N items", -2, TAKES, take_args },
 	{ "TKW.ACK", "Ends items whose work is done.", "O(N) for N items", -4,
 	  ENDS, ack_args },
@@ -199,8 +200,8 @@ static const struct document documents[] = {
 	  "O(N) for N items", -4, UPDATES, nack_args },
 	{ "TKW.EXTEND", "Extends the leases of items.", "O(N) for N items", -5,
 	  UPDATES, extend_args },
-	{ "TKW.CANCEL", "Ends items that are not taken.", "O(N) for N items", -3,
-	  ENDS, cancel_args },
+	{ "TKW.CANCEL", "Ends items that are not taken.", "O(N) for N items",
+	  -3, ENDS, cancel_args },
 	{ "TKW.RESCHEDULE", "Gives an item another due time.", "O(1)", -4,
 	  UPDATES, reschedule_args },
 	{ "TKW.GET", "Gets everything about an item.", "O(1)", -3, READS,
@@ -219,8 +220,9 @@ static const struct document documents[] = {
 	  UPDATES, queue_args },
 	{ "TKW.LIMIT", "Limits what a queue can hold.", "O(1)", -4, UPDATES,
 	  limit_args },
-	{ "TKW.DEAD", "Lists, revives or purges items that have no attempts "
-		      "left.",
+	{ "TKW.DEAD",
+	  "Lists, revives or purges items that have no attempts "
+	  "left.",
 	  "O(N) for N items", -3, UPDATES, dead_args },
 	{ "TKW.APPLY", "Internal: applies the records of a master or an AOF.",
 	  "O(N) for N records", 4, UPDATES, apply_args },

@@ -31,7 +31,8 @@ struct command {
 static const struct command commands[] = {
 	{ "TKW.PUT", tkw__redis_put, "write deny-oom fast", "write fast" },
 	{ "TKW.MPUT", tkw__redis_mput, "write deny-oom", "write slow" },
-	{ "TKW.TAKE", tkw__redis_take, "write blocking", "write blocking slow" },
+	{ "TKW.TAKE", tkw__redis_take, "write blocking",
+	  "write blocking slow" },
 	{ "TKW.ACK", tkw__redis_ack, "write fast", "write fast" },
 	{ "TKW.NACK", tkw__redis_nack, "write fast", "write fast" },
 	{ "TKW.EXTEND", tkw__redis_extend, "write fast", "write fast" },

@@ -7,8 +7,10 @@
  *   type.c       a queue as a data type: RDB, AOF, COPY, memory, deletion
  *   visit.c      one command at one queue: open, decide, replicate, wake
  *   args.c       reads the arguments of a command
- *   put.c take.c claim.c change.c look.c apply.c
+ *   ..._command.c, ..._commands.c
  *                the commands
+ *   reply.c      replies that several commands have
+ *   documents.c  what COMMAND DOCS says about the commands
  *   waiters.c    clients that wait, and the alarm that wakes them
  *   burial.c     frees large queues piece by piece
  *   settings.c   the settings of the module, and of the server
@@ -41,8 +43,7 @@ rm_command_fn tkw__redis_put, tkw__redis_mput, tkw__redis_take, tkw__redis_ack,
 	tkw__redis_nack, tkw__redis_extend, tkw__redis_cancel,
 	tkw__redis_reschedule, tkw__redis_get, tkw__redis_list,
 	tkw__redis_count, tkw__redis_info, tkw__redis_digest, tkw__redis_pause,
-	tkw__redis_resume, tkw__redis_limit, tkw__redis_dead,
-	tkw__redis_apply;
+	tkw__redis_resume, tkw__redis_limit, tkw__redis_dead, tkw__redis_apply;
 
 /* --- type.c --------------------------------------------------------------- */
 

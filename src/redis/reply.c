@@ -40,9 +40,9 @@ static struct tkw__queue_text some(struct tkw__queue_text text)
 
 const char *tkw__state_name(enum tkw__queue_state state)
 {
-	static const char *const names[TKW__QUEUE_STATES] = {
-		"waiting", "ready", "taken", "dead"
-	};
+	static const char *const names[TKW__QUEUE_STATES] = { "waiting",
+							      "ready", "taken",
+							      "dead" };
 
 	return names[state];
 }

@@ -196,8 +196,7 @@ struct rm_command_info {
 typedef int rm_get_bool_fn(const char *name, void *data);
 typedef int rm_set_bool_fn(const char *name, int value, void *data,
 			   struct rm_string **err);
-typedef int rm_apply_fn(struct rm_ctx *ctx, void *data,
-			struct rm_string **err);
+typedef int rm_apply_fn(struct rm_ctx *ctx, void *data, struct rm_string **err);
 
 /* clang-format off */
 #define TKW__RM_CALLS(NEED, WANT) \

@@ -210,7 +210,7 @@ int tkw__redis_type_create(struct rm_ctx *ctx)
 					   .free_effort = free_effort,
 					   .copy = copy };
 
-	tkw__redis_type = tkw__rm.CreateDataType(ctx, "tickwheel", ENCODING,
-						 &methods);
+	tkw__redis_type =
+		tkw__rm.CreateDataType(ctx, "tickwheel", ENCODING, &methods);
 	return tkw__redis_type ? RM_OK : RM_ERR;
 }

@@ -2,16 +2,16 @@
 /*
  * waiters.c - clients that wait, and the alarm that wakes them.
  *
- * A place stands for a key of a database. It is in a wheel if there is a time at
- * which to look at its queue. What is done at that time is the same as after a
- * command: signal the key. The server then asks each client in turn, and what
+ * A place stands for a key of a database. It is in a wheel if there is a time
+ * at which to look at its queue. What is done at that time is the same as after
+ * a command: signal the key. The server then asks each client in turn, and what
  * it finds sets the alarm again.
  *
  * A look may find work that must be recorded before anybody knows which item is
- * first: leases that have run out, or a wheel that has much to move. The callback
- * of a client that waits must not replicate anything unless it serves the
- * client: Redis 7.0 keeps what it replicates for later, and then stops with a
- * failed assertion. So this work is done in a timer of the server, in pieces.
+ * first: leases that have run out, or a wheel that has much to move. The
+ * callback of a client that waits must not replicate anything unless it serves
+ * the client: Redis 7.0 keeps what it replicates for later, and then stops with
+ * a failed assertion. So this work is done in a timer of the server, in pieces.
  */
 #define _GNU_SOURCE
 #include "redis/waiters.h"
@@ -128,7 +128,8 @@ static void on_due(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 	signal_place(TKW_CONTAINER_OF(e, struct tkw__place, entry));
 }
 
-/* Rings. A read fails if the clock was set: then each place has another time. */
+/* Rings. A read fails if the clock was set: then each place has another time.
+ */
 static void on_alarm(int fd, void *data, int mask)
 {
 	uint64_t rings;
@@ -332,9 +333,8 @@ int tkw__waiters_init(struct rm_ctx *ctx)
 	alarm_ctx = tkw__rm.GetDetachedThreadSafeContext(ctx);
 	begin_wheel(now_ms());
 	alarm_fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (alarm_fd < 0 ||
-	    tkw__rm.EventLoopAdd(alarm_fd, RM_READABLE, on_alarm, NULL) !=
-		    RM_OK)
+	if (alarm_fd < 0 || tkw__rm.EventLoopAdd(alarm_fd, RM_READABLE,
+						 on_alarm, NULL) != RM_OK)
 		return RM_ERR;
 	return tkw__rm.SubscribeToServerEvent(ctx, loading, on_loading);
 }

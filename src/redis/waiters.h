@@ -9,9 +9,9 @@
  *
  * There is one alarm for all keys, and it is set only while a client waits. It
  * is a timerfd in the server's event loop, on the wall clock. The server's own
- * timers would be late by up to two milliseconds: they count whole milliseconds,
- * and the event loop rounds up once more. A timerfd is also told when somebody
- * sets the clock.
+ * timers would be late by up to two milliseconds: they count whole
+ * milliseconds, and the event loop rounds up once more. A timerfd is also told
+ * when somebody sets the clock.
  */
 #ifndef TKW_REDIS_WAITERS_H
 #define TKW_REDIS_WAITERS_H
@@ -33,12 +33,13 @@ uint64_t tkw__waiters_count(struct rm_ctx *ctx, struct rm_string *name);
 
 /*
  * Looks what a queue has for the clients that wait for its key: signals the key
- * if an item is ready, or sets the alarm. It is called after each visit that may
- * have changed something.
+ * if an item is ready, or sets the alarm. It is called after each visit that
+ * may have changed something.
  */
 void tkw__waiters_look(struct tkw__visit *v);
 
-/* The server must not write now, so the clients have to wait a little longer. */
+/* The server must not write now, so the clients have to wait a little longer.
+ */
 void tkw__waiters_put_off(struct rm_ctx *ctx, struct rm_string *name);
 
 /* Signals all keys, for example after the clock was set. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* look.c - the commands that only read: TKW.GET, TKW.LIST, TKW.COUNT, TKW.INFO
- * and TKW.DIGEST. */
+/* look_commands.c - the commands that only read: TKW.GET, TKW.LIST, TKW.COUNT,
+ * TKW.INFO and TKW.DIGEST. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -10,8 +10,14 @@
 #include "redis/visit.h"
 #include "redis/waiters.h"
 
-enum { CURSOR, COUNT };
-enum { LIST_DEFAULT = 100, LIST_MAX = 4096 };
+enum {
+	CURSOR,
+	COUNT
+};
+enum {
+	LIST_DEFAULT = 100,
+	LIST_MAX = 4096
+};
 
 int tkw__redis_get(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* change.c - the commands for those who are not the consumer of an item:
- * TKW.CANCEL, TKW.RESCHEDULE, TKW.DEAD, TKW.PAUSE, TKW.RESUME, TKW.LIMIT. */
+/* change_commands.c - the commands for those who are not the consumer of an
+ * item: TKW.CANCEL, TKW.RESCHEDULE, TKW.DEAD, TKW.PAUSE, TKW.RESUME, TKW.LIMIT.
+ */
 #include "redis/args.h"
 #include "redis/list.h"
 #include "redis/reply.h"
@@ -12,7 +13,11 @@ enum {
 	/* How often it may record lost leases first, 256 at a time. */
 	WALK_ROUNDS = 16
 };
-enum { ITEMS, BYTES, PAYLOAD };
+enum {
+	ITEMS,
+	BYTES,
+	PAYLOAD
+};
 
 static int refuse(struct rm_ctx *ctx, const struct tkw__args *a)
 {
@@ -53,7 +58,8 @@ int tkw__redis_cancel(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 		else
 			names[count++] = (struct tkw__queue_name){
 				.id = (uint64_t)tkw__args_integer(
-					&a, 0, INT64_MAX, "ERR an id is expected")
+					&a, 0, INT64_MAX,
+					"ERR an id is expected")
 			};
 	}
 	if (a.error)
@@ -61,7 +67,8 @@ int tkw__redis_cancel(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 	if (!tkw__visit_open(&v, ctx, argv[1], TKW__VISIT_WRITE))
 		return RM_OK;
 	if (v.queue)
-		err = tkw__queue_cancel(v.queue, &v.call, names, count, answers);
+		err = tkw__queue_cancel(v.queue, &v.call, names, count,
+					answers);
 	if (err)
 		return tkw__visit_fail(&v, err);
 	tkw__visit_close(&v);
@@ -242,6 +249,6 @@ int tkw__redis_dead(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 				   tkw__queue_purge);
 	if (tkw__args_word(&a, "LIST"))
 		return tkw__redis_list_state(ctx, &a, TKW__QUEUE_IS_DEAD);
-	return tkw__rm.ReplyWithError(
-		ctx, "ERR LIST, REVIVE or PURGE is expected");
+	return tkw__rm.ReplyWithError(ctx,
+				      "ERR LIST, REVIVE or PURGE is expected");
 }

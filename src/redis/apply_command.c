@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * apply.c - TKW.APPLY key RECORDS|SNAPSHOT bytes: what the heart has recorded.
+ * apply_command.c - TKW.APPLY key RECORDS|SNAPSHOT bytes: what the heart has
+ * recorded.
  *
  * It comes from the master, or from the AOF, and from nobody else. RECORDS are
  * those of a command. A SNAPSHOT is a piece of a dump: an AOF that is rewritten
@@ -30,10 +31,10 @@ static bool apply(struct tkw__visit *v, struct tkw__queue_text bytes,
 		  bool snapshot)
 {
 	size_t used = 0;
-	int err = snapshot ? tkw__queue_load(v->queue, bytes.at, bytes.len,
-					     &used)
-			   : tkw__queue_replay(v->queue, bytes.at, bytes.len,
-					       &used);
+	int err =
+		snapshot ? tkw__queue_load(v->queue, bytes.at, bytes.len, &used)
+			 : tkw__queue_replay(v->queue, bytes.at, bytes.len,
+					     &used);
 
 	return err == 0 && used == bytes.len;
 }

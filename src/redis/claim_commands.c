@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* claim.c - TKW.ACK, TKW.NACK and TKW.EXTEND: for the consumer of an item. */
+/* claim_commands.c - TKW.ACK, TKW.NACK and TKW.EXTEND: for the consumer of an
+ * item. */
 #include "redis/args.h"
 #include "redis/reply.h"
 #include "redis/visit.h"
 
-enum { DELAY, REASON };
+enum {
+	DELAY,
+	REASON
+};
 
 /* What these commands have in common: pairs of id and token. */
 struct claims {
@@ -13,16 +17,16 @@ struct claims {
 	struct tkw__queue_claims all;
 };
 
-static void begin(struct claims *c, struct rm_ctx *ctx,
-		  struct rm_string **argv, int argc)
+static void begin(struct claims *c, struct rm_ctx *ctx, struct rm_string **argv,
+		  int argc)
 {
 	size_t max = (size_t)argc / 2;
 
 	*c = (struct claims){ .args = tkw__args_begin(argv, argc) };
 	c->claim = tkw__args_room(&c->args, ctx, max * sizeof(*c->claim));
 	c->all.claim = c->claim;
-	c->all.answer = tkw__args_room(&c->args, ctx,
-				       max * sizeof(*c->all.answer));
+	c->all.answer =
+		tkw__args_room(&c->args, ctx, max * sizeof(*c->all.answer));
 }
 
 static void read_claim(struct claims *c)
@@ -43,7 +47,8 @@ static bool open_queue(struct claims *c, struct tkw__visit *v,
 		       struct rm_ctx *ctx)
 {
 	if (!c->args.error && c->all.count == 0)
-		tkw__args_refuse(&c->args, "ERR an id and its token are expected");
+		tkw__args_refuse(&c->args,
+				 "ERR an id and its token are expected");
 	if (c->args.error) {
 		tkw__rm.ReplyWithError(ctx, c->args.error);
 		return false;
@@ -127,6 +132,7 @@ int tkw__redis_extend(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 		read_claim(&c);
 	if (!open_queue(&c, &v, ctx))
 		return RM_OK;
-	return finish(&c, &v, tkw__queue_extend(v.queue, &v.call, &c.all,
-						(uint64_t)lease_ms));
+	return finish(&c, &v,
+		      tkw__queue_extend(v.queue, &v.call, &c.all,
+					(uint64_t)lease_ms));
 }

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* put.c - TKW.PUT and TKW.MPUT. */
+/* put_commands.c - TKW.PUT and TKW.MPUT. */
 #include "redis/args.h"
 #include "redis/visit.h"
 
-enum { KEY, REPLACE, KEEP, ATTEMPTS, BACKOFF, MAX };
+enum {
+	KEY,
+	REPLACE,
+	KEEP,
+	ATTEMPTS,
+	BACKOFF,
+	MAX
+};
 
 static uint32_t number32(struct tkw__args *a, const char *error)
 {
@@ -23,9 +30,11 @@ static bool read_option(struct tkw__args *a, struct tkw__queue_put *put)
 			number32(a, "ERR ATTEMPTS needs a number, 0 for no "
 				    "limit");
 	} else if (tkw__args_option(a, "BACKOFF", BACKOFF)) {
-		put->backoff_ms = number32(a, "ERR BACKOFF needs a delay in ms");
+		put->backoff_ms =
+			number32(a, "ERR BACKOFF needs a delay in ms");
 	} else if (tkw__args_option(a, "MAX", MAX)) {
-		put->max_backoff_ms = number32(a, "ERR MAX needs a delay in ms");
+		put->max_backoff_ms =
+			number32(a, "ERR MAX needs a delay in ms");
 	} else {
 		return false;
 	}

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* take.c - TKW.TAKE, also for clients that wait. */
+/* take_command.c - TKW.TAKE, also for clients that wait. */
 #include "redis/args.h"
 #include "redis/reply.h"
 #include "redis/visit.h"
 #include "redis/waiters.h"
 
-enum { COUNT, LEASE, BLOCK };
+enum {
+	COUNT,
+	LEASE,
+	BLOCK
+};
 enum {
 	DEFAULT_LEASE_MS = 30000,
 	/* How often a take may advance the queue to find out what is first. */
@@ -113,8 +117,8 @@ static int on_timeout(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 static int serve(struct tkw__visit *v, struct waiter *w)
 {
 	struct tkw__args a = { 0 };
-	struct tkw__queue_taken *out = tkw__args_room(
-		&a, v->ctx, w->order.count * sizeof(*out));
+	struct tkw__queue_taken *out =
+		tkw__args_room(&a, v->ctx, w->order.count * sizeof(*out));
 	int n = take(v, &w->order, out);
 
 	if (n == 0) {
