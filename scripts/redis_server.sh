@@ -18,10 +18,10 @@ redis_find()
 }
 
 # redis_is_ours: succeeds if the server that answers on the port is the one that
-# was started. Another server on this port has another folder.
+# was started. Another server on this port has another folder, or never answers.
 redis_is_ours()
 {
-	[ "$("$redis_cli" -h 127.0.0.1 -p "$redis_port" CONFIG GET dir \
+	[ "$(timeout 2 "$redis_cli" -h 127.0.0.1 -p "$redis_port" CONFIG GET dir \
 		2>>"$redis_dir/cli.log" | tail -n 1)" = "$redis_dir" ]
 }
 
