@@ -37,7 +37,8 @@ rivals="$rivals libsqlite3-dev beanstalkd libhiredis-dev redis-server"
 test_tools="$build_tools g++ libcmocka-dev pkg-config"
 # Without one of these, the tests that need it are not built, or are skipped.
 more_test_tools="valgrind $loops libhiredis-dev redis-server redis-tools"
-more_test_tools="$more_test_tools mandoc abigail-tools jq libsqlite3-dev strace"
+more_test_tools="$more_test_tools python3-redis mandoc abigail-tools jq"
+more_test_tools="$more_test_tools libsqlite3-dev strace"
 
 installed()
 {
