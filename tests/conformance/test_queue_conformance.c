@@ -514,7 +514,7 @@ static void add_lateness(struct reply_text *t, const struct tkw_queue_stats *s)
 	for (uint32_t i = 0; i < TKW_QUEUE_LATENESS_BUCKETS; i++) {
 		if (s->lateness[i] == 0)
 			continue;
-		reply_text_add(t, "%s%" PRId64 ": %" PRIu64, comma,
+		reply_text_add(t, "%s\"%" PRId64 "\": %" PRIu64, comma,
 			       tkw_queue_lateness_ms(i), s->lateness[i]);
 		comma = ", ";
 	}
