@@ -14,6 +14,12 @@ if(TARGET tickwheel_queue)
   install(TARGETS tickwheel_queue tickwheel_queue_static
           EXPORT tickwheelTargets)
 endif()
+# The server is told the path of the module, and wants to be allowed to execute
+# it.
+install(TARGETS tkw_redis
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tickwheel
+        PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ
+                    GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/
                   ${PROJECT_SOURCE_DIR}/adapters/ TYPE INCLUDE
         FILES_MATCHING PATTERN "*.h")

@@ -121,6 +121,7 @@ tkw_queue_part(tickwheel_heart
   src/queue/change.c
   src/queue/claim.c
   src/queue/index.c
+  src/queue/lateness.c
   src/queue/line.c
   src/queue/look.c
   src/queue/put.c
@@ -205,6 +206,48 @@ else()
   message(STATUS "no SQLite 3.37 or later (Debian: libsqlite3-dev): "
                  "libtickwheel-queue is left out")
 endif()
+
+# The home inside Redis and Valkey, as a part, so that the tests can add to it.
+tkw_queue_part(tickwheel_redis
+  src/redis/apply_command.c
+  src/redis/args.c
+  src/redis/burial.c
+  src/redis/change_commands.c
+  src/redis/claim_commands.c
+  src/redis/documents.c
+  src/redis/look_commands.c
+  src/redis/module.c
+  src/redis/put_commands.c
+  src/redis/reply.c
+  src/redis/server.c
+  src/redis/settings.c
+  src/redis/take_command.c
+  src/redis/type.c
+  src/redis/visit.c
+  src/redis/waiters.c)
+
+# tkw_redis_module(target [SOURCE...]): a module for a server. It brings its own
+# heart and wheel, and links with nothing but libc.
+function(tkw_redis_module target)
+  add_library(${target} MODULE $<TARGET_OBJECTS:tickwheel_redis>
+              $<TARGET_OBJECTS:tickwheel_heart>
+              ${PROJECT_SOURCE_DIR}/src/wheel/wheel.c
+              ${PROJECT_SOURCE_DIR}/src/wheel/check.c
+              ${PROJECT_SOURCE_DIR}/src/wheel/hierarchical.c
+              ${PROJECT_SOURCE_DIR}/src/wheel/hashed.c ${ARGN})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
+                             ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PRIVATE Threads::Threads)
+  set_target_properties(${target} PROPERTIES PREFIX ""
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/tickwheel-redis.map)
+  target_link_options(${target} PRIVATE
+    "LINKER:--version-script=${PROJECT_SOURCE_DIR}/src/tickwheel-redis.map"
+    LINKER:-z,nodelete LINKER:-z,defs)
+  tkw_flags(${target})
+endfunction()
+
+tkw_redis_module(tkw_redis)
+set_target_properties(tkw_redis PROPERTIES OUTPUT_NAME tickwheel)
 
 # Most tests are built with the library as shipped and with a narrow one.
 set(tkw_builds static)

@@ -68,6 +68,7 @@ int tkw__queue_free_some(struct tkw__queue *q, uint64_t max_items)
 	tkw__line_fini(q, &q->idle);
 	tkw__line_fini(q, &q->taken);
 	tkw__undo_fini(q);
+	tkw__lateness_fini(q);
 	assert(q->allocated == sizeof(*q));
 	q->hooks.free(q, sizeof(*q), q->hooks.ctx);
 	return 0;

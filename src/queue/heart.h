@@ -528,6 +528,10 @@ uint64_t tkw__queue_list(struct tkw__queue *q,
 
 void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,
 			  struct tkw__queue_stats *out);
+/* The limits of a queue, and whether it is paused. */
+void tkw__queue_get_limits(const struct tkw__queue *q,
+			   struct tkw__queue_limits *out);
+bool tkw__queue_is_paused(const struct tkw__queue *q);
 /* Gets how many items there are, and the bytes of their keys and payloads. */
 void tkw__queue_get_size(const struct tkw__queue *q, uint64_t *items,
 			 uint64_t *bytes);

@@ -23,7 +23,7 @@
 #include "queue/item.h"
 
 enum {
-	TKW__INDEX_SEGMENTS = 40,
+	TKW__INDEX_SEGMENTS = 32, /* then chains grow: 2^34 buckets */
 	TKW__INDEX_FIRST = 8
 };
 

@@ -159,6 +159,19 @@ enum tkw__queue_ready tkw__queue_has_ready(struct tkw__queue *q,
 	return TKW__QUEUE_NONE_READY;
 }
 
+void tkw__queue_get_limits(const struct tkw__queue *q,
+			   struct tkw__queue_limits *out)
+{
+	*out = (struct tkw__queue_limits){ .items = q->totals.max_items,
+					   .bytes = q->totals.max_bytes,
+					   .payload = q->totals.max_payload };
+}
+
+bool tkw__queue_is_paused(const struct tkw__queue *q)
+{
+	return q->totals.paused != 0;
+}
+
 void tkw__queue_get_size(const struct tkw__queue *q, uint64_t *items,
 			 uint64_t *bytes)
 {
@@ -186,7 +199,7 @@ void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,
 	out->count[TKW__QUEUE_IS_WAITING] = idle - ready;
 	out->count[TKW__QUEUE_IS_TAKEN] = tkw__line_count(&q->taken);
 	out->count[TKW__QUEUE_IS_DEAD] = tkw__treap_size(q->dead.root);
-	memcpy(out->lateness, q->lateness, sizeof(out->lateness));
+	tkw__lateness_get(q, out->lateness);
 }
 
 static uint64_t hash_word(uint64_t h, uint64_t word)

@@ -16,6 +16,7 @@
 #include "queue/heart.h"
 #include "queue/index.h"
 #include "queue/item.h"
+#include "queue/lateness.h"
 #include "queue/line.h"
 #include "queue/record.h"
 #include "queue/treap.h"
@@ -51,7 +52,7 @@ struct tkw__queue {
 	bool freeing; /* tkw__queue_free_some() has begun */
 	uint8_t past; /* enum tkw__past */
 	uint8_t committed_past;
-	uint64_t lateness[TKW__QUEUE_LATENESS_BUCKETS];
+	struct tkw__lateness lateness;
 };
 
 /* A moment to which a command can go back. */

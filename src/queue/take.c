@@ -19,28 +19,6 @@ enum {
 	STEPS_AT_ONCE = 64
 };
 
-uint32_t tkw__queue_lateness_bucket(uint64_t ms)
-{
-	uint32_t octave;
-
-	if (ms < 8)
-		return (uint32_t)ms;
-	octave = tkw__highest_bit(ms);
-	if (octave > 39)
-		return TKW__QUEUE_LATENESS_BUCKETS - 1;
-	return 8 + (octave - 3) * 4 + (uint32_t)(ms >> (octave - 2)) % 4;
-}
-
-uint64_t tkw__queue_lateness_least_ms(uint32_t bucket)
-{
-	if (bucket < 8)
-		return bucket;
-	bucket = bucket > TKW__QUEUE_LATENESS_BUCKETS
-			 ? TKW__QUEUE_LATENESS_BUCKETS - 8
-			 : bucket - 8;
-	return (uint64_t)(4 + bucket % 4) << (bucket / 4 + 1);
-}
-
 static void pump(struct tkw__queue *q, struct tkw__line *l, uint64_t to,
 		 uint64_t *budget)
 {
@@ -113,7 +91,6 @@ static int give(struct tkw__queue *q, struct tkw__queue_call *call,
 	struct tkw__record r = { .kind = TKW__RECORD_TAKE,
 				 .id = it->id,
 				 .item = it };
-	uint32_t bucket;
 	int err;
 
 	r.word[TKW__TAKE_TOKEN] =
@@ -122,9 +99,7 @@ static int give(struct tkw__queue *q, struct tkw__queue_call *call,
 	err = tkw__emit(q, call, &r);
 	if (err)
 		return err;
-	bucket = tkw__queue_lateness_bucket(q->now_ms - it->other);
-	q->lateness[bucket]++;
-	q->undo.top->sample = (uint16_t)(bucket + 1);
+	q->undo.top->sample = tkw__lateness_count(q, q->now_ms - it->other);
 	*out = (struct tkw__queue_taken){
 		.id = it->id,
 		.token = it->token,

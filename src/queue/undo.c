@@ -80,8 +80,7 @@ static void restore(struct tkw__queue *q, const struct tkw__undo_entry *e)
 		tkw__reason_free(q, it->reason);
 	tkw__item_restore(it, &e->saved);
 	tkw__place(q, it);
-	if (e->sample)
-		q->lateness[e->sample - 1]--;
+	tkw__lateness_undo(q, e->sample);
 }
 
 void tkw__undo_to(struct tkw__queue *q, const struct tkw__undo_entry *top)

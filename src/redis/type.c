@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * type.c - a queue as a data type of the server.
+ *
+ * In an RDB file, a queue is a list of strings, each a piece of a dump, and an
+ * empty string at the end. The pieces are records (queue/record.h). They are
+ * input: a RESTORE may bring anything, and the heart refuses what does not fit.
+ *
+ * There is no defrag callback. The items of a queue point at each other, so
+ * they cannot be moved one by one.
+ */
+#include <stdlib.h>
+
+#include "redis/module.h"
+
+enum {
+	ENCODING = 1,
+	PIECE = 256, /* items */
+	COPY_PIECE = 4096
+};
+
+struct rm_type *tkw__redis_type;
+
+static void *hook_alloc(size_t bytes, void *ctx)
+{
+	(void)ctx;
+	return tkw__rm.TryAlloc ? tkw__rm.TryAlloc(bytes)
+				: tkw__rm.Alloc(bytes);
+}
+
+static void hook_free(void *mem, size_t bytes, void *ctx)
+{
+	(void)bytes;
+	(void)ctx;
+	tkw__rm.Free(mem);
+}
+
+struct tkw__queue *tkw__redis_queue_create(void)
+{
+	static uint64_t seed[2];
+	struct tkw__queue_config cfg = { .hooks = { .alloc = hook_alloc,
+						    .free = hook_free },
+					 .now_us = tkw__redis_now_us() };
+	struct tkw__queue *q;
+
+	if (seed[0] == 0)
+		tkw__rm.GetRandomBytes((unsigned char *)seed, sizeof(seed));
+	cfg.seed[0] = seed[0];
+	cfg.seed[1] = seed[1];
+	return tkw__queue_create(&q, &cfg) == 0 ? q : NULL;
+}
+
+/* Writes the next piece of a dump. The server cannot go on without memory when
+ * it saves, and neither can we. */
+static bool next_piece(struct tkw__queue *q, uint64_t *cursor, uint32_t max,
+		       struct tkw__queue_log *log)
+{
+	tkw__queue_log_clear(log);
+	if (tkw__queue_dump(q, cursor, max, log) != 0) {
+		tkw__rm.Log(NULL, "warning", "no memory to save a queue");
+		abort();
+	}
+	return *cursor != 0;
+}
+
+static void rdb_save(struct rm_io *io, void *value)
+{
+	struct tkw__queue_log log = { 0 };
+	uint64_t cursor = 0;
+	bool more;
+
+	do {
+		more = next_piece(value, &cursor, PIECE, &log);
+		tkw__rm.SaveStringBuffer(io, (char *)log.bytes, log.len);
+	} while (more);
+	tkw__rm.SaveStringBuffer(io, "", 0);
+	tkw__queue_log_fini(value, &log);
+}
+
+/* Reads the pieces of a queue. Returns NULL, or what is wrong. */
+static const char *load_pieces(struct rm_io *io, struct tkw__queue *q)
+{
+	for (;;) {
+		size_t len = 0;
+		size_t used = 0;
+		char *bytes = tkw__rm.LoadStringBuffer(io, &len);
+		int err;
+
+		if (!bytes || tkw__rm.IsIOError(io)) {
+			if (bytes)
+				tkw__rm.Free(bytes);
+			return "a queue is cut off";
+		}
+		err = tkw__queue_load(q, bytes, len, &used);
+		tkw__rm.Free(bytes);
+		if (err)
+			return "the records of a queue do not fit each other";
+		if (used != len)
+			return "a record of a queue is cut off";
+		if (len == 0)
+			return tkw__queue_is_whole(q) ? NULL
+						      : "a queue has no end";
+	}
+}
+
+static void *rdb_load(struct rm_io *io, int version)
+{
+	struct tkw__queue *q;
+	const char *wrong;
+
+	if (version != ENCODING) {
+		tkw__rm.LogIOError(io, "warning",
+				   "a queue has the format %d, which this "
+				   "version of tickwheel does not know",
+				   version);
+		return NULL;
+	}
+	q = tkw__redis_queue_create();
+	wrong = q ? load_pieces(io, q) : "no memory for a queue";
+	if (!wrong)
+		return q;
+	tkw__rm.LogIOError(io, "warning", "%s", wrong);
+	tkw__queue_destroy(q);
+	return NULL;
+}
+
+static void aof_rewrite(struct rm_io *io, struct rm_string *key, void *value)
+{
+	struct tkw__queue_log log = { 0 };
+	uint64_t cursor = 0;
+	bool more;
+
+	do {
+		more = next_piece(value, &cursor, PIECE, &log);
+		tkw__rm.EmitAOF(io, "TKW.APPLY", "scb", key, "SNAPSHOT",
+				(char *)log.bytes, log.len);
+	} while (more);
+	tkw__queue_log_fini(value, &log);
+}
+
+static void *copy(struct rm_string *from, struct rm_string *to,
+		  const void *value)
+{
+	/* A dump changes nothing but counters of steps. */
+	struct tkw__queue *q = (struct tkw__queue *)(uintptr_t)value;
+	struct tkw__queue *out = tkw__redis_queue_create();
+	struct tkw__queue_log log = { 0 };
+	uint64_t cursor = 0;
+	bool more = out != NULL;
+
+	(void)from;
+	(void)to;
+	while (more) {
+		size_t used;
+
+		more = next_piece(q, &cursor, COPY_PIECE, &log);
+		if (tkw__queue_load(out, log.bytes, log.len, &used) != 0) {
+			tkw__queue_destroy(out);
+			out = NULL;
+			break;
+		}
+	}
+	tkw__queue_log_fini(q, &log);
+	return out;
+}
+
+static size_t mem_usage(const void *value)
+{
+	struct tkw__queue_stats *s = tkw__rm.Alloc(sizeof(*s));
+	size_t bytes;
+
+	tkw__queue_get_stats((struct tkw__queue *)(uintptr_t)value, 0, s);
+	bytes = (size_t)s->allocated;
+	tkw__rm.Free(s);
+	return bytes;
+}
+
+/* How much work it is to free a queue. With a lot, the server uses a thread, if
+ * it may. */
+static size_t free_effort(struct rm_string *key, const void *value)
+{
+	uint64_t items;
+	uint64_t bytes;
+
+	(void)key;
+	tkw__queue_get_size(value, &items, &bytes);
+	return (size_t)items + 1;
+}
+
+static void digest(struct rm_digest *d, void *value)
+{
+	tkw__rm.DigestAddLongLong(d, (long long)tkw__queue_digest(value));
+	tkw__rm.DigestEndSequence(d);
+}
+
+static void free_value(void *value)
+{
+	tkw__redis_bury(value);
+}
+
+int tkw__redis_type_create(struct rm_ctx *ctx)
+{
+	struct rm_type_methods methods = { .version = RM_TYPE_METHODS,
+					   .rdb_load = rdb_load,
+					   .rdb_save = rdb_save,
+					   .aof_rewrite = aof_rewrite,
+					   .mem_usage = mem_usage,
+					   .digest = digest,
+					   .free = free_value,
+					   .free_effort = free_effort,
+					   .copy = copy };
+
+	tkw__redis_type =
+		tkw__rm.CreateDataType(ctx, "tickwheel", ENCODING, &methods);
+	return tkw__redis_type ? RM_OK : RM_ERR;
+}
