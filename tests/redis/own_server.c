@@ -176,6 +176,7 @@ static void write_config(const struct server *s)
 	if (!s->sentinel) {
 		fprintf(f, "save \"\"\nappendonly no\n");
 		fprintf(f, "enable-debug-command yes\n");
+		fprintf(f, "enable-module-command yes\n");
 		/* A test does not wait for what is only polite. */
 		fprintf(f, "repl-diskless-sync-delay 0\nshutdown-timeout 0\n");
 	}
