@@ -208,7 +208,7 @@ static _Noreturn void run_program(const struct server *s)
 	if (log < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0)
 		_exit(1);
 	/* The runtime of a sanitizer, if the module was built with one. */
-	if (preload && s->module != SERVER_NO_MODULE) {
+	if (preload && preload[0] && s->module != SERVER_NO_MODULE) {
 		setenv("LD_PRELOAD", preload, 1);
 		/* The server leaves memory behind when it ends. */
 		setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
