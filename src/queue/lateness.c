@@ -2,6 +2,7 @@
 /* lateness.c - how late items were taken. See lateness.h. */
 #include "queue/lateness.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "queue/state.h"
@@ -32,28 +33,35 @@ uint64_t tkw__queue_lateness_least_ms(uint32_t bucket)
 	return (uint64_t)(4 + bucket % 4) << (bucket / 4 + 1);
 }
 
-uint16_t tkw__lateness_count(struct tkw__queue *q, uint64_t ms)
+static uint64_t **piece_of(struct tkw__queue *q, uint32_t bucket)
 {
-	uint32_t bucket = tkw__queue_lateness_bucket(ms);
-	uint64_t **piece = &q->lateness.piece[bucket / TKW__LATENESS_PIECE];
-
-	if (!*piece) {
-		*piece = tkw__queue_alloc(q, PIECE_BYTES);
-		if (!*piece)
-			return 0;
-		memset(*piece, 0, PIECE_BYTES);
-	}
-	(*piece)[bucket % TKW__LATENESS_PIECE]++;
-	return (uint16_t)(bucket + 1);
+	return &q->lateness.piece[bucket / TKW__LATENESS_PIECE];
 }
 
-void tkw__lateness_undo(struct tkw__queue *q, uint16_t counted)
+int tkw__lateness_reserve(struct tkw__queue *q, uint64_t ms)
 {
-	uint32_t bucket = counted - 1U;
+	uint64_t **piece = piece_of(q, tkw__queue_lateness_bucket(ms));
 
-	if (counted > 0)
-		q->lateness.piece[bucket / TKW__LATENESS_PIECE]
-				 [bucket % TKW__LATENESS_PIECE]--;
+	if (*piece)
+		return 0;
+	*piece = tkw__queue_alloc(q, PIECE_BYTES);
+	if (!*piece)
+		return -ENOMEM;
+	memset(*piece, 0, PIECE_BYTES);
+	return 0;
+}
+
+uint32_t tkw__lateness_count(struct tkw__queue *q, uint64_t ms)
+{
+	uint32_t bucket = tkw__queue_lateness_bucket(ms);
+
+	(*piece_of(q, bucket))[bucket % TKW__LATENESS_PIECE]++;
+	return bucket;
+}
+
+void tkw__lateness_undo(struct tkw__queue *q, uint32_t bucket)
+{
+	(*piece_of(q, bucket))[bucket % TKW__LATENESS_PIECE]--;
 }
 
 void tkw__lateness_get(const struct tkw__queue *q, uint64_t *out)

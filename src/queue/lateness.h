@@ -4,7 +4,7 @@
  *
  * A server may have many small queues, and most of their items are taken within
  * a few milliseconds. So the buckets come in pieces, and a piece is allocated
- * when it counts something. Without memory for it, nothing is counted.
+ * when it has something to count.
  */
 #ifndef TKW_QUEUE_LATENESS_H
 #define TKW_QUEUE_LATENESS_H
@@ -22,10 +22,12 @@ struct tkw__lateness {
 	uint64_t *piece[TKW__LATENESS_PIECES];
 };
 
-/* Counts a take. Returns its bucket plus 1, or 0 if it was not counted. */
-uint16_t tkw__lateness_count(struct tkw__queue *q, uint64_t ms);
-/* Takes it back. `counted` is what the count has returned. */
-void tkw__lateness_undo(struct tkw__queue *q, uint16_t counted);
+/* Makes room to count a take that is this late. Returns 0 or -ENOMEM. */
+int tkw__lateness_reserve(struct tkw__queue *q, uint64_t ms);
+/* Counts a take, for which there must be room. Returns its bucket. */
+uint32_t tkw__lateness_count(struct tkw__queue *q, uint64_t ms);
+/* Takes one back. */
+void tkw__lateness_undo(struct tkw__queue *q, uint32_t bucket);
 /* Writes all buckets. */
 void tkw__lateness_get(const struct tkw__queue *q, uint64_t *out);
 void tkw__lateness_fini(struct tkw__queue *q);

@@ -91,15 +91,18 @@ static int give(struct tkw__queue *q, struct tkw__queue_call *call,
 	struct tkw__record r = { .kind = TKW__RECORD_TAKE,
 				 .id = it->id,
 				 .item = it };
-	int err;
+	uint64_t late_ms = q->now_ms - it->node.tick;
+	int err = tkw__lateness_reserve(q, late_ms);
 
+	if (err)
+		return err;
 	r.word[TKW__TAKE_TOKEN] =
 		tkw__stamp(q->totals.last_token, call->now_us);
 	r.word[TKW__TAKE_LEASE] = tkw__ms_add(q->now_ms, lease_ms);
 	err = tkw__emit(q, call, &r);
 	if (err)
 		return err;
-	q->undo.top->sample = tkw__lateness_count(q, q->now_ms - it->other);
+	q->undo.top->sample = (uint16_t)(tkw__lateness_count(q, late_ms) + 1);
 	*out = (struct tkw__queue_taken){
 		.id = it->id,
 		.token = it->token,

@@ -80,7 +80,8 @@ static void restore(struct tkw__queue *q, const struct tkw__undo_entry *e)
 		tkw__reason_free(q, it->reason);
 	tkw__item_restore(it, &e->saved);
 	tkw__place(q, it);
-	tkw__lateness_undo(q, e->sample);
+	if (e->sample)
+		tkw__lateness_undo(q, e->sample - 1U);
 }
 
 void tkw__undo_to(struct tkw__queue *q, const struct tkw__undo_entry *top)

@@ -25,7 +25,7 @@ struct tkw__undo_entry {
 	struct tkw__saved saved; /* CHANGED */
 	uint8_t kind;
 	bool drops;      /* CHANGED: the item no longer has the saved reason */
-	uint16_t sample; /* what tkw__lateness_count() has returned */
+	uint16_t sample; /* the lateness bucket that was counted, plus 1 */
 };
 
 /* Few, because each queue keeps a block, and there may be many queues. */

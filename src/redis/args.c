@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "redis/args.h"
 
+#include <string.h>
 #include <strings.h>
 
 struct tkw__args tkw__args_begin(struct rm_string **argv, int argc)
@@ -29,7 +30,7 @@ static bool is_word(const struct tkw__args *a, const char *word)
 	if (!tkw__args_more(a))
 		return false;
 	text = tkw__rm.StringPtrLen(a->argv[a->at], &len);
-	return strncasecmp(text, word, len) == 0 && word[len] == '\0';
+	return len == strlen(word) && strncasecmp(text, word, len) == 0;
 }
 
 bool tkw__args_word(struct tkw__args *a, const char *word)

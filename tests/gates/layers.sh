@@ -50,6 +50,7 @@ rules()
 	src/timer | src/timer src/wheel src/os src/base $api_timer | $libc
 	src/queue | src/queue src/wheel src/base $api_wheel    | $plain string.h
 	src/store | src/store src/queue src/os src/base include | *
+	src/redis | src/redis src/queue/heart.h $api_wheel     | *
 	src/patterns | src/patterns src/base $os_for_patterns include   | $libc
 	adapters  | adapters include                           | *
 	tools     | tools include $wire                        | *
@@ -203,7 +204,7 @@ plant()
 		src/base/links.h src/wheel/engine.h src/os/sync.h \
 		src/os/clock.h src/timer/shard.h src/exec/queue.h \
 		src/timer/for_patterns.h bench/harness/report.h \
-		src/queue/heart.h src/store/store.h src/store/wire.h \
+		src/queue/heart.h src/queue/state.h src/store/store.h src/store/wire.h \
 		"${1%.c}.h" "$1"; do
 		mkdir -p "$scratch/tree/$(dirname "$h")"
 		: >"$scratch/tree/$h"
@@ -257,6 +258,9 @@ self_test()
 	done
 	bad src/store/a.c '"wheel/engine.h"'
 	bad src/store/a.c '"timer/shard.h"'
+	bad src/redis/a.c '"queue/state.h"' src/queue/state.h
+	bad src/redis/a.c '"store/store.h"'
+	bad src/redis/a.c '"wheel/engine.h"'
 	bad src/wheel/a.c '"store/store.h"'
 	bad src/timer/a.c '"store/store.h"'
 	bad src/patterns/a.c '"timer/shard.h"'
@@ -296,6 +300,8 @@ self_test()
 	good src/store/a.c '"os/sync.h"'
 	good src/store/a.c '"tickwheel/timer.h"'
 	good src/store/a.c '<sqlite3.h>'
+	good src/redis/a.c '"queue/heart.h"'
+	good src/redis/a.c '"tickwheel/wheel.h"'
 	good tests/queue/queue_oracle.c '"queue_oracle.h"'
 	good src/timer/a.c '"os/sync.h" /* a comment */'
 	good src/patterns/a.c '"timer/for_patterns.h"'
