@@ -28,6 +28,9 @@ static int begin(void **state, int version)
 	b->c = server_connect(&the_server, version);
 	EXPECT(b->c, "OK", "FLUSHALL");
 	redis_bed_pass(b, 0);
+	/* The server may not have noticed yet that the clients of the last test
+	 * are gone. */
+	WAIT_UNTIL(redis_bed_count_waiting(b) == 0);
 	*state = b;
 	return 0;
 }
@@ -65,6 +68,21 @@ void redis_bed_drop(struct redis_bed *b, int number)
 {
 	resp_close(b->more[number]);
 	b->more[number] = NULL;
+}
+
+int64_t redis_bed_count_waiting(struct redis_bed *b)
+{
+	return resp_info_number(b->c, "clients", "blocked_clients");
+}
+
+struct resp *redis_bed_wait(struct redis_bed *b, int number, const char *line)
+{
+	struct resp *c = redis_bed_client(b, number);
+	int64_t before = redis_bed_count_waiting(b);
+
+	resp_send(c, "%s", line);
+	WAIT_UNTIL(redis_bed_count_waiting(b) == before + 1);
+	return c;
 }
 
 void redis_bed_pass(struct redis_bed *b, int64_t ms)

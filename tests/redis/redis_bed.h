@@ -23,7 +23,7 @@
 #include "own_server.h"
 
 enum {
-	BED_CLIENTS = 8
+	BED_CLIENTS = 64
 };
 
 struct redis_bed {
@@ -59,6 +59,11 @@ int redis_bed_end(void **state);
 struct resp *redis_bed_client(struct redis_bed *b, int number);
 /* Closes one, as if its process had ended. */
 void redis_bed_drop(struct redis_bed *b, int number);
+
+/* How many clients wait for an item. */
+int64_t redis_bed_count_waiting(struct redis_bed *b);
+/* Sends a take that waits by a client, and returns when it waits. */
+struct resp *redis_bed_wait(struct redis_bed *b, int number, const char *line);
 
 /* Moves the clock of the module. */
 void redis_bed_pass(struct redis_bed *b, int64_t ms);
