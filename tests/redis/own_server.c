@@ -36,8 +36,17 @@ enum {
 	BUS = 10000,
 	TRIES = 100,
 	LOG_SHOWN = 6000, /* bytes of the log of a server that crashed */
-	MOST_FILES = 16   /* open at once, when a folder is removed */
+	MOST_FILES = 16,  /* open at once, when a folder is removed */
+	MOST_SERVERS = 1024
 };
+
+/* All servers of this program. A test that fails leaves its own ones behind,
+ * and its variables are gone. */
+static struct left {
+	pid_t pid;
+	char dir[128]; /* "": it was ended */
+} left[MOST_SERVERS];
+static int left_count;
 
 static const char *program(void)
 {
@@ -195,7 +204,42 @@ static int remove_one(const char *path, const struct stat *st, int type,
 	return remove(path);
 }
 
+static void remove_folder(const char *dir)
+{
+	nftw(dir, remove_one, MOST_FILES, FTW_DEPTH | FTW_PHYS);
+}
+
 /* --- start and end -------------------------------------------------------- */
+
+/* Notes the process of a server, for end_left(). */
+static void set_pid(struct server *s, pid_t pid)
+{
+	s->pid = pid;
+	left[s->place].pid = pid;
+}
+
+/* Ends what tests have left behind. */
+static void end_left(void)
+{
+	for (int i = 0; i < left_count; i++) {
+		if (!left[i].dir[0])
+			continue;
+		if (left[i].pid > 0) {
+			kill(left[i].pid, SIGKILL);
+			waitpid(left[i].pid, NULL, 0);
+		}
+		remove_folder(left[i].dir);
+	}
+}
+
+static void note_server(struct server *s)
+{
+	if (left_count == 0)
+		atexit(end_left);
+	assert_true(left_count < MOST_SERVERS);
+	s->place = left_count++;
+	snprintf(left[s->place].dir, sizeof(left[0].dir), "%s", s->dir);
+}
 
 static _Noreturn void run_program(const struct server *s)
 {
@@ -225,7 +269,7 @@ static _Noreturn void run_program(const struct server *s)
 bool server_is_alive(struct server *s)
 {
 	if (s->pid != 0 && waitpid(s->pid, NULL, WNOHANG) != 0)
-		s->pid = 0;
+		set_pid(s, 0);
 	return s->pid != 0;
 }
 
@@ -249,12 +293,14 @@ static bool answers(const struct server *s)
 bool server_try_start(struct server *s)
 {
 	struct patience p = { 0 };
+	pid_t pid;
 
 	assert_int_equal(s->pid, 0);
-	s->pid = fork();
-	assert_true(s->pid >= 0);
-	if (s->pid == 0)
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
 		run_program(s);
+	set_pid(s, pid);
 	while (!answers(s)) {
 		if (!server_is_alive(s))
 			return false;
@@ -295,6 +341,7 @@ static void begin(struct server *s)
 	snprintf(s->dir, sizeof(s->dir), "%s/tkw-redis-XXXXXX",
 		 tmp && strlen(tmp) < 100 ? tmp : "/tmp");
 	assert_non_null(mkdtemp(s->dir));
+	note_server(s);
 	for (int i = 0; i < TRIES; i++) {
 		s->port = choose_port();
 		write_config(s);
@@ -329,7 +376,7 @@ static int reap(struct server *s)
 
 	while (waitpid(s->pid, &status, 0) < 0)
 		assert_int_equal(errno, EINTR);
-	s->pid = 0;
+	set_pid(s, 0);
 	return status;
 }
 
@@ -388,8 +435,9 @@ bool server_end(struct server *s)
 	}
 	if (s->pid != 0)
 		server_kill(s);
-	nftw(s->dir, remove_one, MOST_FILES, FTW_DEPTH | FTW_PHYS);
+	remove_folder(s->dir);
 	s->dir[0] = 0;
+	left[s->place].dir[0] = 0;
 	return good;
 }
 

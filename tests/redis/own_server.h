@@ -2,9 +2,10 @@
 /*
  * own_server.h - Redis servers that a test starts and ends.
  *
- * A server has a folder of its own and a free port of the loopback. It dies
- * with the test, however that ends. The program is redis-server;
- * TKW_REDIS_SERVER in the environment names another one, such as valkey-server.
+ * A server has a folder of its own and a free port of the loopback. It is gone
+ * when the program ends, also if a test has failed before it could end it. The
+ * program is redis-server; TKW_REDIS_SERVER in the environment names another
+ * one, such as valkey-server.
  *
  * Each server has the module. The test build of the module has one more
  * command, TKW.CLOCK, that sets its clock.
@@ -35,6 +36,7 @@ struct server {
 	int port;
 	pid_t pid; /* 0: it does not run */
 	bool sentinel;
+	int place; /* in the list of all servers */
 };
 
 /* Ends the program with status 77 and a reason if there is no server program.
