@@ -462,6 +462,16 @@ struct resp *server_connect(const struct server *s, int version)
 	return resp_open(s->port, version);
 }
 
+/* True if the master counts the replica as online. */
+static bool is_online(const struct server *replica, struct resp *master)
+{
+	char online[64];
+
+	snprintf(online, sizeof(online), "port=%d,state=online", replica->port);
+	resp_ask(master, "INFO replication");
+	return strstr(resp_raw(master), online) != NULL;
+}
+
 static bool has_caught_up(struct resp *replica, struct resp *master)
 {
 	int64_t to =
@@ -478,7 +488,7 @@ void server_catch_up(const struct server *replica, const struct server *master)
 	struct resp *r = server_connect(replica, 2);
 	struct resp *m = server_connect(master, 2);
 
-	WAIT_UNTIL(has_caught_up(r, m));
+	WAIT_UNTIL(is_online(replica, m) && has_caught_up(r, m));
 	resp_close(r);
 	resp_close(m);
 }
