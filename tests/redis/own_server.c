@@ -369,6 +369,15 @@ void server_begin_sentinel(struct server *s, const char *lines)
 	begin(s);
 }
 
+void server_change(struct server *s, enum server_module module,
+		   const char *lines)
+{
+	assert_int_equal(s->pid, 0);
+	s->module = module;
+	snprintf(s->lines, sizeof(s->lines), "%s", lines);
+	write_config(s);
+}
+
 /* Waits for the end of the process. Returns its status. */
 static int reap(struct server *s)
 {

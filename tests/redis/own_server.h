@@ -46,8 +46,7 @@ void server_need(int argc, char **argv);
 
 /* Makes the folder, starts the server and waits until it answers.
  *
- * lines  More lines of the configuration. A "%d" does not stand for anything.
- */
+ * lines  More lines of the configuration. */
 void server_begin(struct server *s, enum server_module module,
 		  const char *lines);
 /* The same for a sentinel, which has no module. */
@@ -56,6 +55,9 @@ void server_begin_sentinel(struct server *s, const char *lines);
  * prints what the server has said, if the server had crashed. */
 bool server_end(struct server *s);
 
+/* Gives a server that does not run another module and other lines. */
+void server_change(struct server *s, enum server_module module,
+		   const char *lines);
 /* Starts a server again that was stopped, in its folder and at its port. */
 void server_start(struct server *s);
 /* Starts it, and returns false if it ends by itself. */
