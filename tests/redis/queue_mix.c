@@ -294,14 +294,29 @@ void queue_mix_fill(struct resp *c, const char *queue)
 	must(c, queue, "PAUSE", "");
 }
 
+/* A number of a reply to TKW.INFO. */
+static int64_t fact(const char *info, const char *name)
+{
+	char quoted[64];
+	const char *at;
+
+	snprintf(quoted, sizeof(quoted), "\"%s\"", name);
+	at = strstr(info, quoted);
+	if (!at)
+		fail_msg("no %s in %s", name, info);
+	return strtoll(at + strlen(quoted) + 2, NULL, 10);
+}
+
+/* All from one reply: the clock may not stand still. */
 void queue_mix_check(struct resp *c, const char *queue)
 {
 	static const char *const ends[] = { "acks",    "cancels", "purges",
 					    "waiting", "ready",   "taken",
 					    "dead" };
+	const char *info = resp_ask(c, "TKW.INFO %s", queue);
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		sum += resp_fact(c, queue, ends[i]);
-	assert_int_equal(resp_fact(c, queue, "puts"), sum);
+		sum += fact(info, ends[i]);
+	assert_int_equal(fact(info, "puts"), sum);
 }
