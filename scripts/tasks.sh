@@ -114,6 +114,52 @@ get_bullmq()
 	fi
 }
 
+# backports_into FOLDER: writes the machine's own sources of packages there, with
+# the backports of its release instead of the release.
+backports_into()
+{
+	release=$(. /etc/os-release && echo "${VERSION_CODENAME:-none}")
+	for list in /etc/apt/sources.list.d/*.sources; do
+		[ ! -f "$list" ] || awk -v RS= -v ORS='\n\n' -v release="$release" '
+			$0 ~ "(^|\n)Suites: *" release "( |\n|$)" {
+				gsub(/\nSuites:[^\n]*/, "\nSuites: " release "-backports")
+				print
+			}' "$list"
+	done >"$1/backports.sources"
+	[ ! -f /etc/apt/sources.list ] ||
+		sed -n "s/^deb \(.*\) $release main.*/deb \1 $release-backports main/p" \
+			/etc/apt/sources.list >"$1/backports.list"
+}
+
+# Unpacks Valkey under build/valkey. Debian 12 has it in its backports only, which
+# the machine need not know. Where it cannot be had, a remark says so.
+get_valkey()
+{
+	[ ! -x build/valkey/usr/bin/valkey-server ] || return 0
+	command -v apt-get >/dev/null || return 0
+	state=$PWD/build/valkey/apt
+	rm -rf build/valkey
+	mkdir -p "$state/lists/partial" "$state/archives/partial" "$state/sources"
+	backports_into "$state/sources"
+	set -- -qq -o Dir::Etc::sourcelist=/dev/null \
+		-o Dir::Etc::sourceparts="$state/sources" \
+		-o Dir::State::lists="$state/lists" -o Dir::Cache="$state" \
+		-o Acquire::Languages=none
+	echo "dev $task: fetching Valkey" >&2
+	if (
+		apt-get "$@" update && cd "$state" &&
+			apt-get "$@" download valkey-server valkey-tools &&
+			for package in ./*.deb; do
+				dpkg-deb -x "$package" ..
+			done
+	) >build/valkey.log 2>&1 </dev/null; then
+		rm -rf "$state"
+	else
+		rm -rf build/valkey
+		remark 'not run with Valkey: apt cannot give valkey-server here'
+	fi
+}
+
 # need_for_tests "PACKAGE...": installs the packages that the tests need, and the
 # given ones. If we are not root, optional packages may be missing, and `absent`
 # names them. In CI, no package may be missing.
@@ -121,6 +167,7 @@ absent=
 need_for_tests()
 {
 	need "$test_tools"
+	get_valkey
 	if [ "$(id -u)" -eq 0 ] || [ "${CI:-}" = true ]; then
 		need "$more_test_tools $1"
 	else
