@@ -20,6 +20,9 @@ install(TARGETS tkw_redis
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tickwheel
         PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ
                     GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/redis/tickwheel-module.conf
+              ${PROJECT_SOURCE_DIR}/packaging/redis/tickwheel-exec-paths.conf
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/
                   ${PROJECT_SOURCE_DIR}/adapters/ TYPE INCLUDE
         FILES_MATCHING PATTERN "*.h")

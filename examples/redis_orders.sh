@@ -11,11 +11,12 @@
 # line breaks needs redis-cli --json.
 set -eu
 port=${1:-6379}
+cli=$(command -v redis-cli || command -v valkey-cli)
 
 # Sends a command. Fails if the reply is an error.
 ask()
 {
-	redis-cli -e -h 127.0.0.1 -p "$port" "$@"
+	"$cli" -e -h 127.0.0.1 -p "$port" "$@"
 }
 
 # place ORDER DELAY_MS: the order is the key of its item, so that pay() can name
