@@ -169,6 +169,7 @@ if(SQLite3_FOUND)
     src/store/conveyor.c
     src/store/crc32c.c
     src/store/feed.c
+    src/store/kept.c
     src/store/lock.c
     src/store/open.c
     src/store/reserve.c

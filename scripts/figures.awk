@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # figures.awk - writes a page with new figures to stdout:
-# awk -v page=PAGE -v results=FILE -v queue=FILE -v check=1|"" -f figures.awk
-#     FILE... PAGE
+# awk -v page=PAGE -v results=FILE -v queue=FILE -v redis=FILE -v check=1|""
+#     -f figures.awk FILE... PAGE
 #
 # scripts/figures describes the templates. Mistakes are reported on stderr, with
 # page and line, and the exit status is 1. If the results cannot be used, the
@@ -55,12 +55,17 @@ function take_origin(    count) {
 			value_of["commit"])
 }
 
+# Returns the file of results that has a row, or all rows of a kind: "queue/".
+function file_of(row) {
+	return row ~ /^queue\// ? queue : row ~ /^redis\// ? redis : results
+}
+
 function take_row(    row, impl, key) {
 	row = value_of["bench"]
 	impl = value_of["impl"]
 	if (row == "" || impl == "")
 		no_results(FNR, "this is not a line of the benchmark")
-	if ((FILENAME == queue) != (row ~ /^queue\//))
+	if (FILENAME != file_of(row))
 		no_results(FNR, row " is not a row of this file")
 	if (impl == "summary")
 		return
@@ -151,9 +156,10 @@ function known(row, impl) {
 	if ((row, impl) in there)
 		return 1
 	if (!(row in known_row))
-		complain(at, "there is no row " row " in " results)
+		complain(at, "there is no row " row " in " file_of(row))
 	else
-		complain(at, "there is no " impl " in the row " row " of " results)
+		complain(at, "there is no " impl " in the row " row " of " \
+			file_of(row))
 	return 0
 }
 
@@ -174,10 +180,10 @@ function has_number(row, impl, key) {
 
 # Returns whether a rival is better than tickwheel. A rival that fired early is
 # not. tickwheel itself in another form is no rival; "null" does nothing, and a
-# floor is a part of what each entrant has to do.
+# floor, such as "set", is a part of what each entrant has to do.
 function is_better(row, impl) {
 	return (row, "tickwheel") in there && \
-		impl !~ /^(tickwheel.*|null|floor.*)$/ && \
+		impl !~ /^(tickwheel.*|null|floor.*|set)$/ && \
 		value[row, impl, "median"] + 0 < \
 		value[row, "tickwheel", "median"] + 0 && !was_early(row, impl)
 }
@@ -326,7 +332,8 @@ function choose_rows(list, n, rows,    i, k, total) {
 	for (i = 1; i <= n; i++) {
 		k = rows_like(list[i], rows, total)
 		if (k < 0)
-			complain(at, "there is no row " list[i] " in " results)
+			complain(at, "there is no row " list[i] " in " \
+				file_of(list[i]))
 		else
 			total = k
 	}
@@ -397,8 +404,8 @@ function placeholder(    w, n, text, file) {
 	unit = ""
 	gsub(/^[ \t\n]+|[ \t\n]+$/, "", text)
 	n = split(text, w, /[ \t\n]+/)
-	file = n == 2 && w[2] == "queue" ? queue : results
-	if (n == 1 || file == queue) {
+	file = n == 2 ? file_of(w[2] "/") : results
+	if (n == 1 || file != results) {
 		if (w[1] == "machine")
 			return origin[file, "cpu"] ", " origin[file, "cpus"] \
 				" CPUs, " origin[file, "kernel"] ", " \
@@ -594,7 +601,7 @@ BEGIN {
 		"|[0-9]([0-9.,]*[0-9])?x([^a-zA-Z0-9_]|$)"
 }
 
-FILENAME == results || FILENAME == queue {
+FILENAME == results || FILENAME == queue || FILENAME == redis {
 	if (FNR == 1 && $0 !~ /"date":/)
 		no_results(1, "no line with the date, the commit and the machine")
 	read_object($0)

@@ -33,11 +33,12 @@ clang_tools='clang libclang-rt-14-dev'
 loops='libev-dev libuv1-dev libevent-dev'
 rivals="$loops libglib2.0-dev libboost-dev"
 rivals="$rivals golang-go libnetty-java openjdk-17-jdk-headless"
-rivals="$rivals libsqlite3-dev beanstalkd"
+rivals="$rivals libsqlite3-dev beanstalkd libhiredis-dev redis-server"
 test_tools="$build_tools g++ libcmocka-dev pkg-config"
 # Without one of these, the tests that need it are not built, or are skipped.
 more_test_tools="valgrind $loops libhiredis-dev redis-server redis-tools"
-more_test_tools="$more_test_tools mandoc abigail-tools jq libsqlite3-dev strace"
+more_test_tools="$more_test_tools python3-redis mandoc abigail-tools jq"
+more_test_tools="$more_test_tools libsqlite3-dev strace"
 
 installed()
 {
@@ -83,6 +84,82 @@ need()
 	fi
 }
 
+# Installs BullMQ, a rival of the benchmark, in build/bullmq, in the versions of
+# its lock file. If there is no npm or no network, BullMQ is left out, and the
+# benchmark says so.
+get_bullmq()
+{
+	from=bench/redis/bullmq
+	to=build/bullmq
+	if cmp -s "$from/package-lock.json" "$to/installed"; then
+		return
+	fi
+	if ! command -v npm >/dev/null && [ "$(id -u)" -eq 0 ]; then
+		mkdir -p build
+		apt_install nodejs npm >build/apt.log 2>&1 || true
+	fi
+	command -v npm >/dev/null || return 0
+	echo "dev $task: installing BullMQ" >&2
+	rm -rf "$to"
+	mkdir -p "$to"
+	cp "$from/package.json" "$from/package-lock.json" "$to"
+	if npm install --prefix "$to" --cache "$to/cache" --ignore-scripts \
+		--no-audit --no-fund --fetch-retries=1 \
+		>build/npm.log 2>&1 </dev/null; then
+		cp "$from/package-lock.json" "$to/installed"
+		rm -rf "$to/cache"
+	else
+		echo "dev $task: npm cannot install BullMQ; see build/npm.log" >&2
+		rm -rf "$to"
+	fi
+}
+
+# backports_into FOLDER: writes the machine's own sources of packages there, with
+# the backports of its release instead of the release.
+backports_into()
+{
+	release=$(. /etc/os-release && echo "${VERSION_CODENAME:-none}")
+	for list in /etc/apt/sources.list.d/*.sources; do
+		[ ! -f "$list" ] || awk -v RS= -v ORS='\n\n' -v release="$release" '
+			$0 ~ "(^|\n)Suites: *" release "( |\n|$)" {
+				gsub(/\nSuites:[^\n]*/, "\nSuites: " release "-backports")
+				print
+			}' "$list"
+	done >"$1/backports.sources"
+	[ ! -f /etc/apt/sources.list ] ||
+		sed -n "s/^deb \(.*\) $release main.*/deb \1 $release-backports main/p" \
+			/etc/apt/sources.list >"$1/backports.list"
+}
+
+# Unpacks Valkey under build/valkey. Debian 12 has it in its backports only, which
+# the machine need not know. Where it cannot be had, a remark says so.
+get_valkey()
+{
+	[ ! -x build/valkey/usr/bin/valkey-server ] || return 0
+	command -v apt-get >/dev/null || return 0
+	state=$PWD/build/valkey/apt
+	rm -rf build/valkey
+	mkdir -p "$state/lists/partial" "$state/archives/partial" "$state/sources"
+	backports_into "$state/sources"
+	set -- -qq -o Dir::Etc::sourcelist=/dev/null \
+		-o Dir::Etc::sourceparts="$state/sources" \
+		-o Dir::State::lists="$state/lists" -o Dir::Cache="$state" \
+		-o Acquire::Languages=none
+	echo "dev $task: fetching Valkey" >&2
+	if (
+		apt-get "$@" update && cd "$state" &&
+			apt-get "$@" download valkey-server valkey-tools &&
+			for package in ./*.deb; do
+				dpkg-deb -x "$package" ..
+			done
+	) >build/valkey.log 2>&1 </dev/null; then
+		rm -rf "$state"
+	else
+		rm -rf build/valkey
+		remark 'not run with Valkey: apt cannot give valkey-server here'
+	fi
+}
+
 # need_for_tests "PACKAGE...": installs the packages that the tests need, and the
 # given ones. If we are not root, optional packages may be missing, and `absent`
 # names them. In CI, no package may be missing.
@@ -90,6 +167,7 @@ absent=
 need_for_tests()
 {
 	need "$test_tools"
+	get_valkey
 	if [ "$(id -u)" -eq 0 ] || [ "${CI:-}" = true ]; then
 		need "$more_test_tools $1"
 	else

@@ -16,6 +16,7 @@
 #include "compare.h"
 #include "origin.h"
 #include "queue/queue_rows.h"
+#include "redis/redis_rows.h"
 #include "rival_process.h"
 #include "timer/timer_run.h"
 #include "wheel/wheel_run.h"
@@ -23,8 +24,9 @@
 struct plan {
 	struct bench_row rows[BENCH_ROWS_MAX];
 	size_t row_count;
-	struct bench_request
-		requests[BENCH_REQUESTS_MAX + BENCH_QUEUE_REQUESTS_MAX];
+	struct bench_request requests[BENCH_REQUESTS_MAX +
+				      BENCH_QUEUE_REQUESTS_MAX +
+				      BENCH_REDIS_REQUESTS_MAX];
 	size_t request_count;
 };
 
@@ -45,6 +47,8 @@ static bool make_plan(struct plan *plan, const struct bench_options *o)
 	plan->request_count = bench_timer_rows_plan(plan->requests, o);
 	plan->request_count +=
 		bench_queue_rows_plan(&plan->requests[plan->request_count], o);
+	plan->request_count +=
+		bench_redis_rows_plan(&plan->requests[plan->request_count], o);
 	return plan->row_count + plan->request_count > 0;
 }
 

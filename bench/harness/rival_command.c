@@ -4,8 +4,9 @@
  * rival_command.h.
  *
  * CMake defines where the programs are: BENCH_RIVAL (those in C), BENCH_QUEUE
- * (those of the queue), BENCH_GO, BENCH_JAVA and BENCH_CLASSPATH. A program
- * that was not found is an empty string.
+ * (those of the queue), BENCH_REDIS (those of the queue in Redis), BENCH_GO,
+ * BENCH_JAVA and BENCH_CLASSPATH. A program that was not found is an empty
+ * string.
  */
 #include "rival_command.h"
 
@@ -50,6 +51,7 @@ static bool in_go(const char *entrant)
 static const char *program(struct bench_rival_who who)
 {
 	return who.queue              ? BENCH_QUEUE
+	       : who.redis            ? BENCH_REDIS
 	       : in_java(who.entrant) ? BENCH_JAVA
 	       : in_go(who.entrant)   ? BENCH_GO
 				      : BENCH_RIVAL;
@@ -87,6 +89,8 @@ const char *bench_rival_command_missing(struct bench_rival_who who)
 		return "no Java, or no Netty";
 	if (in_go(who.entrant))
 		return "no Go";
+	if (who.redis)
+		return "no hiredis";
 	return "it was not built";
 }
 

@@ -19,6 +19,7 @@ struct bench_rival_command {
 struct bench_rival_who {
 	const char *entrant;
 	bool queue; /* for the rows of the queue */
+	bool redis; /* for those of the queue in Redis */
 	/* If it is not NULL, the program is DIR/ENTRANT instead of the one that
 	 * was built. */
 	const char *dir;

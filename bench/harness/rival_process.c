@@ -33,8 +33,8 @@ struct bench_process {
 	const char *hindered;        /* why it was not started, or NULL */
 };
 
-/* In the order of the first run. The queue has a program of its own, so
- * tickwheel is there twice. */
+/* In the order of the first run. The queue has a program of its own, and so has
+ * the queue in Redis, so tickwheel is there three times. */
 static struct bench_process processes[] = {
 	{ .name = "tickwheel", .groups = "timer patterns loop" },
 	{ .name = "netty_1ms" },
@@ -61,6 +61,11 @@ static struct bench_process processes[] = {
 	{ .name = "floor", .groups = "queue", .floor = true },
 	{ .name = "floor_in_place", .groups = "queue", .floor = true },
 	{ .name = "tickwheel_ram", .groups = "queue" },
+	{ .name = "tickwheel", .groups = "redis" },
+	{ .name = "lua", .groups = "redis" },
+	{ .name = "lua_loop", .groups = "redis" },
+	{ .name = "bullmq", .groups = "redis" },
+	{ .name = "set", .groups = "redis", .floor = true },
 };
 
 enum {
@@ -117,6 +122,7 @@ static struct bench_rival_who who(const struct bench_process *p)
 {
 	return (struct bench_rival_who){ .entrant = p->name,
 					 .queue = is_in_group(p, "queue"),
+					 .redis = is_in_group(p, "redis"),
 					 .dir = programs_dir };
 }
 

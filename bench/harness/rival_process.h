@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * rival_process.h - the processes that measure the rows of the timer, the
- * patterns, the event loops and the queue.
+ * patterns, the event loops, the queue and the queue in Redis.
  *
  * Each process runs one entrant: ours, or a rival. It is started with its first
  * request and then kept, so that its runtime stays warmed up. It reads one
@@ -57,7 +57,7 @@ const char *bench_process_name(const struct bench_process *p);
 bool bench_process_is_floor(const struct bench_process *p);
 
 /* Does the process take part in the rows of a group (timer, patterns, loop,
- * queue) whose names end with `where`? */
+ * queue, redis) whose names end with `where`? */
 bool bench_process_is_of(const struct bench_process *p, const char *group,
 			 const char *where);
 

@@ -131,8 +131,27 @@ void queue_folder_cool(const char *dir);
 
 /* --- processes ----------------------------------------------------------- */
 
+/* A server on a port of the loopback address. */
+struct queue_server {
+	int pid; /* 0 if it does not run */
+	uint16_t port;
+};
+
+/* Called in the child process. It executes the server. */
+typedef void queue_server_exec(const char *port, const void *ctx);
+
+/* Starts a server, and returns when it accepts connections. */
+void queue_server_start(struct queue_server *s, queue_server_exec *become,
+			const void *ctx);
+void queue_server_kill(struct queue_server *s);
+/* Returns a connection, or -1. */
+int queue_server_connect(const struct queue_server *s);
+
 /* Bytes that a process has in memory. */
 uint64_t queue_process_resident(int pid);
+/* Processor time of a process, in steps of 10 ms; and of its first thread. */
+int64_t queue_process_cpu_ns(int pid);
+int64_t queue_process_main_ns(int pid);
 /* Bytes that this process has written to disks, how often it has called
  * fdatasync(), and how long that took; see queue_count.c. */
 uint64_t queue_written(void);

@@ -10,31 +10,25 @@
  */
 #include "queue_bench.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
-	START_TRIES = 5,
-	START_S = 120, /* it may have to read a long log first */
 	COMMAND_MAX = 64,
 	OUT_MAX = QUEUE_MOST * (COMMAND_MAX + QUEUE_PAYLOAD)
 };
 
-static struct {
-	pid_t pid;
-	uint16_t port;
-} server;
+static struct queue_server server;
+
+/* Where its log is, and whether each change is synced. */
+struct place {
+	const char *dir;
+	bool sync;
+};
 
 /* A connection. */
 struct caller {
@@ -66,103 +60,30 @@ static const char *missing(void)
 	return find_program() ? NULL : "no beanstalkd";
 }
 
-static struct sockaddr_in address(uint16_t port)
-{
-	struct sockaddr_in to = { .sin_family = AF_INET,
-				  .sin_port = htons(port) };
-
-	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	return to;
-}
-
-/* Returns a port that was free a moment ago. */
-static uint16_t free_port(void)
-{
-	struct sockaddr_in at = address(0);
-	socklen_t len = sizeof(at);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0 ||
-	    getsockname(fd, (struct sockaddr *)&at, &len) != 0)
-		rival_die("no port is free");
-	(void)close(fd);
-	return ntohs(at.sin_port);
-}
-
 /* Runs in the child. Does not return. */
-static void become_server(const char *dir, bool sync, pid_t parent)
+static void become_server(const char *port, const void *ctx)
 {
+	const struct place *place = ctx;
 	const char *program = find_program();
-	char port[8];
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!program || getppid() != parent)
-		_exit(127);
-	(void)snprintf(port, sizeof(port), "%u", (unsigned)server.port);
-	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
-	(void)execl(program, "beanstalkd", "-l", "127.0.0.1", "-p", port, "-b",
-		    dir, sync ? "-f0" : "-F", (char *)NULL);
+	if (program)
+		(void)execl(program, "beanstalkd", "-l", "127.0.0.1", "-p",
+			    port, "-b", place->dir, place->sync ? "-f0" : "-F",
+			    (char *)NULL);
 	_exit(127);
-}
-
-/* Returns a connection, or -1. */
-static int connect_once(void)
-{
-	struct sockaddr_in to = address(server.port);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int one = 1;
-
-	if (fd < 0)
-		rival_die("socket failed");
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
-		return fd;
-	(void)close(fd);
-	return -1;
-}
-
-/* Returns true when the server answers, false if it has ended. */
-static bool wait_for_server(void)
-{
-	int64_t end = rival_now() + START_S * RIVAL_SEC;
-	int fd;
-
-	while ((fd = connect_once()) < 0) {
-		if (waitpid(server.pid, NULL, WNOHANG) == server.pid)
-			return false;
-		if (rival_now() > end)
-			rival_die("beanstalkd does not answer");
-		rival_sleep_until(rival_now() + RIVAL_MSEC);
-	}
-	(void)close(fd);
-	return true;
 }
 
 static void open_server(const char *dir, bool sync)
 {
-	pid_t parent = getpid();
+	struct place place = { dir, sync };
 
-	/* Somebody else may have taken the port. */
-	for (int i = 0; i < START_TRIES; i++) {
-		server.port = free_port();
-		server.pid = fork();
-		if (server.pid < 0)
-			rival_die("fork failed");
-		if (server.pid == 0)
-			become_server(dir, sync, parent);
-		if (wait_for_server())
-			return;
-	}
-	rival_die("beanstalkd cannot be started");
+	queue_server_start(&server, become_server, &place);
 }
 
+/* Its log is written with write(), so nothing is lost. */
 static void close_server(void)
 {
-	/* Its log is written with write(), so nothing is lost. */
-	(void)kill(server.pid, SIGKILL);
-	while (waitpid(server.pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	server.pid = 0;
+	queue_server_kill(&server);
 }
 
 static uint64_t resident(void)
@@ -176,7 +97,7 @@ static void *caller_open(void)
 {
 	struct caller *c = rival_pages_get(sizeof(*c));
 
-	c->fd = connect_once();
+	c->fd = queue_server_connect(&server);
 	if (c->fd < 0)
 		rival_die("beanstalkd refuses a connection");
 	return c;

@@ -40,7 +40,8 @@
  *   churn_of_limit/N     the same: the most / (3 * live records + 16 MiB)
  *   churn_amplification/N
  *                        the same: bytes of the blocks that were written,
- *                        divided by the bytes of the records
+ *                        divided by the bytes of the records. The others
+ *                        write less than they would with syncs
  */
 #include "queue_rows.h"
 

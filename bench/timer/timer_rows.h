@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * timer_rows.h - the rows that ask processes: those of the timer, the patterns
- * and the event loops. The rows of the queue (queue_rows.h) are of the same
- * form.
+ * and the event loops. The rows of the queue (queue_rows.h) and of the queue in
+ * Redis (redis_rows.h) are of the same form.
  *
  * A request is one line of text for a process. Its answer has several figures.
  * Each figure is a bench of its own, such as timer/pair_cpu/2t.
@@ -31,7 +31,7 @@ struct bench_figure {
 struct bench_request {
 	/* The name of all its figures together, such as timer/pair/2t. */
 	char name[BENCH_NAME_MAX];
-	/* How the name begins: timer, patterns, loop or queue. */
+	/* How the name begins: timer, patterns, loop, queue or redis. */
 	const char *group;
 	const char *where; /* how the name ends, such as 2t */
 	char text[96];     /* the line for the process */

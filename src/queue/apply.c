@@ -594,21 +594,45 @@ int tkw__queue_load(struct tkw__queue *q, const void *bytes, size_t len,
 	return replay_commands(q, bytes, len, used);
 }
 
+/* The number of the event that sets a due time; 0 if the record sets none. It
+ * is also the time of the event, in us, or a little more. */
+static uint64_t seq_of(const struct tkw__record *r)
+{
+	switch (r->kind) {
+	case TKW__RECORD_PUT:
+		return r->id;
+	case TKW__RECORD_REPLACE:
+		return r->word[TKW__REPLACE_SEQ];
+	case TKW__RECORD_NACK:
+	case TKW__RECORD_RESCHEDULE:
+	case TKW__RECORD_REVIVE:
+		return r->word[TKW__NACK_SEQ];
+	default:
+		return 0;
+	}
+}
+
 /*
- * A journal is replayed in its own time, which begins with the id of its first
- * put. So items that have become due since then go into the wheel, as they did
- * when they were put, and not into the tree, which is slower. The next command
- * tells the queue the time that it is.
+ * A journal is replayed in its own time: an item is placed as it was when its
+ * due time was set. So an item that was put with a delay goes into the wheel
+ * even if it is overdue now, and not into the tree, which is slower. An item
+ * that was put without a delay goes to the end of the list.
  */
 static void go_back(struct tkw__queue *q, const struct tkw__record *r)
 {
-	if (q->past == TKW__NOT_TOLD && r->kind == TKW__RECORD_PUT)
-		q->now_ms = tkw__min_u64(q->now_ms, r->id / 1000);
+	uint64_t ms = seq_of(r) / 1000;
+
+	if (ms == 0)
+		return;
+	if (q->now_ms > TKW__LINE_LONGEST_OVERDUE)
+		ms = tkw__max_u64(ms, q->now_ms - TKW__LINE_LONGEST_OVERDUE);
+	q->place_ms = tkw__min_u64(q->now_ms, ms);
 }
 
 int tkw__queue_replay_one(struct tkw__queue *q, const void *bytes, size_t len,
 			  bool tolerant)
 {
+	uint64_t place_ms = q->place_ms;
 	uint8_t past = q->past;
 	struct tkw__record r;
 	int64_t n;
@@ -621,12 +645,14 @@ int tkw__queue_replay_one(struct tkw__queue *q, const void *bytes, size_t len,
 		return (int)n;
 	if ((uint64_t)n != len)
 		return -EBADMSG; /* cut off, or more than one */
-	go_back(q, &r);
 	err = begin_past(q, tolerant);
+	go_back(q, &r);
 	if (!err)
 		err = tkw__apply(q, &r);
-	if (err < 0)
+	if (err < 0) {
 		q->past = past;
+		q->place_ms = place_ms;
+	}
 	return err;
 }
 

@@ -37,6 +37,7 @@ int tkw__queue_create(struct tkw__queue **out,
 		.take_steps = cfg->take_steps ? cfg->take_steps
 					      : TKW__QUEUE_TAKE_STEPS,
 		.now_ms = cfg->now_us / 1000,
+		.place_ms = cfg->now_us / 1000,
 		.by_key.by_key = true,
 		.allocated = sizeof(*q),
 	};
@@ -100,6 +101,7 @@ int tkw__begin(struct tkw__queue *q, struct tkw__queue_call *call,
 	if (call->now_us > TKW__QUEUE_MAX_US)
 		return -EINVAL;
 	q->now_ms = call->now_us / 1000;
+	q->place_ms = q->now_ms;
 	*m = (struct tkw__mark){ .top = q->undo.top,
 				 .totals = q->totals,
 				 .past = q->past };

@@ -453,7 +453,10 @@ int tkw__queue_load(struct tkw__queue *q, const void *bytes, size_t len,
 
 /*
  * Applies one record of a journal, whether or not it is a whole command. It
- * looks at no clock.
+ * looks at no clock. This is for a journal that is read when it is opened:
+ * until the next command, items are placed by the time of their records. This
+ * changes no answer, but overdue items are placed faster than by
+ * tkw__queue_replay().
  *
  * tolerant  The record belongs to a snapshot, and may be skipped as in
  *           tkw__queue_load(). Unlike there, it can be undone.

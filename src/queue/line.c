@@ -4,9 +4,6 @@
 
 #include "queue/state.h"
 
-/* How far before now a wheel may begin, in ms: 49 days. */
-#define LONGEST_OVERDUE (UINT64_C(1) << 32)
-
 void tkw__line_init(struct tkw__queue *q, struct tkw__line *l, bool strict)
 {
 	*l = (struct tkw__line){ .strict = strict };
@@ -82,17 +79,18 @@ static struct tkw__item *leave_wheel(struct tkw__line *l, struct tkw_entry *e)
 /* A wheel begins with the tick after now: what is due now needs no wheel. But a
  * snapshot tells items in no order, and many may have been due for long. The
  * wheel sorts them. It then begins with the first one known so far, within
- * reason: the farther it begins from now, the more it has to move. */
+ * reason. */
 static uint64_t first_tick(const struct tkw__queue *q,
 			   const struct tkw__line *l)
 {
-	uint64_t first = q->now_ms + 1;
+	uint64_t first = q->place_ms + 1;
 
 	if (q->past == TKW__LOADING && l->tree.root)
 		first = tkw__min_u64(first,
 				     tkw__treap_first(&l->tree)->node.tick);
-	if (q->now_ms > LONGEST_OVERDUE)
-		first = tkw__max_u64(first, q->now_ms - LONGEST_OVERDUE);
+	if (q->now_ms > TKW__LINE_LONGEST_OVERDUE)
+		first = tkw__max_u64(first,
+				     q->now_ms - TKW__LINE_LONGEST_OVERDUE);
 	return first;
 }
 
@@ -156,8 +154,8 @@ static void tend_wheel(struct tkw__queue *q, struct tkw__line *l, uint64_t tick)
 		return;
 	}
 	/* The clock was put back, and the wheel is empty: it begins anew. */
-	if (tick < tkw_wheel_now_tick(l->wheel) && tick > q->now_ms &&
-	    tkw_wheel_now_tick(l->wheel) > q->now_ms + 1 &&
+	if (tick < tkw_wheel_now_tick(l->wheel) && tick > q->place_ms &&
+	    tkw_wheel_now_tick(l->wheel) > q->place_ms + 1 &&
 	    tkw_wheel_count(l->wheel) == 0 &&
 	    tkw_wheel_bytes(NULL, &bytes) == 0)
 		start_wheel(q, l, l->wheel, bytes);
@@ -169,7 +167,7 @@ static void tend_wheel(struct tkw__queue *q, struct tkw__line *l, uint64_t tick)
 static bool fits_list(const struct tkw__queue *q, const struct tkw__line *l,
 		      const struct tkw__item *it)
 {
-	if (it->node.tick > q->now_ms || q->past == TKW__LOADING ||
+	if (it->node.tick > q->place_ms || q->past == TKW__LOADING ||
 	    is_before_last(l, it))
 		return false;
 	return tkw_wheel_count(l->wheel) == 0 ||

@@ -36,6 +36,10 @@
 #include "queue/item.h"
 #include "queue/treap.h"
 
+/* How far before now a wheel may begin, in ms: 49 days. The farther it begins
+ * from now, the more it has to move. */
+#define TKW__LINE_LONGEST_OVERDUE (UINT64_C(1) << 32)
+
 struct tkw__line {
 	struct tkw_link list;
 	uint64_t listed; /* how many are in the list */

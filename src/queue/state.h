@@ -35,6 +35,9 @@ struct tkw__queue {
 	uint64_t small; /* a line of more items has a wheel */
 	uint64_t take_steps;
 	uint64_t now_ms; /* as told last */
+	/* The time by which the lines place items: now_ms, or the time of a
+	 * journal while it is replayed; see tkw__queue_replay_one(). */
+	uint64_t place_ms;
 	/* Recorded facts about the queue itself. */
 	struct tkw__queue_totals totals;
 	struct tkw__queue_totals committed; /* what undo goes back to */

@@ -139,6 +139,9 @@ struct rm_arg {
 	int flags;
 	const char *deprecated_since;
 	struct rm_arg *parts;
+	/* Redis 7.2 and Valkey read it, whatever size we say that the struct
+	 * has. Redis 7.0 does not know it. */
+	const char *display;
 };
 
 struct rm_history {

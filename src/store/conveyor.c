@@ -7,24 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "queue/hash.h"
 #include "store/quiet_thread.h"
-#include "store/row.h"
 
 enum {
-	BLOCK_BYTES = 1 << 16 /* a row that has more gets a larger block */
+	BLOCK_BYTES = 1 << 16
 };
 
-/* Rows without names: each a head, and then its record. */
+/* Rows without names: each a head, and then its record, which begins with its
+ * length. */
 struct block {
-	struct tkw__row_room room;
+	uint8_t *bytes; /* BLOCK_BYTES */
 	size_t len;
-	bool is_full; /* belongs to the thread that applies */
+	const struct tkw__row *lent; /* instead of the bytes, if not NULL */
+	bool is_full;                /* belongs to the thread that applies */
 	struct block *other;
 };
 
 struct head {
 	uint64_t seq;
-	size_t len;
 	uint32_t queue;
 };
 
@@ -41,41 +42,61 @@ struct conveyor {
 
 /* --- the thread that reads ------------------------------------------------ */
 
-/* Hands the block over, and waits for an empty one. */
-static int hand_over(struct conveyor *c, bool is_last)
+/* Hands the block over. The other one is filled next, when it is empty. */
+static void hand_over(struct conveyor *c, bool is_last)
 {
-	int stop;
-
 	pthread_mutex_lock(&c->lock);
 	c->filling->is_full = true;
 	c->filling = c->filling->other;
 	c->ended = is_last;
 	pthread_cond_signal(&c->moved);
-	while (!is_last && !c->stop && c->filling->is_full)
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Waits until a block was applied. */
+static int await_empty(struct conveyor *c, const struct block *b)
+{
+	int stop;
+
+	pthread_mutex_lock(&c->lock);
+	while (!c->stop && b->is_full)
 		pthread_cond_wait(&c->moved, &c->lock);
 	stop = c->stop;
 	pthread_mutex_unlock(&c->lock);
 	return stop;
 }
 
+/* A row that does not fit into a block is not copied: the reader waits until it
+ * was applied. Then the other block was applied, too. */
+static int lend_row(struct conveyor *c, const struct tkw__row *row)
+{
+	struct block *b = c->filling;
+
+	b->lent = row;
+	hand_over(c, false);
+	return await_empty(c, b);
+}
+
 static int put_row(const struct tkw__row *row, void *ctx)
 {
 	struct conveyor *c = ctx;
-	struct block *b = c->filling;
-	struct head head = { row->seq, row->len, row->queue };
+	struct head head = { row->seq, row->queue };
 	size_t need = sizeof(head) + row->len;
-	int err = 0;
+	struct block *b = c->filling;
 
-	if (b->len > 0 && b->len + need > b->room.size) {
-		err = hand_over(c, false);
+	if (b->len > 0 && b->len + need > BLOCK_BYTES) {
+		int err;
+
+		hand_over(c, false);
 		b = c->filling;
+		err = await_empty(c, b);
+		if (err)
+			return err;
 	}
-	if (!err)
-		err = tkw__row_make_room(&b->room, b->len + need);
-	if (err)
-		return err;
-	memcpy(b->room.bytes + b->len, &head, sizeof(head));
-	memcpy(b->room.bytes + b->len + sizeof(head), row->record, row->len);
+	if (need > BLOCK_BYTES)
+		return lend_row(c, row);
+	memcpy(b->bytes + b->len, &head, sizeof(head));
+	memcpy(b->bytes + b->len + sizeof(head), row->record, row->len);
 	b->len += need;
 	return 0;
 }
@@ -85,7 +106,7 @@ static void *run(void *arg)
 	struct conveyor *c = arg;
 
 	c->result = c->read(c->arg, put_row, c);
-	(void)hand_over(c, true);
+	hand_over(c, true);
 	return NULL;
 }
 
@@ -96,17 +117,19 @@ static int apply_block(const struct block *b, tkw__row_fn *fn, void *ctx)
 	size_t at = 0;
 	int err = 0;
 
+	if (b->lent)
+		return fn(b->lent, ctx);
 	while (!err && at < b->len) {
 		struct tkw__row row = { .name = NULL };
 		struct head head;
 
-		memcpy(&head, b->room.bytes + at, sizeof(head));
+		memcpy(&head, b->bytes + at, sizeof(head));
 		at += sizeof(head);
 		row.seq = head.seq;
 		row.queue = head.queue;
-		row.record = b->room.bytes + at;
-		row.len = head.len;
-		at += head.len;
+		row.record = b->bytes + at;
+		row.len = (size_t)tkw__le_bytes(row.record, 4);
+		at += row.len;
 		err = fn(&row, ctx);
 	}
 	return err;
@@ -129,6 +152,7 @@ static void give_back(struct conveyor *c, struct block *b, int err)
 {
 	pthread_mutex_lock(&c->lock);
 	b->len = 0;
+	b->lent = NULL;
 	b->is_full = false;
 	c->stop = err;
 	pthread_cond_signal(&c->moved);
@@ -156,19 +180,21 @@ int tkw__convey(tkw__read_fn *read, void *arg, tkw__row_fn *fn, void *ctx)
 			      .lock = PTHREAD_MUTEX_INITIALIZER,
 			      .moved = PTHREAD_COND_INITIALIZER,
 			      .filling = &pair[0] };
+	uint8_t *bytes = malloc((size_t)2 * BLOCK_BYTES);
 	pthread_t thread;
 	int err;
 
-	if (tkw__row_make_room(&pair[0].room, BLOCK_BYTES) == 0 &&
-	    tkw__row_make_room(&pair[1].room, BLOCK_BYTES) == 0 &&
-	    tkw__quiet_thread(&thread, run, &c)) {
+	pair[0].bytes = bytes;
+	pair[1].bytes = bytes ? bytes + BLOCK_BYTES : NULL;
+	if (bytes && tkw__quiet_thread(&thread, run, &c)) {
 		err = apply_all(&c, &pair[0], fn, ctx);
 		(void)pthread_join(thread, NULL);
 		err = err ? err : c.result;
 	} else {
 		err = read(arg, fn, ctx);
 	}
-	free(pair[0].room.bytes);
-	free(pair[1].room.bytes);
+	free(bytes);
+	pthread_cond_destroy(&c.moved);
+	pthread_mutex_destroy(&c.lock);
 	return err;
 }

@@ -273,8 +273,9 @@ struct tkw__desk_config {
 	uint32_t max_rows;
 	uint32_t max_bytes;
 	/* A snapshot begins when the journal has more bytes than this plus 1.5
-	 * times the live items, when there were most of them since the last
-	 * snapshot. The default is 4 MiB. */
+	 * times the largest size of the live items since the last snapshot or
+	 * the open. Before a close, their size at that time counts. The default
+	 * is 4 MiB. */
 	uint64_t slack_bytes;
 	/* How many items of a snapshot a turn may append, besides four for each
 	 * of its other rows. The default is 256. */
@@ -312,9 +313,11 @@ struct tkw__request *tkw__desk_first(struct tkw__desk *d);
  */
 int tkw__desk_turn(struct tkw__desk *d, uint64_t now_us, uint64_t mono_us);
 
-/* Before a close: true if a snapshot has begun, or if the first one of this
- * desk is due. Then do turns without requests until it is false. Otherwise no
- * snapshot would ever end if each process makes only one call. */
+/* Before a close, after tkw__desk_shutdown(): true if a snapshot has begun, or
+ * if the journal is much longer than its live items need. Then do turns without
+ * requests until it is false. Otherwise no snapshot would ever end if each
+ * process makes only one call, and the next open would read all rows of a queue
+ * that is empty. */
 bool tkw__desk_is_untidy(const struct tkw__desk *d);
 
 /* When the next turn is needed if no request comes. UINT64_MAX: never. */
@@ -325,7 +328,8 @@ struct tkw__desk_next {
 
 void tkw__desk_next(struct tkw__desk *d, struct tkw__desk_next *out);
 
-/* Ends all requests with -ESHUTDOWN, and writes nothing. */
+/* Ends all requests with -ESHUTDOWN, and writes nothing. Then the desk can only
+ * be made tidy and destroyed. */
 void tkw__desk_shutdown(struct tkw__desk *d);
 
 /* Returns the queue after prev, or the first one if prev is NULL; NULL: there

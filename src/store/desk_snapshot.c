@@ -50,10 +50,10 @@ static bool is_due(const struct tkw__desk *d)
 {
 	const struct tkw__desk_cycle *c = &d->cycle;
 	uint64_t slack = d->cfg.slack_bytes / (d->reserve_gone ? IF_FULL : 1);
-	/* Items that have ended leave free pages, not a smaller file. So while
-	 * a queue becomes empty, nothing is gained by copying what is left of
-	 * it again and again. On a full disk each page counts. */
-	uint64_t live = d->reserve_gone ? d->live : c->most_live;
+	/* While a queue becomes empty, what is left of it is not copied again
+	 * and again. But on a full disk each page counts, and a close must not
+	 * leave all rows to the next open. */
+	uint64_t live = d->reserve_gone || c->closing ? d->live : c->most_live;
 
 	if (c->state != TKW__CYCLE_NONE || !d->first || !fits(d))
 		return false;
@@ -62,8 +62,11 @@ static bool is_due(const struct tkw__desk *d)
 	 * the slack. */
 	if (d->store->bytes <= live + live / 2 + slack)
 		return false;
-	/* Half of the slack must have been written since the last one, or a
-	 * store that gives nothing back would keep the desk busy for ever. */
+	/* One is enough for a close. Before that, half of the slack must have
+	 * been written since the last one. Otherwise a store that gives nothing
+	 * back would keep the desk busy for ever. */
+	if (c->closing)
+		return !c->tidied;
 	return !c->done_before ||
 	       d->facts.commit_bytes - c->bytes_at_end >= slack / 2;
 }
@@ -88,7 +91,7 @@ bool tkw__desk_is_untidy(const struct tkw__desk *d)
 {
 	if (d->broken || tkw__desk_is_held(d))
 		return false;
-	return tkw__cycle_can_go_on(d) || (!d->cycle.done_before && is_due(d));
+	return tkw__cycle_can_go_on(d) || is_due(d);
 }
 
 static void begin(struct tkw__desk *d)
@@ -97,6 +100,7 @@ static void begin(struct tkw__desk *d)
 
 	c->state = TKW__CYCLE_COPY;
 	c->began = true;
+	c->tidied = c->closing;
 	c->first = d->last_seq + 1;
 	c->at = d->first;
 	c->cursor = 0;
@@ -201,7 +205,9 @@ void tkw__cycle_undo(struct tkw__desk *d)
 void tkw__cycle_remove(struct tkw__desk *d)
 {
 	struct tkw__desk_cycle *c = &d->cycle;
-	uint64_t max = REMOVE_ROWS + REMOVE_PER_ROW * d->rows;
+	/* Nobody waits for a turn before a close. */
+	uint64_t max = c->closing ? UINT64_MAX
+				  : REMOVE_ROWS + REMOVE_PER_ROW * d->rows;
 	int more;
 
 	if (c->state != TKW__CYCLE_REMOVE || d->broken || tkw__desk_is_held(d))

@@ -65,8 +65,12 @@ struct tkw__desk_cycle {
 	bool piece;            /* this batch has a piece of the snapshot */
 	struct tkw__base base; /* remove */
 	bool done_before;      /* a snapshot of this desk has ended */
+	bool closing;          /* the desk was shut down */
+	bool tidied;           /* a snapshot has begun since then */
 	uint64_t bytes_at_end; /* facts.commit_bytes when it ended */
-	uint64_t most_live;    /* most bytes of live items since it ended */
+	/* Most bytes of live items since the last snapshot, or since the
+	 * open. */
+	uint64_t most_live;
 };
 
 struct tkw__desk {

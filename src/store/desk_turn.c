@@ -563,6 +563,7 @@ int tkw__desk_turn(struct tkw__desk *d, uint64_t now_us, uint64_t mono_us)
 
 void tkw__desk_shutdown(struct tkw__desk *d)
 {
+	d->cycle.closing = true;
 	tkw__desk_end_parked(d, -ESHUTDOWN);
 	while (d->todo.first) {
 		struct tkw__request *r = d->todo.first;

@@ -28,7 +28,8 @@ enum column {
 	KEY,
 	PAYLOAD,
 	REASON,
-	MORE
+	MORE,
+	SEQ /* not in * */
 };
 
 /* NOLINTNEXTLINE(readability-function-size): SQLite's parameters */
@@ -39,7 +40,7 @@ static int feed_connect(sqlite3 *db, void *aux, int argc,
 	struct table *t;
 	int rc = sqlite3_declare_vtab(
 		db, "CREATE TABLE x(queue, item, kind, due, until, attempts, "
-		    "key, payload, reason, more)");
+		    "key, payload, reason, more, seq HIDDEN)");
 
 	(void)argc;
 	(void)argv;
@@ -184,6 +185,9 @@ static int feed_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int i)
 		break;
 	case MORE:
 		give_text(to, c->more);
+		break;
+	case SEQ:
+		give_number(to, (int64_t)c->seq);
 		break;
 	}
 	return SQLITE_OK;

@@ -28,9 +28,13 @@ struct tkw__feed {
 /* Makes the table, as long as db is open. Returns a code of SQLite. */
 int tkw__feed_open(sqlite3 *db, struct tkw__feed *feed);
 
-/* Inserts all rows of tkw_batch. */
+/* Inserts all rows of tkw_batch. SQLite numbers them. */
 #define TKW__FEED_INSERT                                                       \
 	"INSERT INTO journal(queue, item, kind, due, until, attempts, key, "   \
 	"payload, reason, more) SELECT * FROM tkw_batch"
+
+/* The same, with the numbers that begin with `seq`. */
+#define TKW__FEED_INSERT_AGAIN                                                 \
+	"INSERT INTO journal SELECT seq, * FROM tkw_batch"
 
 #endif /* TKW_STORE_FEED_H */

@@ -889,6 +889,7 @@ int tkw__keeper_close(struct tkw_queues *f)
 	send_all_away(f);
 	if (h->before_close)
 		h->before_close(h->ctx);
+	tkw__desk_shutdown(f->desk);
 	while (tkw__desk_is_untidy(f->desk))
 		(void)tkw__desk_turn(f->desk, now_us(f),
 				     system_us(CLOCK_MONOTONIC));

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* quiet_thread.h - a thread that no signal of the user's program disturbs. */
+/*
+ * quiet_thread.h - a thread that no signal of the user's program disturbs.
+ *
+ * os/thread.h can do this as well. But libtickwheel does not export it, and a
+ * second copy in libtickwheel-queue would have thread-local data that nobody
+ * uses there.
+ */
 #ifndef TKW_STORE_QUIET_THREAD_H
 #define TKW_STORE_QUIET_THREAD_H
 

@@ -151,15 +151,18 @@ int tkw__row_pack(const struct tkw__crc32c *crc, const struct tkw__row *row,
 
 int tkw__row_make_room(struct tkw__row_room *room, size_t len)
 {
+	size_t more = room->size + room->size / 2;
 	uint8_t *bytes;
 
 	if (len <= room->size)
 		return 0;
-	bytes = realloc(room->bytes, len * 2);
+	if (len < more)
+		len = more;
+	bytes = realloc(room->bytes, len);
 	if (!bytes)
 		return -ENOMEM;
 	room->bytes = bytes;
-	room->size = len * 2;
+	room->size = len;
 	return 0;
 }
 

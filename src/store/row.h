@@ -65,8 +65,8 @@ struct tkw__row_room {
 	size_t size;
 };
 
-/* Makes room for at least len bytes. What is in the room stays. Returns 0 or
- * -ENOMEM. */
+/* Makes room for at least len bytes, and for half as much again as there was:
+ * the room may grow byte by byte. What is in it stays. Returns 0 or -ENOMEM. */
 int tkw__row_make_room(struct tkw__row_room *room, size_t len);
 
 /* Makes columns of row, whose texts point into the record. Returns 0, or

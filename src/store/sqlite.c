@@ -4,7 +4,9 @@
  *
  * A batch is one transaction of SQLite in WAL mode, with a sync at its end.
  * Rows are only added at the end of the table `journal`, and removed from its
- * beginning. So a batch writes the last leaf of one tree, and seldom more.
+ * beginning. So a batch writes the last leaf of one tree, and seldom more. If
+ * few of many rows stay, the table is emptied, and these are added again, all
+ * in one transaction.
  *
  * Errors: if SQLite found no room, the transaction is rolled back and nothing
  * has happened. After any other error of a commit, nobody knows what the disk
@@ -24,12 +26,18 @@
 #include <string.h>
 
 #include "store/beside.h"
+#include "store/kept.h"
 #include "store/sqlite.h"
 #include "store/wal.h"
 
 enum {
 	ROW_BYTES = 8,  /* that a row takes besides its record, about */
 	CLOSE_MS = 100, /* how long a close waits for another program */
+	PIECE_ROWS = 4096,
+	/* If more rows go, those that stay may be kept in memory meanwhile:
+	 * this part of the journal, and so many bytes, at most. */
+	KEPT_PART = 4,
+	KEPT_BYTES = 64 << 20,
 	/* After a full disk, so many checkpoints come when the log has this
 	 * part of its usual frames: the room is needed for the file. */
 	TIGHT_ROUNDS = 1000,
@@ -97,6 +105,7 @@ static int store_open(struct tkw__store **out, const void *config, char *why,
 	s->store.ops = &tkw__sqlite_store;
 	s->store.why = "";
 	s->to_system = cfg->to_system;
+	s->piece = PIECE_ROWS;
 	tkw__crc32c_init(&s->crc);
 	err = tkw__real_path(&s->path, cfg->path);
 	if (!err)
@@ -375,15 +384,16 @@ static int insert_names(struct tkw__sqlite *s, const struct tkw__row *rows,
 	return rc;
 }
 
-static int insert_rows(struct tkw__sqlite *s, const struct tkw__row *rows,
-		       size_t count)
+/* seq is the number of the first record. */
+static int insert_rows(struct tkw__sqlite *s, enum tkw__stmt which,
+		       const struct tkw__row *rows, size_t count, uint64_t seq)
 {
 	int rc;
 
 	s->feed.rows = rows;
 	s->feed.count = count;
-	s->feed.seq = s->last + 1;
-	rc = tkw__sqlite_run(s, TKW__STMT_INSERT);
+	s->feed.seq = seq;
+	rc = tkw__sqlite_run(s, which);
 	s->feed.rows = NULL;
 	s->feed.count = 0;
 	return rc;
@@ -412,7 +422,7 @@ static int insert_batch(struct tkw__sqlite *s, const struct tkw__row *rows,
 	if (!rc && records < count)
 		rc = insert_names(s, rows, count);
 	if (!rc && records > 0) {
-		rc = insert_rows(s, rows, count);
+		rc = insert_rows(s, TKW__STMT_INSERT, rows, count, s->last + 1);
 		/* SQLite has numbered the rows: from the last one on, unless
 		 * somebody else has written to the table. */
 		if (!rc && (uint64_t)sqlite3_last_insert_rowid(s->db) !=
@@ -470,12 +480,64 @@ static int set_base(struct tkw__sqlite *s, const struct tkw__base *base)
 	return tkw__sqlite_run(s, TKW__STMT_SET_BASE);
 }
 
-static int delete_below(struct tkw__sqlite *s, uint64_t seq)
+/* Deletes up to max rows before `end`. to receives the first one that stays. */
+static int delete_some(struct tkw__sqlite *s, uint64_t end, uint64_t max,
+		       uint64_t *to)
 {
-	if (seq <= s->lowest)
+	if (end <= s->lowest)
 		return SQLITE_OK;
-	sqlite3_bind_int64(s->stmt[TKW__STMT_DELETE], 1, (sqlite3_int64)seq);
+	*to = end - s->lowest > max ? s->lowest + max : end;
+	sqlite3_bind_int64(s->stmt[TKW__STMT_DELETE], 1, (sqlite3_int64)*to);
 	return tkw__sqlite_run(s, TKW__STMT_DELETE);
+}
+
+/* Keeps the rows from `end` on in memory, empties the table and inserts them
+ * again. Returns a code of SQLite; SQLITE_TOOBIG if nothing was done, because
+ * there is too much to keep. */
+static int delete_all_but(struct tkw__sqlite *s, uint64_t end)
+{
+	uint64_t part = s->store.bytes / KEPT_PART;
+	struct tkw__kept kept = { .max = part < KEPT_BYTES ? (size_t)part
+							   : KEPT_BYTES };
+	int err = tkw__sqlite_read_rows(s, end, tkw__kept_add, &kept);
+	int rc = SQLITE_OK;
+
+	if (err) {
+		rc = err == -EFBIG || err == -ENOMEM ? SQLITE_TOOBIG
+						     : SQLITE_CORRUPT;
+	} else if (kept.count != s->last - end + 1) {
+		s->foreign = true;
+		rc = SQLITE_CORRUPT;
+	}
+	tkw__kept_end(&kept);
+	if (!rc)
+		rc = tkw__sqlite_run(s, TKW__STMT_EMPTY);
+	if (!rc)
+		rc = insert_rows(s, TKW__STMT_INSERT_AGAIN, kept.rows,
+				 kept.count, end);
+	tkw__kept_free(&kept);
+	return rc;
+}
+
+/* Removes rows before `end`, as compact was told. to receives the first one
+ * that stays. */
+static int remove_rows(struct tkw__sqlite *s, uint64_t end, uint64_t max,
+		       uint64_t *to)
+{
+	int rc;
+
+	if (max < UINT64_MAX)
+		return delete_some(s, end, max, to);
+	if (end > s->lowest && end - s->lowest > s->piece &&
+	    s->too_much != end) {
+		rc = delete_all_but(s, end);
+		if (rc != SQLITE_TOOBIG) {
+			*to = end;
+			return rc;
+		}
+		s->too_much = end;
+	}
+	return delete_some(s, end, s->piece, to);
 }
 
 static int store_compact(struct tkw__store *store, const struct tkw__base *base,
@@ -484,8 +546,7 @@ static int store_compact(struct tkw__store *store, const struct tkw__base *base,
 	struct tkw__sqlite *s = tkw__sqlite_of(store);
 	/* The last row stays, because SQLite numbers by it. */
 	uint64_t end = base->first < s->last ? base->first : s->last;
-	uint64_t to = end > s->lowest && end - s->lowest > max ? s->lowest + max
-							       : end;
+	uint64_t to = s->lowest;
 	int rc;
 	int err = get_ready(s);
 
@@ -498,13 +559,12 @@ static int store_compact(struct tkw__store *store, const struct tkw__base *base,
 	if (!rc)
 		rc = set_base(s, base);
 	if (!rc)
-		rc = delete_below(s, to);
+		rc = remove_rows(s, end, max, &to);
 	err = end_transaction(s, rc);
 	if (err)
 		return err;
 	s->base = *base;
-	if (s->lowest < to)
-		s->lowest = to;
+	s->lowest = to;
 	checkpoint_sometimes(s);
 	(void)tkw__sqlite_measure(s);
 	return s->lowest < end;

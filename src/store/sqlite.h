@@ -24,10 +24,12 @@ enum tkw__stmt {
 	TKW__STMT_COMMIT,
 	TKW__STMT_ROLLBACK,
 	TKW__STMT_INSERT,
+	TKW__STMT_INSERT_AGAIN,
 	TKW__STMT_NAME,
 	TKW__STMT_SET_BASE,
 	TKW__STMT_SET_MODE,
 	TKW__STMT_DELETE,
+	TKW__STMT_EMPTY,
 	TKW__STMTS
 };
 
@@ -53,7 +55,12 @@ struct tkw__sqlite {
 	struct tkw__sqlite_check check;
 	uint64_t lowest; /* rows before this one are deleted */
 	uint64_t last;   /* 0: there was none */
+	/* How many rows a compaction deletes at once if it may choose. */
+	uint64_t piece;
+	/* The first row that stays, if too much stays to be kept in memory. */
+	uint64_t too_much;
 	bool to_system;
+	bool has_threads; /* other threads may use SQLite, too */
 	/* The file says that its log was not synced. */
 	bool loose;
 	bool relaxed;   /* SQLite does not sync */
@@ -113,6 +120,11 @@ int tkw__sqlite_errno(sqlite3 *db, int rc);
 
 /* Notes what went wrong, for store.why. Returns -errno. */
 int tkw__sqlite_note(struct tkw__sqlite *s, int rc);
+
+/* Reads the rows from a number on, in order, up to an error of fn. The numbers
+ * must follow each other. Returns 0, -errno or the error of fn. */
+int tkw__sqlite_read_rows(struct tkw__sqlite *s, uint64_t seq, tkw__row_fn *fn,
+			  void *ctx);
 
 /* The call of store.h. */
 int tkw__sqlite_replay(struct tkw__store *store, tkw__row_fn *fn,

@@ -71,13 +71,6 @@ static int is_unwanted(void *arg)
 	return atomic_load(&c->is_unwanted);
 }
 
-/* The connection has a mutex, unless SQLite was built or set up for one thread
- * only. */
-static bool start_thread(struct tkw__sqlite_check *c)
-{
-	return sqlite3_db_mutex(c->db) && tkw__quiet_thread(&c->thread, run, c);
-}
-
 int tkw__sqlite_check_begin(struct tkw__sqlite *s)
 {
 	struct tkw__sqlite_check *c = &s->check;
@@ -95,7 +88,10 @@ int tkw__sqlite_check_begin(struct tkw__sqlite *s)
 	if (rc)
 		return rc;
 	sqlite3_progress_handler(c->db, PATIENCE, is_unwanted, c);
-	c->is_running = start_thread(c);
+	/* The connection has a mutex, unless SQLite was built or set up for one
+	 * thread only. */
+	s->has_threads = sqlite3_db_mutex(c->db) != NULL;
+	c->is_running = s->has_threads && tkw__quiet_thread(&c->thread, run, c);
 	/* Without a thread it takes longer. */
 	if (!c->is_running)
 		(void)run(c);

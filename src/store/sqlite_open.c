@@ -32,6 +32,7 @@ enum {
 };
 
 static const char insert_rows[] = TKW__FEED_INSERT;
+static const char insert_again[] = TKW__FEED_INSERT_AGAIN;
 /* A snapshot may name a queue again. */
 static const char insert_name[] = "INSERT INTO queue VALUES(?1, ?2, ?3) "
 				  "ON CONFLICT(number) DO NOTHING";
@@ -41,10 +42,12 @@ static const char *const statements[TKW__STMTS] = {
 	[TKW__STMT_COMMIT] = "COMMIT",
 	[TKW__STMT_ROLLBACK] = "ROLLBACK",
 	[TKW__STMT_INSERT] = insert_rows,
+	[TKW__STMT_INSERT_AGAIN] = insert_again,
 	[TKW__STMT_NAME] = insert_name,
 	[TKW__STMT_SET_BASE] = "REPLACE INTO base VALUES(1, ?1, ?2, ?3)",
 	[TKW__STMT_SET_MODE] = "REPLACE INTO base VALUES(2, ?1, ?2, ?3)",
 	[TKW__STMT_DELETE] = "DELETE FROM journal WHERE seq < ?1",
+	[TKW__STMT_EMPTY] = "DELETE FROM journal",
 };
 
 const char tkw__sqlite_no_log[] =

@@ -6,8 +6,9 @@
  * its number, its queue and its record. So a row that is missing, twice there
  * or changed is found.
  *
- * A long journal is read on a second thread, unless SQLite or the system can
- * have none. The connection is then the thread's: the caller waits for it.
+ * A second thread reads a long journal. Then only this thread uses the
+ * connection, until it has ended. If SQLite is built for one thread, or no
+ * thread can be started, the caller's thread reads.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -106,11 +107,9 @@ static int replay_row(struct tkw__sqlite *s, sqlite3_stmt *stmt, uint64_t seq,
 	return err;
 }
 
-/* Reads the rows; see tkw__read_fn. */
-static int replay_rows(void *arg, tkw__row_fn *fn, void *ctx)
+int tkw__sqlite_read_rows(struct tkw__sqlite *s, uint64_t seq, tkw__row_fn *fn,
+			  void *ctx)
 {
-	struct tkw__sqlite *s = arg;
-	uint64_t seq = s->base.first ? s->base.first : 1;
 	sqlite3_stmt *stmt;
 	int rc = sqlite3_prepare_v2(s->db,
 				    "SELECT seq, queue, item, kind, due, "
@@ -135,20 +134,47 @@ static int replay_rows(void *arg, tkw__row_fn *fn, void *ctx)
 	return err ? err : rc;
 }
 
+/* Reads the journal; see tkw__read_fn. */
+static int replay_rows(void *arg, tkw__row_fn *fn, void *ctx)
+{
+	struct tkw__sqlite *s = arg;
+
+	return tkw__sqlite_read_rows(s, s->base.first ? s->base.first : 1, fn,
+				     ctx);
+}
+
+/* What the caller has said about the rows. */
+struct verdict {
+	tkw__row_fn *fn;
+	void *ctx;
+	int err;
+};
+
+static int apply_row(const struct tkw__row *row, void *ctx)
+{
+	struct verdict *v = ctx;
+
+	v->err = v->fn(row, v->ctx);
+	return v->err;
+}
+
 int tkw__sqlite_replay(struct tkw__store *store, tkw__row_fn *fn,
 		       struct tkw__base *base, void *ctx)
 {
 	struct tkw__sqlite *s = tkw__sqlite_of(store);
+	struct verdict v = { fn, ctx, 0 };
 	int err;
 	int rc;
 
 	*base = s->base;
-	err = replay_names(s, fn, ctx);
-	if (!err && s->check.is_running &&
-	    s->last > s->base.first + LONG_JOURNAL)
-		err = tkw__convey(replay_rows, s, fn, ctx);
+	err = replay_names(s, apply_row, &v);
+	if (!err && s->has_threads && s->last > s->base.first + LONG_JOURNAL)
+		err = tkw__convey(replay_rows, s, apply_row, &v);
 	else if (!err)
-		err = replay_rows(s, fn, ctx);
+		err = replay_rows(s, apply_row, &v);
+	/* The reader may be ahead, and may have found something else. */
+	if (v.err)
+		s->store.why = "";
 	if (err == -EBADMSG) {
 		tkw__sqlite_check_drop(s);
 		return err;

@@ -89,7 +89,12 @@ struct tkw__store_ops {
 	 * Says that rows before base->first are not needed any more, and
 	 * removes up to max of them.
 	 *
-	 * Returns 1 if there are more to remove, 0, or -errno.
+	 * max  UINT64_MAX: nobody waits. The store removes them as it is
+	 *      cheapest, and may remove all of them in this call.
+	 *
+	 * Returns 1 if there are more to remove, 0, or -errno. The errors are
+	 * those of append. After an error, all rows are there, or only those
+	 * from base->first on.
 	 */
 	int (*compact)(struct tkw__store *s, const struct tkw__base *base,
 		       uint64_t max);

@@ -93,7 +93,8 @@ for entrant in "$@"; do
 			check "$entrant: none is early" none_early
 			;;
 		tickwheel,churn*)
-			check "$entrant: the time of churn" has_figures us
+			check "$entrant: time and amplification of churn" \
+				has_figures 'us amp'
 			;;
 		*,churn*)
 			check "$entrant: no time without syncs" \

@@ -15,6 +15,7 @@
 #   4. The programs of the pages compile with the libraries, run, and print
 #      what their page says.
 #   5. tkw(1) has the options that tkw --help has.
+#   6. tkw-redis(7) and docs/redis.md have the commands that the module has.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
@@ -124,7 +125,7 @@ check_form()
 check_references()
 {
 	while read -r page; do
-		sed -n 's/.*\<Xr \(\(tkw\|tickwheel\)[a-z0-9_]*\) \([0-9]\).*/\1.\3/p' \
+		sed -n 's/.*\<Xr \(\(tkw\|tickwheel\)[a-z0-9_-]*\) \([0-9]\).*/\1.\3/p' \
 			"$page" | sort -u | while read -r other; do
 			[ -f "$man/man${other##*.}/$other" ] ||
 				echo "$(source_of "$page"): refers to $other," \
@@ -229,7 +230,7 @@ check_programs()
 	while read -r page; do
 		name=$(basename "$page")
 		case $name in
-		*.1)
+		*.1 | tkw-redis.7) # about a shell
 			continue
 			;;
 		*.3)
@@ -287,6 +288,33 @@ check_options()
 		"$scratch/list"
 }
 
+# --- 6: the module -----------------------------------------------------------
+
+# commands_in FILE...: prints the commands of the module that the files name.
+# TKW.APPLY is for the server alone, and TKW.CLOCK for the tests.
+commands_in()
+{
+	cat "$@" | grep -Eio '\<tkw\.[a-z]+\>' | tr '[:lower:]' '[:upper:]' |
+		grep -Evx 'TKW\.(APPLY|CLOCK)' | sort -u
+}
+
+check_commands()
+{
+	[ -d "$1/src/redis" ] || return 0
+	cat "$1"/src/redis/*.[ch] | grep -Eio '"tkw\.[a-z]+"' >"$scratch/quoted"
+	commands_in "$scratch/quoted" >"$scratch/told"
+	[ -s "$scratch/told" ] || complain 'src/redis: there are no commands'
+	for page in man/tkw-redis.7 docs/redis.md; do
+		commands_in "$1/$page" >"$scratch/shown"
+		comm -23 "$scratch/told" "$scratch/shown" >"$scratch/list"
+		complain_each ": add it to $page, because the module has it" \
+			"$scratch/list"
+		comm -13 "$scratch/told" "$scratch/shown" >"$scratch/list"
+		complain_each ": remove it from $page, or add it to the module" \
+			"$scratch/list"
+	done
+}
+
 check_man()
 {
 	make_scratch
@@ -296,6 +324,7 @@ check_man()
 	check_references "$1"
 	check_found "$1"
 	check_options "$1" "$3"
+	check_commands "$1"
 	root=$1
 	shift 3
 	check_programs "$root" "$@"
@@ -604,6 +633,23 @@ self_test_programs()
 		'man/tickwheel.7, program 1: does not print what it should'
 }
 
+# A module with two commands, of which each page must have both.
+self_test_module()
+{
+	mkdir -p "$tree/src/redis" "$tree/docs"
+	echo '{ "TKW.PUT", put }, { "tkw.take", take }, { "TKW.APPLY", apply }' \
+		>"$tree/src/redis/module.c"
+	echo '.Cm TKW.PUT , TKW.TAKE , TKW.APPLY' >"$tree/man/tkw-redis.7"
+	echo 'TKW.PUT, tkw.take and so on' >"$tree/docs/redis.md"
+	stage
+	must_accept 'a module and its pages' check_planted
+	sed -i 's/TKW.TAKE/TKW.GIVE/' "$tree/man/tkw-redis.7"
+	sed -i 's/, tkw.take//' "$tree/docs/redis.md"
+	all_said 'TKW.TAKE: add it to man/tkw-redis.7' \
+		'TKW.GIVE: remove it from man/tkw-redis.7' \
+		'TKW.TAKE: add it to docs/redis.md'
+}
+
 self_test()
 {
 	make_scratch
@@ -615,6 +661,7 @@ self_test()
 	self_test_form
 	self_test_no_sqlite
 	self_test_programs
+	self_test_module
 	self_verdict
 }
 

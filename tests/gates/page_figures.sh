@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # page_figures.sh ROOT | --self-test - checks that every measured figure in
-# README.md and docs/ comes from bench/results.json, or from the same of the queue,
-# unless its page says that it was measured once. scripts/figures --check does the work, and describes how to
-# write figures. The self-test also tests scripts/figures.
+# README.md and docs/ comes from bench/results.json, or from the same of the queue
+# or of the queue in Redis, unless its page says that it was measured once.
+# scripts/figures --check does the work, and describes how to write figures. The
+# self-test also tests scripts/figures.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
@@ -298,41 +299,50 @@ self_test_results()
 	must_reject 'README.md:18: this is not' sh "$figures" --check "$tree"
 }
 
-# Tests a second file, with the rows of the queue.
-self_test_queue()
+# self_test_more KIND: tests a second file, with the rows KIND/...
+self_test_more()
 {
 	plant
-	queue=$tree/bench/results_queue.json
+	name=results_$1.json
+	more=$tree/bench/$name
 	{
 		origin 7654321
-		line queue/put/1c tickwheel us/op 250.000 ',"pair_ratio":2.500'
-	} >"$queue"
-	cat >"$tree/docs/page.md" <<-'END'
+		line "$1/put/1" tickwheel us/op 250.000 ',"pair_ratio":2.500'
+		line "$1/put/1" set us/op 100.000
+	} >"$more"
+	sed "s/KIND/$1/g" >"$tree/docs/page.md" <<-'END'
 	<!-- figures
-	{commit} {commit queue} {queue/put/1c tickwheel} us
-	{goal queue/put/1c tickwheel pair_ratio >= 3}
+	{commit} {commit KIND} {KIND/put/1 tickwheel} us
+	{goal KIND/put/1 tickwheel pair_ratio >= 3}
+	{losses KIND/put/*}
 	-->
 	1234567 7654321 250 us
 	at least 3: **not reached**
+	| row | unit | tickwheel | who is better |
+	|---|---|---:|---|
 	<!-- /figures -->
 	END
-	must_accept 'figures of the queue' sh "$figures" --check "$tree"
-	sed -i '1s/7654321/&-dirty/' "$queue"
-	must_reject 'results_queue.json:1: measured with changes' \
+	must_accept "figures of $name" sh "$figures" --check "$tree"
+	sed -i "s,{$1/put/1 t,{$1/put/2 t,g" "$tree/docs/page.md"
+	must_reject "there is no row $1/put/2 in bench/$name" \
 		sh "$figures" --check "$tree"
-	sed -i 1d "$queue"
-	must_reject 'results_queue.json:1: no line with the date' \
+	sed -i '1s/7654321/&-dirty/' "$more"
+	must_reject "$name:1: measured with changes" \
+		sh "$figures" --check "$tree"
+	sed -i 1d "$more"
+	must_reject "$name:1: no line with the date" \
 		sh "$figures" --check "$tree"
 	{
 		origin 7654321
 		line timer/pair/9t tickwheel ns/op 40.616
-	} >"$queue"
-	must_reject 'results_queue.json:2: timer/pair/9t is not a row' \
+	} >"$more"
+	must_reject "$name:2: timer/pair/9t is not a row" \
 		sh "$figures" --check "$tree"
-	: >"$queue"
-	must_reject 'results_queue.json is empty' sh "$figures" --check "$tree"
-	spoil bench/results.json '2s,timer/,queue/,' \
-		'results.json:2: queue/pair/1t is not a row'
+	: >"$more"
+	must_reject "$name is empty; run ./dev bench --json bench/$name $1/" \
+		sh "$figures" --check "$tree"
+	spoil bench/results.json "2s,timer/,$1/," \
+		"results.json:2: $1/pair/1t is not a row"
 }
 
 # Tests scripts/figures without --check. It corrects what --check rejects, and
@@ -365,7 +375,8 @@ self_test()
 	self_test_units
 	self_test_typed
 	self_test_results
-	self_test_queue
+	self_test_more queue
+	self_test_more redis
 	self_test_making
 	# The tests above ran scripts/figures. Now test the gate itself.
 	plant

@@ -1,18 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# readme.sh ROOT PROGRAMS | --self-test - checks that the C code in the README and
-# in docs/ is code of the examples, and that the output shown with it is what the
-# example prints. PROGRAMS is the folder where the examples are built.
+# readme.sh ROOT PROGRAMS | --self-test - checks that the C and Python code in the
+# README and in docs/ is code of the examples, and that the output shown with it is
+# what the example prints. PROGRAMS is the folder where the examples are built.
 #
-# A block of C must be a part of one example, line by line. A block with main()
+# A block of code must be a part of one example, line by line. A block with main()
 # must be the whole example, without the lines for licence and title. The next
-# block of text must be what that example prints. If several blocks of C follow
-# each other, they share the block of text after them.
+# block of text must be what that example prints. If several blocks of code follow
+# each other, they share the block of text after them. An example that speaks of
+# tickwheel.so needs a Redis server with the module, and gets one.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
-# split_page FILE PREFIX: writes each block of C or text to a file that is named
+# split_page FILE PREFIX: writes each block of code or text to a file that is named
 # PREFIX, the number of the block and its language. Prints what is wrong with
 # the fences.
 split_page()
@@ -23,10 +24,10 @@ split_page()
 	/^[ \t]*(```|~~~)/ {
 		inside = 1
 		language = substr($0, 4)
-		if ($0 !~ /^```(c|text|sh|java|cmake|json)$/)
+		if ($0 !~ /^```(c|python|text|sh|java|cmake|json)$/)
 			print "a block of which language? " $0
 		file = sprintf("%s%03d.%s", prefix, ++n, language)
-		if (language !~ /^(c|text)$/)
+		if (language !~ /^(c|python|text)$/)
 			file = "/dev/null"
 		printf "" >file
 	}
@@ -34,13 +35,13 @@ split_page()
 	' "$1"
 }
 
-# examples_with FILE: prints the names of the examples that contain the lines of
-# FILE in one piece. If FILE has a main(), it must be the whole example without
-# its first two lines.
+# examples_with FILE SUFFIX: prints the names of the examples with this suffix that
+# contain the lines of FILE in one piece. If FILE has a main(), it must be the whole
+# example without its first two lines.
 examples_with()
 {
 	# shellcheck disable=SC2016 # the dollars are awk's
-	find "$root/examples" -name '*.c' | sort | xargs awk -v part="$1" '
+	find "$root/examples" -name "*.$2" | sort | xargs -r awk -v part="$1" '
 	function search(    i, k) {
 		for (i = 1; lines && i + lines - 1 <= length_of; i++) {
 			for (k = 1; k <= lines && text[i + k - 1] == block[k]; k++)
@@ -49,7 +50,6 @@ examples_with()
 			    lines != length_of - 2)))
 				continue
 			sub(/.*\//, "", name)
-			sub(/\.c$/, "", name)
 			print name
 			return
 		}
@@ -66,11 +66,11 @@ examples_with()
 	'
 }
 
-# check_c FILE: a block of C must be in exactly one example, which is added to
-# `shown`.
-check_c()
+# check_code FILE SUFFIX: a block of code must be in exactly one example, which is
+# added to `shown`.
+check_code()
 {
-	found=$(examples_with "$1")
+	found=$(examples_with "$1" "$2")
 	case $(echo "$found" | wc -w) in
 	0)
 		complain "$page shows what is in no example: $(head -n 1 "$1")"
@@ -86,16 +86,34 @@ check_c()
 	esac
 }
 
+# run_example NAME: runs it. Returns 77 if it cannot be run here.
+run_example()
+{
+	program=$root/examples/$1
+	[ "$program" = "${program%.c}" ] || program=$programs/${1%.c}
+	[ -x "$program" ] || return 77
+	if ! grep -q 'tickwheel\.so' "$root/examples/$1"; then
+		"$program"
+	elif [ -f "$programs/../tickwheel.so" ]; then
+		sh "$root/tests/examples/with_redis.sh" \
+			"$programs/../tickwheel.so" "$program"
+	else
+		return 77
+	fi
+}
+
 # check_text FILE: each example in `shown` must print this text.
 check_text()
 {
 	for name in $shown; do
-		if [ ! -x "$programs/$name" ]; then
+		run_example "$name" >"$scratch/printed"
+		status=$?
+		name=${name%.c}
+		if [ "$status" -eq 77 ]; then
 			unbuilt="$unbuilt $name"
 			continue
 		fi
-		"$programs/$name" >"$scratch/printed" ||
-			complain "the example $name failed"
+		[ "$status" -eq 0 ] || complain "the example $name failed"
 		diff "$scratch/printed" "$1" >&2 ||
 			complain "$page shows another output of $name"
 	done
@@ -113,7 +131,10 @@ check_page()
 	for block in "$scratch"/block*; do
 		case $block in
 		*.c)
-			check_c "$block"
+			check_code "$block" c
+			;;
+		*.python)
+			check_code "$block" py
 			;;
 		*.text)
 			check_text "$block"
@@ -142,7 +163,7 @@ check_readme()
 		echo "$gate: skipped: no library for$unbuilt"
 		exit 77
 	fi
-	verdict "$blocks blocks of C on $pages pages"
+	verdict "$blocks blocks of code on $pages pages"
 }
 
 plant()
@@ -162,6 +183,26 @@ plant()
 	# shellcheck disable=SC2016
 	printf '%s\n' '```sh' ls '```' '```text' huh '```' '' '```c' 'int two;' \
 		'```' and '```text' two '```' >"$tree/docs/page.md"
+	plant_server
+}
+
+# Plants an example in C and one in Python that need a server, and what runs them
+# with one. The programs are really shell scripts.
+plant_server()
+{
+	mkdir -p "$tree/tests/examples"
+	: >"$scratch/tickwheel.so"
+	# shellcheck disable=SC2016 # for the planted script
+	printf 'shift\n"$@" 7\n' >"$tree/tests/examples/with_redis.sh"
+	printf 'licence\ntitle, tickwheel.so\nint three;\n' \
+		>"$tree/examples/three.c"
+	# shellcheck disable=SC2016
+	printf '#!/bin/sh\necho port $1\n# tickwheel.so\n' |
+		tee "$tree/three" >"$tree/examples/three.py"
+	chmod +x "$tree/three" "$tree/examples/three.py"
+	# shellcheck disable=SC2016 # fences, and Python in a shell
+	printf '%s\n' '```c' 'int three;' '```' '```python' 'echo port $1' '```' \
+		'```text' 'port 7' '```' >"$tree/docs/server.md"
 }
 
 # spoil FILE SED-SCRIPT WORD: changes FILE in a sound tree. The gate must reject
@@ -199,9 +240,15 @@ self_test()
 	spoil docs/page.md 's/^```c$/~~~c/' 'page.md: a block of which language'
 	spoil docs/page.md 's/^```c$/```/' 'page.md: a block of which language'
 	spoil docs/page.md '$d' 'page.md: a block without an end'
+	spoil docs/server.md 's/^echo port/echo ports/' 'server.md shows what is in no'
+	spoil docs/server.md 's/^port 7/port 8/' 'another output of three.py'
+	spoil three 's/port/ports/' 'server.md shows another output of three'
 	plant
 	rm "$tree/two"
 	must_reject 'skipped: no library for two' sh "$self" "$tree" "$tree"
+	plant
+	rm "$scratch/tickwheel.so"
+	must_reject 'no library for three three.py' sh "$self" "$tree" "$tree"
 	self_verdict
 }
 

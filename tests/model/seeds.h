@@ -67,8 +67,8 @@ void seeds_read(struct seeds *s, int argc, char **argv,
  * the program. */
 int seeds_run(const struct seeds *s, const struct seeds_model *model);
 
-/* If the traced run of a replay shows each operation from this one on, it shows
- * those before the failed one, too. */
+/* Returns the first operation to trace, so that the 40 before the failed one
+ * are shown. */
 uint64_t seeds_trace_from(uint64_t failed_op);
 
 /* --- for programs with options of their own ------------------------------- */

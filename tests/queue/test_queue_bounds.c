@@ -8,6 +8,9 @@
 
 #include <stdlib.h>
 
+#include "queue/hash.h"
+#include "queue/state.h"
+
 enum {
 	/* As many as SPEC 11.12 names, in one test. In the others fewer
 	 * show the same. */
@@ -313,39 +316,135 @@ static void test_queue_many_overdue_are_loaded_in_bounded_steps(void **state)
 	assert_int_equal(take_each(b, MANY, first, 1000, EACH_IN_TREE), 0);
 }
 
-/* SPEC 11.12: a journal is replayed when all its items are overdue, the latest
- * first. Only the first ones, which make a small queue, are in a tree. */
-static void test_queue_many_overdue_are_replayed_in_bounded_steps(void **state)
+/* Puts items that become due one by one, the latest first. */
+static void put_backwards(struct queue_bed *b, uint32_t n)
 {
-	struct queue_bed *b = *state;
-	struct tkw__queue_config cfg = b->cfg;
 	struct tkw__queue_put p = { .payload = { "x", 1 } };
 	struct tkw__queue_call call = { b->now * 1000, &b->log, false };
-	struct tkw__queue *from = b->q;
 	uint64_t id;
 
-	for (uint32_t i = 0; i < MANY; i++) {
-		p.when = (struct tkw__queue_when){ false, MANY - (int64_t)i };
-		assert_int_equal(tkw__queue_put(from, &call, &p, 1, &id), 0);
+	for (uint32_t i = 0; i < n; i++) {
+		p.when = (struct tkw__queue_when){ false, n - (int64_t)i };
+		assert_int_equal(tkw__queue_put(b->q, &call, &p, 1, &id), 0);
 	}
-	b->now += UINT64_C(10) * MANY;
+}
+
+/* Puts a copy of the queue in its place, replayed from the bed's log. Only the
+ * first items, which make a small queue, may be in a tree. `snapshot` bytes of
+ * the log are a snapshot. */
+static void replay_copy(struct queue_bed *b, size_t snapshot)
+{
+	struct tkw__queue_config cfg = b->cfg;
+	struct tkw__queue *from = b->q;
+
 	cfg.now_us = b->now * 1000;
 	assert_int_equal(tkw__queue_create(&b->q, &cfg), 0);
 	for (size_t at = 0, i = 0; at < b->log.len; i++) {
-		size_t len = b->log.bytes[at];
+		size_t len = (size_t)tkw__le_bytes(b->log.bytes + at, 4);
 
 		begin_steps(b);
 		assert_int_equal(tkw__queue_replay_one(b->q, b->log.bytes + at,
-						       len, false),
+						       len, at < snapshot),
 				 0);
-		expect_steps(b, i <= TKW__QUEUE_SMALL ? EACH_IN_TREE : EACH);
+		expect_steps(b,
+			     i <= TKW__QUEUE_SMALL + 1 ? EACH_IN_TREE : EACH);
 		tkw__queue_commit(b->q);
 		at += len;
 	}
 	assert_true(tkw__queue_digest(b->q) == tkw__queue_digest(from));
 	tkw__queue_destroy(from);
+	tkw__queue_log_clear(&b->log);
+}
+
+/* Takes all items, and looks at their order. */
+static void take_in_order(struct queue_bed *b, uint32_t n)
+{
+	uint64_t last = 0;
+
+	while (n-- > 0) {
+		struct tkw__queue_call call = { b->now * 1000, NULL, false };
+		struct tkw__queue_taken t;
+
+		assert_int_equal(tkw__queue_take(b->q, &call, 1, 1000, &t), 1);
+		tkw__queue_commit(b->q);
+		assert_true(t.due_ms >= last);
+		last = t.due_ms;
+	}
+}
+
+static void replay_overdue(struct queue_bed *b, size_t snapshot)
+{
+	put_backwards(b, MANY);
+	b->now += UINT64_C(10) * MANY;
+	replay_copy(b, snapshot);
 	advance_all(b, EACH_IN_TREE);
 	assert_int_equal(bed_count(b, TKW__QUEUE_IS_READY), MANY);
+	take_in_order(b, MANY);
+}
+
+/* SPEC 11.12: a journal is replayed when all its items are overdue, the latest
+ * first. */
+static void test_queue_many_overdue_are_replayed_in_bounded_steps(void **state)
+{
+	replay_overdue(*state, 0);
+}
+
+/* SPEC 11.12: the same if the first record is no put. */
+static void test_queue_many_overdue_are_replayed_after_a_limit(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_call call = { b->now * 1000, &b->log, false };
+	struct tkw__queue_limits limits = { .items = 10 * MANY };
+
+	assert_int_equal(tkw__queue_limit(b->q, &call, &limits), 0);
+	replay_overdue(b, 0);
+}
+
+/* SPEC 11.12: the same if the queue was empty when it was copied forward. */
+static void test_queue_many_overdue_are_replayed_after_a_snapshot(void **state)
+{
+	struct queue_bed *b = *state;
+
+	assert_int_equal(tkw__queue_dump_totals(b->q, &b->log), 0);
+	replay_overdue(b, b->log.len);
+}
+
+/* SPEC 11.12: items that were put without a delay are a list as soon as they
+ * are replayed. Nothing is left to do. */
+static void test_queue_many_without_delay_are_replayed_as_a_list(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_put p = { .payload = { "x", 1 } };
+	uint64_t id;
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct tkw__queue_call call = { b->now * 1000, &b->log, false };
+
+		assert_int_equal(tkw__queue_put(b->q, &call, &p, 1, &id), 0);
+		b->now += i % 3;
+	}
+	b->now += UINT64_C(10) * MANY;
+	replay_copy(b, 0);
+	assert_int_equal(advance_all(b, 1), 1);
+	assert_int_equal(bed_count(b, TKW__QUEUE_IS_READY), MANY);
+	take_in_order(b, MANY);
+}
+
+/* The first put was made by a machine whose clock began in 1970. A wheel does
+ * not begin there. */
+static void test_queue_wheel_begins_at_most_49_days_ago(void **state)
+{
+	struct queue_bed *b = *state;
+	uint64_t now = b->now;
+
+	b->now = 1000;
+	put_backwards(b, 2 * TKW__QUEUE_SMALL);
+	b->now = now;
+	replay_copy(b, 0);
+	assert_non_null(b->q->idle.wheel);
+	assert_true(tkw_wheel_now_tick(b->q->idle.wheel) + (UINT64_C(1) << 32) >
+		    now);
+	take_in_order(b, 2 * TKW__QUEUE_SMALL);
 }
 
 /* SPEC 11.12: 100,000 strays of one ms. */
@@ -444,6 +543,10 @@ int main(void)
 		BED_TEST(test_queue_many_are_loaded_in_bounded_steps),
 		BED_TEST(test_queue_many_overdue_are_loaded_in_bounded_steps),
 		BED_TEST(test_queue_many_overdue_are_replayed_in_bounded_steps),
+		BED_TEST(test_queue_many_overdue_are_replayed_after_a_limit),
+		BED_TEST(test_queue_many_overdue_are_replayed_after_a_snapshot),
+		BED_TEST(test_queue_many_without_delay_are_replayed_as_a_list),
+		BED_TEST(test_queue_wheel_begins_at_most_49_days_ago),
 		BED_TEST(test_queue_many_loaded_for_one_millisecond),
 		BED_TEST(test_queue_lists_and_frees_in_bounded_pieces),
 		BED_TEST(test_queue_item_of_100_bytes_takes_200),

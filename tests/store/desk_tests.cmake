@@ -17,8 +17,8 @@ target_link_libraries(desk_bed PUBLIC tickwheel_desk tickwheel_heart
                       ${CMOCKA_LIBRARIES} Threads::Threads)
 
 set(desk desk_bed tickwheel_desk tickwheel_heart)
-twice_once(test_desk LINK ${desk})
-twice_once(test_desk_memory LINK ${desk}
-           OPTIONS LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc)
-twice_once(test_keeper LINK ${desk})
-twice_once(test_queue_api LINK ${desk})
+twice_from_one_object(test_desk LINK ${desk})
+twice_from_one_object(test_desk_memory LINK ${desk}
+  OPTIONS LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc)
+twice_from_one_object(test_keeper LINK ${desk})
+twice_from_one_object(test_queue_api LINK ${desk})

@@ -201,58 +201,6 @@ static void begin(struct life *l, uint64_t seed)
 	open_file(l);
 }
 
-/* --- the file is closed and opened again --------------------------------- */
-
-static void forget_calls(struct life *l, bool crashed)
-{
-	uint32_t i;
-
-	for (i = 0; i < l->callers; i++) {
-		struct call *c = &l->call[i];
-
-		l->tally->n[LT_UNANSWERED] += c->busy && crashed;
-		if (c->busy && !crashed && c->r.result != -ESHUTDOWN)
-			life_fail(l, "a close left a request without answer");
-		c->busy = false;
-	}
-	memset(l->queue, 0, sizeof(l->queue));
-	memset(l->told, 0, sizeof(l->told));
-}
-
-/* The disk knows if a batch without an answer is there. */
-static void learn_fate(struct life *l)
-{
-	bool there;
-
-	if (!l->in_flight)
-		return;
-	there = sim_disk_last(l->disk) == l->flying;
-	if (there)
-		l->now = l->next;
-	l->tally->n[there ? LT_KEPT : LT_GONE]++;
-	life_trace(l, "the batch in flight is there", there, l->flying);
-	l->in_flight = false;
-}
-
-static void reopen(struct life *l)
-{
-	bool crashed = sim_disk_is_down(l->disk);
-
-	life_trace(l, "close and open", crashed, 0);
-	plan_settle(l);
-	l->gone = true;
-	tkw__desk_shutdown(l->desk);
-	tkw__desk_destroy(l->desk);
-	l->store->ops->close(l->store);
-	forget_calls(l, crashed);
-	l->failed = false;
-	l->full_us = 0;
-	l->snapshot = false;
-	open_file(l);
-	learn_fate(l);
-	life_verify_open(l);
-}
-
 /* --- turns --------------------------------------------------------------- */
 
 static void step_back(struct life *l)
@@ -388,6 +336,77 @@ static bool one_turn(struct life *l)
 		life_verify(l);
 	return more != 0;
 }
+
+/* --- the file is closed and opened again --------------------------------- */
+
+static void forget_calls(struct life *l, bool crashed)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->callers; i++) {
+		struct call *c = &l->call[i];
+
+		l->tally->n[LT_UNANSWERED] += c->busy && crashed;
+		if (c->busy && !crashed && c->r.result != -ESHUTDOWN)
+			life_fail(l, "a close left a request without answer");
+		c->busy = false;
+	}
+}
+
+/* The disk knows if a batch without an answer is there. */
+static void learn_fate(struct life *l)
+{
+	bool there;
+
+	if (!l->in_flight)
+		return;
+	there = sim_disk_last(l->disk) == l->flying;
+	if (there)
+		l->now = l->next;
+	l->tally->n[there ? LT_KEPT : LT_GONE]++;
+	life_trace(l, "the batch in flight is there", there, l->flying);
+	l->in_flight = false;
+}
+
+/* As a close does it. A crash may come meanwhile. */
+static void tidy_up(struct life *l)
+{
+	uint64_t before = sim_disk_counts(l->disk)->compactions;
+	int turns = 0;
+
+	while (!sim_disk_is_down(l->disk) && tkw__desk_is_untidy(l->desk)) {
+		one_turn(l);
+		if (++turns > REST)
+			life_fail(l, "the desk does not become tidy");
+	}
+	l->tally->n[LT_TIDIED] +=
+		sim_disk_counts(l->disk)->compactions > before;
+}
+
+static void reopen(struct life *l)
+{
+	bool crashed = sim_disk_is_down(l->disk);
+
+	life_trace(l, "close and open", crashed, 0);
+	plan_settle(l);
+	l->gone = true;
+	tkw__desk_shutdown(l->desk);
+	forget_calls(l, crashed);
+	if (!crashed && !l->failed)
+		tidy_up(l);
+	tkw__desk_destroy(l->desk);
+	l->store->ops->close(l->store);
+	memset(l->queue, 0, sizeof(l->queue));
+	memset(l->told, 0, sizeof(l->told));
+	l->failed = false;
+	l->full_us = 0;
+	l->snapshot = false;
+	open_file(l);
+	learn_fate(l);
+	life_verify_open(l);
+}
+
+/* --- a life -------------------------------------------------------------- */
 
 /* Without requests and faults, all work comes to its end. */
 static void come_to_rest(struct life *l)

@@ -23,6 +23,7 @@
 	X(BUSY, "EBUSY")                                                       \
 	X(STARVED, "turns in which memory ran out")                            \
 	X(COMPACTION, "compactions")                                           \
+	X(TIDIED, "closes that compacted")                                     \
 	X(AFTER_COMPACTION, "files opened that had been compacted")            \
 	X(REOPEN, "files opened")                                              \
 	X(TURN, "turns")                                                       \

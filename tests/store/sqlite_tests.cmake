@@ -36,5 +36,7 @@ store_test(test_store_damage)
 store_test(test_store_faults)
 store_test(test_store_owner)
 store_test(test_store_rows)
+target_link_options(test_store_rows PRIVATE
+  LINKER:--wrap=malloc,--wrap=realloc,--wrap=pthread_create)
 store_test(test_store_watch)
 store_test(test_queue_file)

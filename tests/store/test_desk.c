@@ -861,39 +861,157 @@ static void test_desk_snapshot_under_load_keeps_everything(void **state)
 	assert_true(b->disk.base.first > 1);
 }
 
-/* A queue that becomes empty is not copied while it does; the next desk does
- * not wait for more. */
-static void test_desk_empties_without_snapshots(void **state)
+static uint64_t count_snapshots(struct desk_bed *b)
 {
-	enum {
-		ITEMS = BED_PUTS
-	};
-	struct desk_bed *b = *state;
 	struct tkw__desk_facts facts;
+
+	tkw__desk_get_facts(b->desk, &facts);
+	return facts.snapshots;
+}
+
+/* As a close does it. */
+static void tidy_up(struct desk_bed *b)
+{
+	tkw__desk_shutdown(b->desk);
+	while (tkw__desk_is_untidy(b->desk))
+		bed_turn(b);
+}
+
+/* Puts, takes and acks as many items as one call can put. */
+static void fill_and_drain(struct desk_bed *b)
+{
 	struct bed_request r;
 	struct tkw_items *it;
 
-	b->cfg.slack_bytes = 3000;
-	bed_reopen(b);
-	ask_put(b, &r, 0, 0, ITEMS);
+	ask_put(b, &r, 0, 0, BED_PUTS);
 	bed_quiet(b);
-	it = bed_take(b, ITEMS, 1000);
-	assert_int_equal(it->count, ITEMS);
-	for (size_t i = 0; i < ITEMS; i++) {
+	it = bed_take(b, BED_PUTS, 1000);
+	assert_int_equal(it->count, BED_PUTS);
+	for (size_t i = 0; i < BED_PUTS; i++) {
 		ask_ack(b, &r, 0, &it->item[i]);
 		bed_quiet(b);
 		assert_int_equal(r.r.result, 1);
 	}
 	tkw_items_free(it);
+}
+
+/* A queue that becomes empty is not copied while it does, but when the file is
+ * closed. */
+static void test_desk_empties_without_snapshots_until_the_close(void **state)
+{
+	struct desk_bed *b = *state;
+
+	b->cfg.slack_bytes = 3000;
+	bed_reopen(b);
+	fill_and_drain(b);
 	assert_true(b->store->bytes > b->cfg.slack_bytes);
-	tkw__desk_get_facts(b->desk, &facts);
-	assert_int_equal(facts.snapshots, 0);
+	assert_int_equal(count_snapshots(b), 0);
+	assert_false(tkw__desk_is_untidy(b->desk));
+	tidy_up(b);
+	assert_int_equal(count_snapshots(b), 1);
+	assert_true(b->store->bytes < b->cfg.slack_bytes);
+	/* All rows went at once. */
+	assert_int_equal(b->disk.compactions, 1);
+	bed_reopen(b);
+	assert_int_equal(b->q->live, 0);
+}
+
+/* Puts, takes and acks an item. */
+static void churn(struct desk_bed *b)
+{
+	struct tkw_items *it;
+
+	bed_put(b, 0);
+	it = bed_take(b, 1, 1000);
+	assert_int_equal(it->count, 1);
+	assert_int_equal(bed_ack(b, &it->item[0]), 1);
+	tkw_items_free(it);
+}
+
+/* The same if there was a snapshot before, and little was written since. */
+static void test_desk_close_tidies_up_after_a_snapshot(void **state)
+{
+	struct desk_bed *b = *state;
+	struct bed_request r;
+	struct tkw_items *it;
+
+	b->cfg.slack_bytes = 3000;
+	bed_reopen(b);
+	ask_put(b, &r, 0, 0, BED_PUTS);
+	bed_quiet(b);
+	it = bed_take(b, BED_PUTS, 1000);
+	assert_int_equal(it->count, BED_PUTS);
+	while (count_snapshots(b) == 0)
+		churn(b);
+	for (size_t i = 0; i < BED_PUTS; i++)
+		assert_int_equal(bed_ack(b, &it->item[i]), 1);
+	tkw_items_free(it);
+	assert_int_equal(count_snapshots(b), 1);
+	assert_true(b->store->bytes > b->cfg.slack_bytes);
+	tidy_up(b);
+	assert_int_equal(count_snapshots(b), 2);
+	assert_true(b->store->bytes < b->cfg.slack_bytes);
+	bed_reopen(b);
+}
+
+/* If the process does not live to close the file, the next one does it. */
+static void test_desk_tidies_up_after_a_crash(void **state)
+{
+	struct desk_bed *b = *state;
+
+	b->cfg.slack_bytes = 3000;
+	bed_reopen(b);
+	fill_and_drain(b);
 	bed_reopen(b);
 	assert_true(tkw__desk_is_untidy(b->desk));
 	bed_quiet(b);
-	tkw__desk_get_facts(b->desk, &facts);
-	assert_int_equal(facts.snapshots, 1);
+	assert_int_equal(count_snapshots(b), 1);
 	assert_true(b->store->bytes < b->cfg.slack_bytes);
+}
+
+/* If the store has no room, the close leaves the journal as it is. */
+static void test_desk_close_gives_up_on_a_full_disk(void **state)
+{
+	struct desk_bed *b = *state;
+	uint64_t bytes;
+
+	b->cfg.slack_bytes = 3000;
+	bed_reopen(b);
+	fill_and_drain(b);
+	bytes = b->disk.bytes;
+	b->disk.room_bytes = bytes;
+	tidy_up(b);
+	assert_int_equal(b->disk.bytes, bytes);
+	b->disk.room_bytes = 0;
+	bed_reopen(b);
+	b->disk.compact_error = -ENOSPC;
+	tidy_up(b);
+	assert_true(b->disk.bytes > bytes);
+	assert_int_equal(b->disk.base.first, 0);
+	b->disk.compact_error = 0;
+	bed_reopen(b);
+	tidy_up(b);
+	assert_true(b->store->bytes < b->cfg.slack_bytes);
+	bed_reopen(b);
+}
+
+/* After a snapshot, a queue that was large once counts as the small one that it
+ * is. */
+static void test_desk_snapshot_forgets_what_lived_before(void **state)
+{
+	struct desk_bed *b = *state;
+	uint64_t most = 0;
+
+	b->cfg.slack_bytes = 500;
+	bed_reopen(b);
+	fill_and_drain(b);
+	for (int i = 0; i < 400; i++) {
+		churn(b);
+		if (count_snapshots(b) > 0 && b->disk.bytes > most)
+			most = b->disk.bytes;
+	}
+	assert_true(count_snapshots(b) > 5);
+	assert_true(most > 0 && most < 2000);
 }
 
 /* A crash after any batch of a snapshot: the rows that are there tell all. */
@@ -990,14 +1108,8 @@ static void test_desk_snapshot_yields_to_puts_on_a_full_disk(void **state)
 /* Puts and acks one item, as a process does that lives for one call. */
 static void live_for_one_item(struct desk_bed *b)
 {
-	struct tkw_items *it;
-
-	bed_put(b, 0);
-	it = bed_take(b, 1, 1000);
-	assert_int_equal(bed_ack(b, &it->item[0]), 1);
-	tkw_items_free(it);
-	while (tkw__desk_is_untidy(b->desk))
-		bed_turn(b);
+	churn(b);
+	tidy_up(b);
 	bed_reopen(b);
 }
 
@@ -1220,7 +1332,11 @@ int main(void)
 		DESK_TEST(test_desk_look_does_not_wait_for_a_failed_store),
 		DESK_TEST(test_desk_shutdown_ends_a_look_that_waits),
 		DESK_TEST(test_desk_snapshot_under_load_keeps_everything),
-		DESK_TEST(test_desk_empties_without_snapshots),
+		DESK_TEST(test_desk_empties_without_snapshots_until_the_close),
+		DESK_TEST(test_desk_close_tidies_up_after_a_snapshot),
+		DESK_TEST(test_desk_tidies_up_after_a_crash),
+		DESK_TEST(test_desk_close_gives_up_on_a_full_disk),
+		DESK_TEST(test_desk_snapshot_forgets_what_lived_before),
 		DESK_TEST(test_desk_snapshot_can_be_cut_anywhere),
 		DESK_TEST(test_desk_snapshot_waits_after_an_error),
 		DESK_TEST(test_desk_snapshot_yields_to_puts_on_a_full_disk),

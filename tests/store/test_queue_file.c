@@ -452,6 +452,78 @@ static void test_file_snapshot_cycle_under_load(void **state)
 	assert_int_equal(after.bytes, before.bytes);
 }
 
+/* Takes and acks all items. Returns how many. */
+static int drain(struct bed *b)
+{
+	struct tkw_take how = { .max_items = 10 };
+	struct tkw_items *items;
+	int all = 0;
+	int n;
+
+	while ((n = tkw_queue_take(b->q, &how, &items)) > 0) {
+		for (int i = 0; i < n; i++)
+			MUST(tkw_queue_ack(b->q, &items->item[i].claim, 1,
+					   NULL) == 1);
+		all += n;
+		tkw_items_free(items);
+	}
+	MUST(n == 0);
+	return all;
+}
+
+static int64_t number(const struct bed *b, const char *sql)
+{
+	sqlite3_stmt *stmt;
+	sqlite3 *db;
+	int64_t n = -1;
+
+	assert_int_equal(sqlite3_open(b->path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL),
+			 SQLITE_OK);
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		n = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	sqlite3_close(db);
+	return n;
+}
+
+/* A worker has done all that there was, and ends. The next open does not read
+ * all of it again, and new items use the room of the old ones. */
+static void test_file_that_was_drained_is_short(void **state)
+{
+	enum {
+		ROUNDS = 30000 / BATCH
+	};
+	struct bed *b = *state;
+	static const char payload[100];
+	struct tkw_put p[BATCH];
+	int64_t id, pages;
+
+	close_file(b);
+	b->cfg.durability = TKW_QUEUE_TO_SYSTEM;
+	open_file(b);
+	for (int i = 0; i < BATCH; i++)
+		p[i] = (struct tkw_put){ .payload = payload,
+					 .payload_len = sizeof(payload) };
+	for (int i = 0; i < ROUNDS; i++)
+		assert_int_equal(tkw_queue_put(b->q, p, BATCH, NULL), 0);
+	assert_int_equal(drain(b), ROUNDS * BATCH);
+	id = (int64_t)put(b, 1000000).bits;
+	close_file(b);
+	assert_true(number(b, "SELECT count(*) FROM journal") < 100);
+	assert_int_equal(number(b, "SELECT id FROM item"), id);
+	pages = number(b, "PRAGMA page_count");
+	assert_true(number(b, "PRAGMA freelist_count") > pages * 9 / 10);
+	open_file(b);
+	assert_int_equal(stats(b).waiting, 1);
+	assert_int_equal(stats(b).all_acks, ROUNDS * BATCH);
+	for (int i = 0; i < ROUNDS; i++)
+		assert_int_equal(tkw_queue_put(b->q, p, BATCH, NULL), 0);
+	reopen(b);
+	assert_int_equal(number(b, "PRAGMA page_count"), pages);
+	assert_int_equal(stats(b).ready, ROUNDS * BATCH);
+}
+
 /* As a shell script does it: a process for each call. */
 static void test_file_of_short_lives_stays_small(void **state)
 {
@@ -482,25 +554,6 @@ static void test_file_of_short_lives_stays_small(void **state)
 }
 
 /* --- a full disk ---------------------------------------------------------- */
-
-/* Takes and acks all items. Returns how many. */
-static int drain(struct bed *b)
-{
-	struct tkw_take how = { .max_items = 10 };
-	struct tkw_items *items;
-	int all = 0;
-	int n;
-
-	while ((n = tkw_queue_take(b->q, &how, &items)) > 0) {
-		for (int i = 0; i < n; i++)
-			MUST(tkw_queue_ack(b->q, &items->item[i].claim, 1,
-					   NULL) == 1);
-		all += n;
-		tkw_items_free(items);
-	}
-	MUST(n == 0);
-	return all;
-}
 
 /* In a process and a mount of its own. */
 static void fill_disk(void *bed)
@@ -670,6 +723,7 @@ int main(void)
 		BED_TEST(test_file_leases_survive_a_reopen),
 		BED_TEST(test_file_two_queues_keep_their_items),
 		BED_TEST(test_file_snapshot_cycle_under_load),
+		BED_TEST(test_file_that_was_drained_is_short),
 		BED_TEST(test_file_of_short_lives_stays_small),
 		BED_TEST(test_file_on_a_full_disk_comes_back),
 		BED_TEST(test_file_whose_reserve_cannot_be_made_works),

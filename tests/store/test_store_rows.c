@@ -1,12 +1,55 @@
 /* SPDX-License-Identifier: MIT */
-/* test_store_rows.c - what is appended to the store on SQLite is replayed. */
+/*
+ * test_store_rows.c - what is appended to the store on SQLite is replayed.
+ *
+ * The program is linked with --wrap for malloc(), realloc() and
+ * pthread_create().
+ */
 #include "store_bed.h"
 
 #include <pthread.h>
+#include <sqlite3.h>
 
 #include "store/conveyor.h"
 #include "store/crc32c.h"
 #include "store/row.h"
+#include "store/sqlite.h"
+
+/* No block of so many bytes can be had. */
+static size_t malloc_bound = SIZE_MAX;
+static size_t realloc_bound = SIZE_MAX;
+static bool no_threads;
+static int threads; /* that were made */
+
+/* The linker's names are reserved for it. */
+#define NAMED(name) __asm__(name)
+void *real_malloc(size_t bytes) NAMED("__real_malloc");
+void *real_realloc(void *mem, size_t bytes) NAMED("__real_realloc");
+int real_create(pthread_t *thread, const pthread_attr_t *attr,
+		void *(*run)(void *), void *arg) NAMED("__real_pthread_create");
+void *wrap_malloc(size_t bytes) NAMED("__wrap_malloc");
+void *wrap_realloc(void *mem, size_t bytes) NAMED("__wrap_realloc");
+int wrap_create(pthread_t *thread, const pthread_attr_t *attr,
+		void *(*run)(void *), void *arg) NAMED("__wrap_pthread_create");
+
+void *wrap_malloc(size_t bytes)
+{
+	return bytes < malloc_bound ? real_malloc(bytes) : NULL;
+}
+
+void *wrap_realloc(void *mem, size_t bytes)
+{
+	return bytes < realloc_bound ? real_realloc(mem, bytes) : NULL;
+}
+
+int wrap_create(pthread_t *thread, const pthread_attr_t *attr,
+		void *(*run)(void *), void *arg)
+{
+	if (no_threads)
+		return EAGAIN;
+	threads++;
+	return real_create(thread, attr, run, arg);
+}
 
 /* The check value of the catalogue of CRCs. */
 static void test_store_checksum_is_crc32c(void **state)
@@ -195,22 +238,94 @@ static void test_store_replay_stops_when_told(void **state)
 
 /* --- a long journal is read on a second thread ---------------------------- */
 
-/* It has rows that need more than a block. */
+static void make_long_journal(struct store_bed *b)
+{
+	assert_int_equal(bed_open(b), 0);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(bed_append(b, 1000), 0);
+	bed_close(b);
+}
+
+/* Its rows need many blocks. */
 static void test_store_replays_a_long_journal(void **state)
 {
 	struct store_bed *b = *state;
 	struct tkw__base base;
 
+	make_long_journal(b);
 	assert_int_equal(bed_open(b), 0);
-	for (int i = 0; i < 20; i++)
-		assert_int_equal(bed_append(b, 1000), 0);
-	bed_close(b);
-	assert_int_equal(bed_open(b), 0);
+	threads = 0;
 	bed_check(b);
+	assert_int_equal(threads, 1);
 	bed_close(b);
 	assert_int_equal(bed_open(b), 0);
 	assert_int_equal(b->s->ops->replay(b->s, stop_at_three, &base, NULL),
 			 -ECANCELED);
+	bed_close(b);
+}
+
+/* If there can be no thread, or no memory for blocks, one thread does it. */
+static void test_store_replays_a_long_journal_on_one_thread(void **state)
+{
+	struct store_bed *b = *state;
+
+	make_long_journal(b);
+	no_threads = true;
+	assert_int_equal(bed_open(b), 0);
+	bed_check(b);
+	no_threads = false;
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	threads = 0;
+	malloc_bound = 1 << 17;
+	bed_check(b);
+	malloc_bound = SIZE_MAX;
+	assert_int_equal(threads, 0);
+}
+
+/* Changes a row behind the back of the store. */
+static void damage_row(struct store_bed *b, int seq)
+{
+	char sql[80];
+	sqlite3 *db;
+
+	snprintf(sql, sizeof(sql),
+		 "UPDATE journal SET queue = queue + 1 WHERE seq = %d", seq);
+	assert_int_equal(sqlite3_open(b->path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static int refuse_three(const struct tkw__row *row, void *ctx)
+{
+	(void)ctx;
+	return row->seq == 3 ? -EBADMSG : 0;
+}
+
+/* The reader is ahead of the other thread. Of two errors, that of the first row
+ * counts, and so does its sentence. */
+static void test_store_names_the_first_error_of_a_long_journal(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__base base;
+	struct bed_rows r;
+
+	make_long_journal(b);
+	damage_row(b, 15000);
+	assert_int_equal(bed_open(b), 0);
+	threads = 0;
+	assert_int_equal(bed_replay(b, &r), -EBADMSG);
+	assert_int_equal(threads, 1);
+	assert_int_equal(r.count, 14999);
+	bed_rows_free(&r);
+	assert_string_equal(b->s->why,
+			    "damaged row of the journal, number 15000");
+	bed_close(b);
+	damage_row(b, 5);
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(b->s->ops->replay(b->s, refuse_three, &base, NULL),
+			 -EBADMSG);
+	assert_string_equal(b->s->why, "");
 	bed_close(b);
 }
 
@@ -230,7 +345,7 @@ struct convey {
 
 static size_t conveyed_len(int i)
 {
-	return i % 500 == 499 ? 200000 : (size_t)(i * 7 % 300);
+	return i % 500 == 499 ? 200000 : 16 + (size_t)(i * 7 % 300);
 }
 
 static int read_conveyed(void *arg, tkw__row_fn *fn, void *ctx)
@@ -246,6 +361,9 @@ static int read_conveyed(void *arg, tkw__row_fn *fn, void *ctx)
 					.len = conveyed_len(i) };
 
 		memset(bytes, i, row.len);
+		/* A record begins with its length. */
+		for (int k = 0; k < 4; k++)
+			bytes[k] = (uint8_t)(row.len >> 8 * k);
 		err = i == c->fails ? -EIO : fn(&row, ctx);
 	}
 	return err;
@@ -260,10 +378,8 @@ static int apply_conveyed(const struct tkw__row *row, void *ctx)
 	assert_int_equal(row->seq, i);
 	assert_int_equal(row->queue, i % 5);
 	assert_int_equal(row->len, conveyed_len(i));
-	if (row->len > 0) {
-		assert_int_equal(row->record[0], (uint8_t)i);
-		assert_int_equal(row->record[row->len - 1], (uint8_t)i);
-	}
+	assert_int_equal(row->record[4], (uint8_t)i);
+	assert_int_equal(row->record[row->len - 1], (uint8_t)i);
 	return i == c->stops ? -ECANCELED : 0;
 }
 
@@ -290,9 +406,12 @@ static void test_store_conveyor_brings_all_rows_in_order(void **state)
 				    .stops = runs[i].stops,
 				    .applier = pthread_self() };
 
+		/* A row that is larger than a block needs no memory. */
+		malloc_bound = realloc_bound = 150000;
 		assert_int_equal(
 			tkw__convey(read_conveyed, &c, apply_conveyed, &c),
 			runs[i].result);
+		malloc_bound = realloc_bound = SIZE_MAX;
 		if (c.stops != NEVER)
 			assert_int_equal(c.applied, c.stops + 1);
 		else
@@ -322,6 +441,96 @@ static void test_store_compacts_in_pieces(void **state)
 	bed_close(b);
 	assert_int_equal(bed_open(b), 0);
 	bed_check(b);
+}
+
+enum {
+	OLD = 20000, /* rows that go, more than are deleted at once */
+	NEW = 100
+};
+
+static void make_old_rows(struct store_bed *b)
+{
+	assert_int_equal(bed_open(b), 0);
+	for (int i = 0; i < OLD / 1000; i++)
+		assert_int_equal(bed_append(b, 1000), 0);
+	assert_int_equal(bed_append(b, NEW), 0);
+}
+
+static void check_compacted(struct store_bed *b)
+{
+	bed_check(b);
+	assert_int_equal(tkw__sqlite_of(b->s)->lowest, OLD + 1);
+	assert_int_equal(bed_append(b, 10), 0);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	bed_check(b);
+	assert_int_equal(tkw__sqlite_of(b->s)->lowest, OLD + 1);
+	assert_int_equal(bed_append(b, 10), 0);
+	bed_check(b);
+}
+
+/* If few rows stay, all others go at once, and their pages are not written. */
+static void test_store_compacts_at_once_if_few_rows_stay(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__base base = { OLD + 1, OLD + NEW };
+	struct tkw__sqlite *s;
+	uint64_t pages;
+	int frames;
+
+	make_old_rows(b);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	s = tkw__sqlite_of(b->s);
+	pages = b->s->bytes / 2048;
+	assert_int_equal(b->s->ops->compact(b->s, &base, UINT64_MAX), 0);
+	frames = s->frames;
+	print_message("%d of %d pages were written\n", frames, (int)pages);
+	assert_true(frames > 0 && (uint64_t)frames < pages / 50);
+	assert_true(b->s->bytes < pages * 2048 / 50);
+	assert_true(b->s->spare > pages * 2048 / 50 * 49);
+	check_compacted(b);
+}
+
+/* If much stays, or if there is no memory to keep it, it is done in pieces. */
+static void test_store_compacts_in_pieces_if_much_stays(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__base half = { OLD / 2, OLD };
+	struct tkw__base base = { OLD + 1, OLD + NEW };
+
+	make_old_rows(b);
+	assert_int_equal(b->s->ops->compact(b->s, &half, UINT64_MAX), 1);
+	assert_int_equal(tkw__sqlite_of(b->s)->lowest, 4097);
+	assert_int_equal(b->s->ops->compact(b->s, &half, UINT64_MAX), 1);
+	assert_int_equal(b->s->ops->compact(b->s, &half, UINT64_MAX), 0);
+	assert_int_equal(tkw__sqlite_of(b->s)->lowest, OLD / 2);
+	bed_check(b);
+	realloc_bound = 4096;
+	assert_int_equal(b->s->ops->compact(b->s, &base, UINT64_MAX), 1);
+	realloc_bound = SIZE_MAX;
+	while (b->s->ops->compact(b->s, &base, UINT64_MAX) == 1)
+		;
+	check_compacted(b);
+}
+
+/* A row that stays is damaged: it is not written again as if it were sound. */
+static void test_store_does_not_compact_damaged_rows(void **state)
+{
+	struct store_bed *b = *state;
+	struct tkw__base base = { OLD + 1, OLD + NEW };
+	struct bed_rows r;
+
+	make_old_rows(b);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	damage_row(b, OLD + 5);
+	assert_int_equal(b->s->ops->compact(b->s, &base, UINT64_MAX), -EIO);
+	bed_close(b);
+	assert_int_equal(bed_open(b), 0);
+	assert_int_equal(bed_replay(b, &r), -EBADMSG);
+	assert_int_equal(r.count, OLD + 4);
+	bed_rows_free(&r);
 }
 
 /* A compaction that was cut off goes on after a reopen. */
@@ -442,8 +651,13 @@ int main(void)
 		TEST(test_store_names_survive),
 		TEST(test_store_replay_stops_when_told),
 		TEST(test_store_replays_a_long_journal),
+		TEST(test_store_replays_a_long_journal_on_one_thread),
+		TEST(test_store_names_the_first_error_of_a_long_journal),
 		TEST(test_store_conveyor_brings_all_rows_in_order),
 		TEST(test_store_compacts_in_pieces),
+		TEST(test_store_compacts_at_once_if_few_rows_stay),
+		TEST(test_store_compacts_in_pieces_if_much_stays),
+		TEST(test_store_does_not_compact_damaged_rows),
 		TEST(test_store_compaction_goes_on),
 		TEST(test_store_numbers_go_on_when_all_is_compacted),
 		TEST(test_store_refuses_a_base_that_cannot_be),
