@@ -280,6 +280,7 @@ typedef int rm_apply_fn(struct rm_ctx *ctx, void *data, struct rm_string **err);
 	NEED(int, LoadConfigs, (struct rm_ctx *ctx))
 /* clang-format on */
 
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): the parts of a declaration */
 #define TKW__RM_DECLARE(type, name, args) type(*name) args;
 struct tkw__rm_calls {
 	TKW__RM_CALLS(TKW__RM_DECLARE, TKW__RM_DECLARE)

@@ -161,7 +161,7 @@ static struct dict_key key_of(int db, const struct rm_string *name)
 	const char *text = tkw__rm.StringPtrLen(name, &len);
 
 	k.len = sizeof(db) + len;
-	if (k.len > room) {
+	if (!mem || k.len > room) {
 		if (mem)
 			tkw__rm.Free(mem);
 		mem = tkw__rm.Alloc(k.len);

@@ -90,6 +90,7 @@ static void add_torn(struct fuzz *f, struct words *w)
 	const char *option = PICK(f, options);
 	size_t len = strlen(option);
 
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): on purpose */
 	memcpy(bytes, option, len);
 	bytes[len] = (char)server_below(&f->random, 3);
 	words_add(w, bytes, len + server_below(&f->random, 8));

@@ -221,7 +221,7 @@ static void test_a_large_queue_is_freed(void **state)
 
 		make_large(b->c, "q");
 		EXPECT(b->c, N0, "TKW.PUT small 0 a");
-		assert_true(used(b->c) - before > 100 * MANY);
+		assert_true(used(b->c) - before > 100L * MANY);
 		assert_int_not_equal(resp_ask(b->c, "%s", ways[i])[0], '-');
 		resp_ask(b->c, "DEL q small");
 		EXPECT(b->c, N0, "TKW.PUT q 0 a");

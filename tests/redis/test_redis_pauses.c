@@ -80,7 +80,7 @@ static int64_t server_ms(struct resp *c)
 /* Lets the items become due. The server's clock counts. */
 static void let_it_be_due(struct pause_bed *p)
 {
-	int64_t until = server_ms(p->c) + 4 * SOON_MS;
+	int64_t until = server_ms(p->c) + 4L * SOON_MS;
 
 	WAIT_UNTIL(server_ms(p->c) > until);
 }

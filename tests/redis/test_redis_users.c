@@ -149,8 +149,8 @@ static void test_a_watched_queue_that_changes(void **state)
 		"TKW.PUT q 0 b",
 		"TKW.PUT q 0 c KEY k REPLACE",
 		"TKW.TAKE q",
-		"TKW.EXTEND q 50000 " N0 " " N0,
-		"TKW.NACK q DELAY 0 " N0 " " N0,
+		("TKW.EXTEND q 50000 " N0 " " N0),
+		("TKW.NACK q DELAY 0 " N0 " " N0),
 		"TKW.RESCHEDULE q KEY k 5",
 		"TKW.CANCEL q KEY k",
 		"TKW.PAUSE q",
@@ -177,7 +177,7 @@ static void test_a_watched_queue_that_changes(void **state)
 static void test_a_watched_queue_that_does_not_change(void **state)
 {
 	static const char *const looks[] = {
-		"TKW.GET q " N0,
+		("TKW.GET q " N0),
 		"TKW.LIST q STATE all",
 		"TKW.COUNT q",
 		"TKW.INFO q",
