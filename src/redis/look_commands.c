@@ -81,27 +81,27 @@ static uint64_t read_cursor(struct tkw__args *a)
 
 /* The number of items and the next cursor come before the items. So the list is
  * read twice: the queue does not change meanwhile. */
-static void reply_list(struct tkw__visit *v, struct tkw__queue_list *list,
+static void reply_list(struct tkw__visit *v, struct tkw__queue_list list,
 		       uint64_t cursor)
 {
 	char text[24] = "0";
 	uint64_t next = 0;
 	long count = 0;
 
-	list->now_us = v->call.now_us;
+	list.now_us = v->call.now_us;
 	if (v->queue) {
-		list->visit = count_one;
-		list->ctx = &count;
-		next = tkw__queue_list(v->queue, list, cursor);
+		list.visit = count_one;
+		list.ctx = &count;
+		next = tkw__queue_list(v->queue, &list, cursor);
 	}
 	(void)snprintf(text, sizeof(text), "%" PRIu64, next);
 	tkw__rm.ReplyWithArray(v->ctx, 2);
 	tkw__rm.ReplyWithCString(v->ctx, text);
 	tkw__rm.ReplyWithArray(v->ctx, count);
 	if (count > 0) {
-		list->visit = reply_one;
-		list->ctx = v->ctx;
-		(void)tkw__queue_list(v->queue, list, cursor);
+		list.visit = reply_one;
+		list.ctx = v->ctx;
+		(void)tkw__queue_list(v->queue, &list, cursor);
 	}
 }
 
@@ -127,7 +127,7 @@ int tkw__redis_list_state(struct rm_ctx *ctx, struct tkw__args *a,
 	if (!tkw__visit_open(&v, ctx, a->argv[1], TKW__VISIT_READ))
 		return RM_OK;
 	tkw__visit_settle(&v);
-	reply_list(&v, &list, cursor);
+	reply_list(&v, list, cursor);
 	tkw__visit_close(&v);
 	return RM_OK;
 }

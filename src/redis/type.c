@@ -200,15 +200,15 @@ static void free_value(void *value)
 
 int tkw__redis_type_create(struct rm_ctx *ctx)
 {
-	struct rm_type_methods methods = { .version = RM_TYPE_METHODS,
-					   .rdb_load = rdb_load,
-					   .rdb_save = rdb_save,
-					   .aof_rewrite = aof_rewrite,
-					   .mem_usage = mem_usage,
-					   .digest = digest,
-					   .free = free_value,
-					   .free_effort = free_effort,
-					   .copy = copy };
+	static struct rm_type_methods methods = { .version = RM_TYPE_METHODS,
+						  .rdb_load = rdb_load,
+						  .rdb_save = rdb_save,
+						  .aof_rewrite = aof_rewrite,
+						  .mem_usage = mem_usage,
+						  .digest = digest,
+						  .free = free_value,
+						  .free_effort = free_effort,
+						  .copy = copy };
 
 	tkw__redis_type =
 		tkw__rm.CreateDataType(ctx, "tickwheel", ENCODING, &methods);

@@ -121,9 +121,9 @@ static void add_answers(struct reply_text *t, int result, const int *done,
 	}
 	reply_text_add(t, "[");
 	for (size_t i = 0; i < count; i++) {
-		int answer = done[i] == -EBUSY ? -1 : done[i] > 0;
+		int number = done[i] == -EBUSY ? -1 : done[i] > 0;
 
-		reply_text_add(t, "%s%d", i ? ", " : "", answer);
+		reply_text_add(t, "%s%d", i ? ", " : "", number);
 	}
 	reply_text_add(t, "]");
 }

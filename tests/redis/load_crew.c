@@ -309,11 +309,12 @@ static void claim(struct worker *w, enum load_kind kind)
 static void cancel(struct worker *w)
 {
 	uint32_t there = w->put_count < LOAD_HELD ? w->put_count : LOAD_HELD;
-	struct load_call *c = ask_call(w, LOAD_CANCEL, 1);
+	struct load_call *c;
 	const struct hold *h;
 
-	if (there == 0)
+	if (w->put_count == 0)
 		return;
+	c = ask_call(w, LOAD_CANCEL, 1);
 	h = &w->put[server_below(&w->random, there)];
 	c->item[0] = (struct load_item){ .serial = h->serial, .id = h->id };
 	reply_text_add(&w->line, "TKW.CANCEL %s %" PRIu64, w->plan->queue,

@@ -266,7 +266,7 @@ static void test_a_lease_that_is_lost_serves(void **state)
 	EXPECT_NEXT(c, "[[" N0 ", \"a\", 1700000000150000, 2, 1700000000150, "
 		       "nil]]");
 	/* b is dead. */
-	c = redis_bed_wait(b, 0, "TKW.TAKE q BLOCK 0");
+	(void)redis_bed_wait(b, 0, "TKW.TAKE q BLOCK 0");
 	redis_bed_pass(b, 1000);
 	assert_int_equal(resp_fact(b->c, "q", "dead"), 1);
 	assert_int_equal(redis_bed_count_waiting(b), 1);
