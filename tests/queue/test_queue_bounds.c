@@ -394,7 +394,7 @@ static void test_queue_many_overdue_are_replayed_after_a_limit(void **state)
 {
 	struct queue_bed *b = *state;
 	struct tkw__queue_call call = { b->now * 1000, &b->log, false };
-	struct tkw__queue_limits limits = { .items = UINT64_C(10) * MANY };
+	struct tkw__queue_limits limits = { .items = MILLION };
 
 	assert_int_equal(tkw__queue_limit(b->q, &call, &limits), 0);
 	replay_overdue(b, 0);
