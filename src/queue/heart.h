@@ -535,6 +535,8 @@ void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,
 void tkw__queue_get_limits(const struct tkw__queue *q,
 			   struct tkw__queue_limits *out);
 bool tkw__queue_is_paused(const struct tkw__queue *q);
+/* Returns how many bytes the queue has from its hooks. */
+uint64_t tkw__queue_allocated(const struct tkw__queue *q);
 /* Gets how many items there are, and the bytes of their keys and payloads. */
 void tkw__queue_get_size(const struct tkw__queue *q, uint64_t *items,
 			 uint64_t *bytes);

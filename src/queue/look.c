@@ -167,6 +167,11 @@ void tkw__queue_get_limits(const struct tkw__queue *q,
 					   .payload = q->totals.max_payload };
 }
 
+uint64_t tkw__queue_allocated(const struct tkw__queue *q)
+{
+	return q->allocated;
+}
+
 bool tkw__queue_is_paused(const struct tkw__queue *q)
 {
 	return q->totals.paused != 0;

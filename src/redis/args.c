@@ -53,14 +53,6 @@ bool tkw__args_option(struct tkw__args *a, const char *word, int number)
 	return true;
 }
 
-bool tkw__args_is_integer(const struct tkw__args *a)
-{
-	long long number;
-
-	return tkw__args_more(a) &&
-	       tkw__rm.StringToLongLong(a->argv[a->at], &number) == RM_OK;
-}
-
 int64_t tkw__args_integer(struct tkw__args *a, int64_t min, int64_t max,
 			  const char *error)
 {

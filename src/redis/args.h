@@ -29,9 +29,6 @@ bool tkw__args_word(struct tkw__args *a, const char *word);
 /* The same for an option with this number, 0 to 63. An option that was given
  * before is an error. */
 bool tkw__args_option(struct tkw__args *a, const char *word, int number);
-/* True if the next argument is an integer. It is not consumed. */
-bool tkw__args_is_integer(const struct tkw__args *a);
-
 /* Reads an integer in a range. `error` is what is wrong if it is not one. */
 int64_t tkw__args_integer(struct tkw__args *a, int64_t min, int64_t max,
 			  const char *error);

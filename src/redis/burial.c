@@ -23,6 +23,7 @@ struct grave {
 };
 
 static struct grave *graves;
+static bool is_digging;           /* a timer of the server is on its way */
 static struct rm_ctx *burial_ctx; /* a free callback has none */
 static pthread_t main_thread;
 
@@ -32,16 +33,44 @@ void tkw__redis_burial_init(struct rm_ctx *ctx)
 	burial_ctx = tkw__rm.GetDetachedThreadSafeContext(ctx);
 }
 
+void tkw__redis_burial_finish(void)
+{
+	while (graves) {
+		struct grave *g = graves;
+
+		graves = g->next;
+		tkw__queue_destroy(g->queue);
+		tkw__rm.Free(g);
+	}
+}
+
+static void dig(struct rm_ctx *ctx, void *data);
+
+static void go_on(struct rm_ctx *ctx)
+{
+	if (!graves || is_digging)
+		return;
+	is_digging = true;
+	tkw__rm.CreateTimer(ctx, PERIOD_MS, dig, NULL);
+}
+
 static void dig(struct rm_ctx *ctx, void *data)
 {
 	struct grave *g = graves;
 
-	if (!tkw__queue_free_some(g->queue, PIECE)) {
+	(void)data;
+	is_digging = false;
+	if (g && !tkw__queue_free_some(g->queue, PIECE)) {
 		graves = g->next;
 		tkw__rm.Free(g);
 	}
-	if (graves)
-		tkw__rm.CreateTimer(ctx, PERIOD_MS, dig, data);
+	go_on(ctx);
+}
+
+/* A server that evicts keys goes on until it has its memory back. */
+static bool is_full(void)
+{
+	return tkw__rm.GetUsedMemoryRatio && tkw__rm.GetUsedMemoryRatio() > 1;
 }
 
 void tkw__redis_bury(struct tkw__queue *q)
@@ -51,13 +80,13 @@ void tkw__redis_bury(struct tkw__queue *q)
 	struct grave *g;
 
 	tkw__queue_get_size(q, &items, &bytes);
-	if (items <= AT_ONCE || !pthread_equal(pthread_self(), main_thread)) {
+	if (items <= AT_ONCE || !pthread_equal(pthread_self(), main_thread) ||
+	    is_full()) {
 		tkw__queue_destroy(q);
 		return;
 	}
 	g = tkw__rm.Alloc(sizeof(*g));
 	*g = (struct grave){ .next = graves, .queue = q };
-	if (!graves)
-		tkw__rm.CreateTimer(burial_ctx, PERIOD_MS, dig, NULL);
 	graves = g;
+	go_on(burial_ctx);
 }

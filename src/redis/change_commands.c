@@ -10,8 +10,8 @@
 enum {
 	/* How many dead items one command revives or purges. */
 	WALK_ITEMS = 4096,
-	/* How often it may record lost leases first, 256 at a time. */
-	WALK_ROUNDS = 16
+	/* How often it may record lost leases first, some 4,000 at a time. */
+	WALK_ROUNDS = 4
 };
 enum {
 	ITEMS,

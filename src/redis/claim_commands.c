@@ -126,8 +126,9 @@ int tkw__redis_extend(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 	if (argc < 5)
 		return tkw__rm.WrongArity(ctx);
 	begin(&c, ctx, argv, argc);
-	lease_ms = tkw__args_integer(&c.args, 1, (int64_t)TKW__QUEUE_MAX_MS,
-				     "ERR a lease of 1 ms or more is expected");
+	lease_ms = tkw__args_integer(
+		&c.args, 1, (int64_t)TKW__QUEUE_MAX_MS,
+		"ERR a lease of 1 to 9223372036854775 ms is expected");
 	while (tkw__args_more(&c.args))
 		read_claim(&c);
 	if (!open_queue(&c, &v, ctx))

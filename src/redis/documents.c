@@ -180,6 +180,7 @@ struct document {
 
 enum {
 	READS = RM_KEY_RO | RM_KEY_ACCESS,
+	SETTLES = RM_KEY_RW | RM_KEY_ACCESS, /* reads, but may replicate */
 	PUTS = RM_KEY_RW | RM_KEY_INSERT,
 	TAKES = RM_KEY_RW | RM_KEY_ACCESS | RM_KEY_UPDATE,
 	ENDS = RM_KEY_RW | RM_KEY_DELETE,
@@ -207,10 +208,10 @@ static const struct document documents[] = {
 	{ "TKW.GET", "Gets everything about an item.", "O(1)", -3, READS,
 	  get_args },
 	{ "TKW.LIST", "Lists the items of a state, a piece at a time.",
-	  "O(N) for COUNT N", -4, READS, list_args },
-	{ "TKW.COUNT", "Counts the items by state.", "O(1)", 2, READS,
+	  "O(N) for COUNT N", -4, SETTLES, list_args },
+	{ "TKW.COUNT", "Counts the items by state.", "O(1)", 2, SETTLES,
 	  queue_args },
-	{ "TKW.INFO", "Gets the facts of a queue.", "O(1)", 2, READS,
+	{ "TKW.INFO", "Gets the facts of a queue.", "O(1)", 2, SETTLES,
 	  queue_args },
 	{ "TKW.DIGEST", "Gets a checksum of all facts of a queue.",
 	  "O(N) for N items", 2, READS, queue_args },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* look_commands.c - the commands that only read: TKW.GET, TKW.LIST, TKW.COUNT,
- * TKW.INFO and TKW.DIGEST. */
+/* look_commands.c - TKW.GET, TKW.LIST, TKW.COUNT, TKW.INFO and TKW.DIGEST. On a
+ * master, lists and counts first record leases that have run out. */
 #include <inttypes.h>
 #include <stdio.h>
 

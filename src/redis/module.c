@@ -109,10 +109,14 @@ int RedisModule_OnLoad(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 					      RM_NO_SIGNAL_MODIFIED |
 					      RM_HANDLE_ASYNC_LOAD);
 	tkw__redis_burial_init(ctx);
-	if (tkw__redis_type_create(ctx) != RM_OK ||
-	    tkw__waiters_init(ctx) != RM_OK ||
+	/* If a load fails, a server forgets what the module has registered, but
+	 * not its events. So they come last. */
+	if (tkw__redis_read_settings(ctx, argv, argc) != RM_OK ||
+	    tkw__redis_type_create(ctx) != RM_OK ||
 	    register_commands(ctx) != RM_OK ||
-	    tkw__redis_settings_init(ctx, argv, argc) != RM_OK)
+	    tkw__redis_settings_init(ctx) != RM_OK ||
+	    (tkw__redis_extra_load && tkw__redis_extra_load(ctx) != RM_OK) ||
+	    tkw__waiters_init(ctx) != RM_OK)
 		return RM_ERR;
-	return tkw__redis_extra_load ? tkw__redis_extra_load(ctx) : RM_OK;
+	return tkw__redis_events_init(ctx);
 }

@@ -35,7 +35,8 @@
  * replace it. */
 extern uint64_t (*tkw__redis_now_us)(void);
 uint64_t tkw__redis_real_now_us(void);
-/* Called at the end of the load if it is not NULL. Tests add commands here. */
+/* Called near the end of the load if it is not NULL. Tests add commands here.
+ */
 extern int (*tkw__redis_extra_load)(struct rm_ctx *ctx);
 
 /* The commands. */
@@ -63,12 +64,25 @@ void tkw__redis_burial_init(struct rm_ctx *ctx);
  * piece by piece. */
 void tkw__redis_bury(struct tkw__queue *q);
 
+/* Frees at once what was put aside. */
+void tkw__redis_burial_finish(void);
+
+/* --- apply_command.c ------------------------------------------------------ */
+
+/* Called when the server has loaded its data. */
+void tkw__redis_apply_end(struct rm_ctx *ctx);
+
 /* --- settings.c ----------------------------------------------------------- */
 
-/* Registers the settings, and reads those that were given to the module.
- * Returns RM_OK or RM_ERR. */
-int tkw__redis_settings_init(struct rm_ctx *ctx, struct rm_string **argv,
+/* Reads the arguments of the module. Returns RM_OK or RM_ERR. */
+int tkw__redis_read_settings(struct rm_ctx *ctx, struct rm_string **argv,
 			     int argc);
+/* Registers the settings, and asks to be told about the server. Each returns
+ * RM_OK or RM_ERR. */
+int tkw__redis_settings_init(struct rm_ctx *ctx);
+int tkw__redis_events_init(struct rm_ctx *ctx);
+/* True if this server is a master, so that it decides. */
+bool tkw__redis_is_master(struct rm_ctx *ctx);
 /* True if the server may delete a queue to get memory, and nobody has allowed
  * it. Then nothing should be put. */
 bool tkw__redis_may_evict(struct rm_ctx *ctx);

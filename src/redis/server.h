@@ -28,6 +28,7 @@ struct rm_blocked; /* a client that waits */
 struct rm_dict;
 struct rm_dict_iter;
 struct rm_command;
+struct rm_reply;
 struct rm_info;
 struct rm_key_info;
 struct rm_defrag;
@@ -55,8 +56,10 @@ enum {
 	/* EventLoopAdd */
 	RM_READABLE = 1,
 	/* SubscribeToServerEvent, and the part of an event */
+	RM_EVENT_ROLE = 0,
+	RM_NOW_MASTER = 0,
 	RM_EVENT_LOADING = 3,
-	RM_LOADING_ENDED = 3,
+	RM_LOADING_ENDED = 3, /* the parts before it are beginnings */
 	RM_EVENT_CONFIG = 16,
 	/* The version of struct rm_type_methods. */
 	RM_TYPE_METHODS = 4
@@ -234,7 +237,6 @@ typedef int rm_apply_fn(struct rm_ctx *ctx, void *data, struct rm_string **err);
 	NEED(int, ReplyWithNullArray, (struct rm_ctx *ctx)) \
 	NEED(int, ReplyWithStringBuffer, (struct rm_ctx *ctx, const char *bytes, size_t len)) \
 	NEED(int, ReplyWithCString, (struct rm_ctx *ctx, const char *text)) \
-	NEED(void, ReplySetArrayLength, (struct rm_ctx *ctx, long count)) \
 	\
 	NEED(int, GetSelectedDb, (struct rm_ctx *ctx)) \
 	NEED(int, SelectDb, (struct rm_ctx *ctx, int db)) \
@@ -248,6 +250,10 @@ typedef int rm_apply_fn(struct rm_ctx *ctx, void *data, struct rm_string **err);
 	NEED(int, Replicate, (struct rm_ctx *ctx, const char *command, const char *format, ...)) \
 	NEED(int, ReplicateVerbatim, (struct rm_ctx *ctx)) \
 	NEED(int, AvoidReplicaTraffic, (void)) \
+	NEED(struct rm_reply *, Call, (struct rm_ctx *ctx, const char *command, const char *format, ...)) \
+	NEED(const char *, CallReplyStringPtr, (struct rm_reply *reply, size_t *len)) \
+	NEED(void, FreeCallReply, (struct rm_reply *reply)) \
+	WANT(float, GetUsedMemoryRatio, (void)) \
 	\
 	NEED(struct rm_type *, CreateDataType, (struct rm_ctx *ctx, const char *name, int version, struct rm_type_methods *methods)) \
 	NEED(void, SaveStringBuffer, (struct rm_io *io, const char *bytes, size_t len)) \

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* settings.c - the settings of the module, and of the server. */
+/* settings.c - the settings of the module, and what the server tells about
+ * itself: its settings, its role, and when it loads. */
 #define _POSIX_C_SOURCE 200809L
 #include "redis/module.h"
 
 #include <string.h>
-#include <strings.h>
+
+#include "redis/args.h"
+#include "redis/waiters.h"
 
 static int allow_eviction;
 /* Whether the server may evict queues. It is asked anew after its settings have
  * changed, because a question takes longer than a put. */
 static bool evicts;
 static bool is_known;
+/* The role is asked for once. Then the server tells. */
+static bool is_master;
+static bool is_role_known;
 
 static int get_allow(const char *name, void *data)
 {
@@ -53,23 +59,16 @@ bool tkw__redis_may_evict(struct rm_ctx *ctx)
 	return evicts && !allow_eviction;
 }
 
-/* True if an argument is this word. */
-static bool is_word(const struct rm_string *arg, const char *word)
+int tkw__redis_read_settings(struct rm_ctx *ctx, struct rm_string **argv,
+			     int argc)
 {
-	size_t len;
-	const char *text = tkw__rm.StringPtrLen(arg, &len);
+	struct tkw__args a = { .argv = argv, .argc = argc };
 
-	return strlen(word) == len && strncasecmp(text, word, len) == 0;
-}
+	while (tkw__args_more(&a)) {
+		bool named = tkw__args_word(&a, "allow-eviction");
+		bool yes = named && tkw__args_word(&a, "yes");
 
-/* Reads the arguments of the load: allow-eviction yes|no. */
-static int read_arguments(struct rm_ctx *ctx, struct rm_string **argv, int argc)
-{
-	for (int i = 0; i < argc; i += 2) {
-		bool yes = i + 1 < argc && is_word(argv[i + 1], "yes");
-
-		if (!is_word(argv[i], "allow-eviction") || i + 1 == argc ||
-		    (!yes && !is_word(argv[i + 1], "no"))) {
+		if (!named || (!yes && !tkw__args_word(&a, "no"))) {
 			tkw__rm.Log(ctx, "warning",
 				    "the only argument of the module is "
 				    "allow-eviction, with yes or no");
@@ -80,17 +79,62 @@ static int read_arguments(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 	return RM_OK;
 }
 
-int tkw__redis_settings_init(struct rm_ctx *ctx, struct rm_string **argv,
-			     int argc)
+int tkw__redis_settings_init(struct rm_ctx *ctx)
 {
-	const struct rm_event config = { RM_EVENT_CONFIG, 1 };
-
-	if (read_arguments(ctx, argv, argc) != RM_OK)
-		return RM_ERR;
 	if (tkw__rm.RegisterBoolConfig(ctx, "allow-eviction", allow_eviction, 0,
 				       get_allow, set_allow, NULL,
-				       NULL) != RM_OK ||
-	    tkw__rm.LoadConfigs(ctx) != RM_OK)
+				       NULL) != RM_OK)
 		return RM_ERR;
-	return tkw__rm.SubscribeToServerEvent(ctx, config, on_config);
+	return tkw__rm.LoadConfigs(ctx);
+}
+
+bool tkw__redis_is_master(struct rm_ctx *ctx)
+{
+	if (!is_role_known) {
+		is_master = tkw__rm.GetContextFlags(ctx) & RM_IS_MASTER;
+		is_role_known = true;
+	}
+	return is_master;
+}
+
+static void on_role(struct rm_ctx *ctx, struct rm_event event, uint64_t part,
+		    void *data)
+{
+	(void)ctx;
+	(void)event;
+	(void)data;
+	is_master = part == RM_NOW_MASTER;
+	is_role_known = true;
+}
+
+/* Timers do not run while a server loads, so the graves would stay. A load
+ * brings other queues, and signals nothing. */
+static void on_loading(struct rm_ctx *ctx, struct rm_event event, uint64_t part,
+		       void *data)
+{
+	(void)event;
+	(void)data;
+	if (part < RM_LOADING_ENDED) {
+		tkw__redis_burial_finish();
+	} else if (part == RM_LOADING_ENDED) {
+		tkw__redis_apply_end(ctx);
+		tkw__waiters_wake_all();
+	}
+}
+
+int tkw__redis_events_init(struct rm_ctx *ctx)
+{
+	static const struct {
+		struct rm_event event;
+		rm_event_fn *fn;
+	} events[] = { { { RM_EVENT_CONFIG, 1 }, on_config },
+		       { { RM_EVENT_ROLE, 1 }, on_role },
+		       { { RM_EVENT_LOADING, 1 }, on_loading } };
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		if (tkw__rm.SubscribeToServerEvent(ctx, events[i].event,
+						   events[i].fn) != RM_OK)
+			return RM_ERR;
+	}
+	return RM_OK;
 }

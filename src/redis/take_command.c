@@ -44,7 +44,8 @@ static struct order read_order(struct tkw__args *a)
 		else if (tkw__args_option(a, "LEASE", LEASE))
 			o.lease_ms = (uint64_t)tkw__args_integer(
 				a, 1, (int64_t)TKW__QUEUE_MAX_MS,
-				"ERR LEASE needs a time of 1 ms or more");
+				"ERR LEASE needs a time of 1 to "
+				"9223372036854775 ms");
 		else if (tkw__args_option(a, "BLOCK", BLOCK))
 			o.block_ms = tkw__args_integer(
 				a, 0, (int64_t)TKW__QUEUE_MAX_MS,
@@ -119,17 +120,17 @@ static int serve(struct tkw__visit *v, struct waiter *w)
 	struct tkw__args a = { 0 };
 	struct tkw__queue_taken *out =
 		tkw__args_room(&a, v->ctx, w->order.count * sizeof(*out));
-	int n = take(v, &w->order, out);
+	int n = tkw__queue_take(v->queue, &v->call, w->order.count,
+				w->order.lease_ms, out);
 
 	if (n == 0) {
 		tkw__visit_undo(v);
-		tkw__waiters_look(v);
+		tkw__waiters_work(v->ctx, v->name);
 		return RM_ERR;
 	}
 	if (n < 0) {
 		tkw__visit_undo(v);
-		tkw__rm.ReplyWithError(v->ctx, "OOM there is no memory for a "
-					       "take");
+		tkw__rm.ReplyWithError(v->ctx, tkw__visit_error(n));
 	} else {
 		tkw__visit_commit(v);
 		reply_items(v->ctx, out, n);
@@ -143,25 +144,23 @@ static int on_ready(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 {
 	struct waiter *w = tkw__rm.GetBlockedClientPrivateData(ctx);
 	struct tkw__visit v;
+	bool none;
 
 	(void)argc;
-	if (tkw__rm.AvoidReplicaTraffic()) {
-		tkw__waiters_put_off(ctx, argv[1]);
-		return RM_ERR;
-	}
-	if (!tkw__visit_open(&v, ctx, argv[1], TKW__VISIT_WRITE)) {
+	if (!tkw__visit_open(&v, ctx, argv[1], TKW__VISIT_READ)) {
 		leave(w);
 		return RM_OK;
 	}
-	if (!v.queue) {
-		tkw__visit_commit(&v);
-		return RM_ERR;
+	none = !v.queue || tkw__waiters_is_dry(&v);
+	if (!none && tkw__queue_has_ready(v.queue, v.call.now_us) ==
+			     TKW__QUEUE_NONE_READY) {
+		tkw__waiters_dry(&v);
+		none = true;
 	}
-	if (tkw__queue_has_ready(v.queue, v.call.now_us) ==
-	    TKW__QUEUE_NONE_READY) {
-		tkw__visit_close(&v);
+	tkw__visit_undo(&v);
+	if (none || !tkw__waiters_may_serve(ctx, argv[1]) ||
+	    !tkw__visit_find(&v, ctx, argv[1]))
 		return RM_ERR;
-	}
 	return serve(&v, w);
 }
 

@@ -15,8 +15,9 @@
 
 enum {
 	ENCODING = 1,
-	PIECE = 256, /* items */
-	COPY_PIECE = 4096
+	/* A piece of a dump has so many items, and about so many bytes. */
+	PIECE_ITEMS = 256,
+	PIECE_BYTES = 1 << 20
 };
 
 struct rm_type *tkw__redis_type;
@@ -50,17 +51,37 @@ struct tkw__queue *tkw__redis_queue_create(void)
 	return tkw__queue_create(&q, &cfg) == 0 ? q : NULL;
 }
 
-/* Writes the next piece of a dump. The server cannot go on without memory when
- * it saves, and neither can we. */
-static bool next_piece(struct tkw__queue *q, uint64_t *cursor, uint32_t max,
+/* Writes the next piece of a dump. Returns 1 if there are more, 0, or -ENOMEM.
+ */
+static int next_piece(struct tkw__queue *q, uint64_t *cursor,
+		      struct tkw__queue_log *log)
+{
+	uint64_t items;
+	uint64_t bytes;
+	uint64_t max;
+	int err;
+
+	tkw__queue_get_size(q, &items, &bytes);
+	max = PIECE_BYTES / (bytes / (items + 1) + 1) + 1;
+	tkw__queue_log_clear(log);
+	err = tkw__queue_dump(q, cursor,
+			      max < PIECE_ITEMS ? (uint32_t)max : PIECE_ITEMS,
+			      log);
+	return err ? err : *cursor != 0;
+}
+
+/* The same for a save. A server cannot go on without memory then, and nothing
+ * tells it that we cannot. */
+static bool next_saved(struct tkw__queue *q, uint64_t *cursor,
 		       struct tkw__queue_log *log)
 {
-	tkw__queue_log_clear(log);
-	if (tkw__queue_dump(q, cursor, max, log) != 0) {
+	int more = next_piece(q, cursor, log);
+
+	if (more < 0) {
 		tkw__rm.Log(NULL, "warning", "no memory to save a queue");
 		abort();
 	}
-	return *cursor != 0;
+	return more;
 }
 
 static void rdb_save(struct rm_io *io, void *value)
@@ -70,7 +91,7 @@ static void rdb_save(struct rm_io *io, void *value)
 	bool more;
 
 	do {
-		more = next_piece(value, &cursor, PIECE, &log);
+		more = next_saved(value, &cursor, &log);
 		tkw__rm.SaveStringBuffer(io, (char *)log.bytes, log.len);
 	} while (more);
 	tkw__rm.SaveStringBuffer(io, "", 0);
@@ -131,48 +152,50 @@ static void aof_rewrite(struct rm_io *io, struct rm_string *key, void *value)
 	bool more;
 
 	do {
-		more = next_piece(value, &cursor, PIECE, &log);
+		more = next_saved(value, &cursor, &log);
 		tkw__rm.EmitAOF(io, "TKW.APPLY", "scb", key, "SNAPSHOT",
 				(char *)log.bytes, log.len);
 	} while (more);
 	tkw__queue_log_fini(value, &log);
 }
 
+/* Copies all items. Returns false if there is no memory. */
+static bool copy_items(struct tkw__queue *from, struct tkw__queue *to)
+{
+	struct tkw__queue_log log = { 0 };
+	uint64_t cursor = 0;
+	int more;
+
+	do {
+		size_t used;
+
+		more = next_piece(from, &cursor, &log);
+		if (more >= 0 &&
+		    tkw__queue_load(to, log.bytes, log.len, &used) != 0)
+			more = -1;
+	} while (more > 0);
+	tkw__queue_log_fini(from, &log);
+	return more == 0;
+}
+
 static void *copy(struct rm_string *from, struct rm_string *to,
 		  const void *value)
 {
-	/* A dump changes nothing but counters of steps. */
-	struct tkw__queue *q = (struct tkw__queue *)(uintptr_t)value;
 	struct tkw__queue *out = tkw__redis_queue_create();
-	struct tkw__queue_log log = { 0 };
-	uint64_t cursor = 0;
-	bool more = out != NULL;
 
 	(void)from;
 	(void)to;
-	while (more) {
-		size_t used;
-
-		more = next_piece(q, &cursor, COPY_PIECE, &log);
-		if (tkw__queue_load(out, log.bytes, log.len, &used) != 0) {
-			tkw__queue_destroy(out);
-			out = NULL;
-			break;
-		}
+	/* A dump changes nothing but a counter of steps. */
+	if (out && !copy_items((struct tkw__queue *)(uintptr_t)value, out)) {
+		tkw__queue_destroy(out);
+		out = NULL;
 	}
-	tkw__queue_log_fini(q, &log);
 	return out;
 }
 
 static size_t mem_usage(const void *value)
 {
-	struct tkw__queue_stats *s = tkw__rm.Alloc(sizeof(*s));
-	size_t bytes;
-
-	tkw__queue_get_stats((struct tkw__queue *)(uintptr_t)value, 0, s);
-	bytes = (size_t)s->allocated;
-	tkw__rm.Free(s);
-	return bytes;
+	return (size_t)tkw__queue_allocated(value);
 }
 
 /* How much work it is to free a queue. With a lot, the server uses a thread, if

@@ -48,9 +48,21 @@ static bool open_key(struct tkw__visit *v, struct rm_ctx *ctx,
 	return true;
 }
 
+/* A replica may write what comes from its master or from its own file. */
+static bool may_write(struct rm_ctx *ctx)
+{
+	return tkw__redis_is_master(ctx) || (tkw__rm.GetContextFlags(ctx) &
+					     (RM_FROM_MASTER | RM_IS_LOADING));
+}
+
 bool tkw__visit_open(struct tkw__visit *v, struct rm_ctx *ctx,
 		     struct rm_string *name, enum tkw__visit_mode mode)
 {
+	if (mode != TKW__VISIT_READ && !may_write(ctx)) {
+		tkw__rm.ReplyWithError(
+			ctx, "READONLY only the master of a queue changes it");
+		return false;
+	}
 	if (!open_key(v, ctx, name,
 		      mode == TKW__VISIT_READ ? RM_READ : RM_READ | RM_WRITE))
 		return refuse(v, "WRONGTYPE Operation against a key holding "
@@ -69,12 +81,13 @@ bool tkw__visit_find(struct tkw__visit *v, struct rm_ctx *ctx,
 
 void tkw__visit_settle(struct tkw__visit *v)
 {
-	bool master = tkw__rm.GetContextFlags(v->ctx) & RM_IS_MASTER;
+	enum tkw__queue_role role = tkw__redis_is_master(v->ctx)
+					    ? TKW__QUEUE_MASTER
+					    : TKW__QUEUE_REPLICA;
 
 	if (v->queue)
 		(void)tkw__queue_advance(v->queue, &v->call, SETTLE_STEPS,
-					 master ? TKW__QUEUE_MASTER
-						: TKW__QUEUE_REPLICA);
+					 role);
 }
 
 void tkw__visit_keep(struct tkw__visit *v)
@@ -100,15 +113,19 @@ void tkw__visit_undo(struct tkw__visit *v)
 /* A queue comes into being with its first record, here and in each copy. */
 void tkw__visit_commit(struct tkw__visit *v)
 {
-	if (the_log.len == 0) {
-		tkw__visit_undo(v);
-		return;
-	}
-	tkw__rm.Replicate(v->ctx, "TKW.APPLY", "scb", v->name, "RECORDS",
-			  the_log.bytes, the_log.len);
-	tkw__visit_keep(v);
-	if (the_log.room > LOG_KEEP)
+	size_t len = the_log.len;
+
+	if (len > 0 &&
+	    tkw__rm.Replicate(v->ctx, "TKW.APPLY", "scb", v->name, "RECORDS",
+			      the_log.bytes, len) != RM_OK)
+		tkw__rm.Log(v->ctx, "warning",
+			    "a change of a queue is not replicated");
+	if (v->queue && the_log.room > LOG_KEEP)
 		tkw__queue_log_fini(v->queue, &the_log);
+	if (len > 0)
+		tkw__visit_keep(v);
+	else
+		tkw__visit_undo(v);
 }
 
 void tkw__visit_close(struct tkw__visit *v)
@@ -118,7 +135,7 @@ void tkw__visit_close(struct tkw__visit *v)
 		tkw__waiters_look(v);
 }
 
-static const char *text_of(int err)
+const char *tkw__visit_error(int err)
 {
 	switch (err) {
 	case -EEXIST:
@@ -143,5 +160,5 @@ static const char *text_of(int err)
 int tkw__visit_fail(struct tkw__visit *v, int err)
 {
 	tkw__visit_close(v);
-	return tkw__rm.ReplyWithError(v->ctx, text_of(err));
+	return tkw__rm.ReplyWithError(v->ctx, tkw__visit_error(err));
 }

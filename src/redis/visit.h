@@ -31,7 +31,8 @@ enum tkw__visit_mode {
  * Opens the queue of a key.
  *
  * Returns true. If it returns false it has replied: the key has another type,
- * or there is no memory.
+ * there is no memory, or a client wants to write to a replica. Only a master
+ * gives out, also if its replicas are told to accept writes.
  */
 bool tkw__visit_open(struct tkw__visit *v, struct rm_ctx *ctx,
 		     struct rm_string *name, enum tkw__visit_mode mode);
@@ -49,8 +50,11 @@ void tkw__visit_settle(struct tkw__visit *v);
  * clients that wait for this key. */
 void tkw__visit_close(struct tkw__visit *v);
 
-/* Ends a visit of a command that has failed, and replies with the error. */
+/* Ends a visit of a command that has failed, and replies with the error. What
+ * was recorded before, about leases that have run out, stays. */
 int tkw__visit_fail(struct tkw__visit *v, int err);
+/* The reply to an error of the heart. */
+const char *tkw__visit_error(int err);
 
 /* Parts of a close. commit() replicates and commits, but looks after nobody.
  * keep() commits what others have decided, and replicates nothing. undo() takes

@@ -3,9 +3,9 @@
  * waiters.c - clients that wait, and the alarm that wakes them.
  *
  * A place stands for a key of a database. It is in a wheel if there is a time
- * at which to look at its queue. What is done at that time is the same as after
- * a command: signal the key. The server then asks each client in turn, and what
- * it finds sets the alarm again.
+ * at which to look at its queue. A look, then or after a command, signals the
+ * key if an item is ready. The server then asks each client in turn. If none is
+ * ready, the look sets the alarm again.
  *
  * A look may find work that must be recorded before anybody knows which item is
  * first: leases that have run out, or a wheel that has much to move. The
@@ -16,6 +16,7 @@
 #define _GNU_SOURCE
 #include "redis/waiters.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -37,6 +38,11 @@ struct tkw__place {
 	int db;
 	uint32_t waiting; /* clients */
 	bool working;     /* a timer of the server is on its way */
+	struct tkw__place *next_due;
+	/* A queue that had nothing at a time, after so many steps. */
+	const struct tkw__queue *dry;
+	uint64_t dry_ms;
+	uint64_t dry_steps;
 };
 
 static struct rm_dict *places; /* by database and name */
@@ -51,6 +57,9 @@ static uint64_t now_ms(void)
 {
 	return tkw__redis_now_us() / 1000;
 }
+
+/* Looks at a queue on behalf of the clients that wait for it. */
+static void look(struct tkw__place *p, struct tkw__visit *v);
 
 /* --- the alarm ------------------------------------------------------------ */
 
@@ -74,8 +83,9 @@ static void set_alarm(uint64_t ms)
 			      NULL);
 }
 
-/* Sets the alarm to the first place, if that is earlier. A place that leaves
- * does not turn it off: one that rings in vain costs less. */
+/* Sets the alarm to the first place, if that is earlier, and turns it off if
+ * there is none. If the first place leaves, it stays: one that rings in vain
+ * costs less. */
 static void reset_alarm(void)
 {
 	uint64_t next = tkw_wheel_next_tick(wheel);
@@ -89,7 +99,7 @@ static void reset_alarm(void)
 /* A wheel cannot go back. If the clock was put back, it begins anew. */
 static void begin_wheel(uint64_t ms)
 {
-	struct tkw_wheel_config cfg = { .now_tick = ms };
+	struct tkw_wheel_config cfg = { .size = sizeof(cfg), .now_tick = ms };
 	struct tkw_entry *e;
 
 	while ((e = tkw_wheel_first(wheel)))
@@ -115,32 +125,50 @@ static void look_at(struct tkw__place *p, uint64_t ms)
 	reset_alarm();
 }
 
-static void signal_place(const struct tkw__place *p)
-{
-	(void)tkw__rm.SelectDb(alarm_ctx, p->db);
-	tkw__rm.SignalKeyAsReady(alarm_ctx, p->name);
-}
-
 static void on_due(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 {
+	struct tkw__place *p = TKW_CONTAINER_OF(e, struct tkw__place, entry);
+	struct tkw__place **due = ctx;
+
 	(void)w;
-	(void)ctx;
-	signal_place(TKW_CONTAINER_OF(e, struct tkw__place, entry));
+	p->next_due = *due;
+	*due = p;
 }
 
-/* Rings. A read fails if the clock was set: then each place has another time.
- */
+/* Looks at a place whose time has come. */
+static void look_now(struct tkw__place *p)
+{
+	struct tkw__visit v;
+
+	(void)tkw__rm.SelectDb(alarm_ctx, p->db);
+	if (!tkw__visit_find(&v, alarm_ctx, p->name)) {
+		/* If the key has another type, its clients are let go. */
+		tkw__rm.SignalKeyAsReady(alarm_ctx, p->name);
+		return;
+	}
+	look(p, &v);
+	tkw__visit_undo(&v);
+}
+
+/* Rings. A read fails with ECANCELED if the clock was set. The places keep
+ * their times, but other times have come. */
 static void on_alarm(int fd, void *data, int mask)
 {
+	struct tkw__place *due = NULL;
 	uint64_t rings;
-	uint64_t ms = now_ms();
 
 	(void)data;
 	(void)mask;
-	if (read(fd, &rings, sizeof(rings)) < 0)
+	if (read(fd, &rings, sizeof(rings)) < 0 && errno == ECANCELED)
 		tkw__waiters_wake_all();
 	alarm_ms = TKW_TICK_NEVER;
-	(void)tkw_wheel_advance(wheel, ms, ALARM_STEPS, on_due, NULL);
+	(void)tkw_wheel_advance(wheel, now_ms(), ALARM_STEPS, on_due, &due);
+	while (due) {
+		struct tkw__place *p = due;
+
+		due = p->next_due;
+		look_now(p);
+	}
 	reset_alarm();
 }
 
@@ -232,7 +260,37 @@ uint64_t tkw__waiters_count(struct rm_ctx *ctx, struct rm_string *name)
 
 /* --- looking -------------------------------------------------------------- */
 
-static void look(struct tkw__place *p, struct tkw__visit *v);
+/* True if the server would accept a command that writes to this key. Only the
+ * server knows, so it is told to run one. The command is refused in any case,
+ * and the question is by whom. */
+static bool accepts_writes(struct rm_ctx *ctx, struct rm_string *name)
+{
+	struct rm_reply *reply =
+		tkw__rm.Call(ctx, "TKW.APPLY", "SEscc", name, "RECORDS", "");
+	const char *text = NULL;
+	bool accepts;
+	size_t len = 0;
+
+	if (reply)
+		text = tkw__rm.CallReplyStringPtr(reply, &len);
+	accepts = text && len > 3 && memcmp(text, "ERR", 3) == 0;
+	if (reply)
+		tkw__rm.FreeCallReply(reply);
+	return accepts;
+}
+
+bool tkw__waiters_may_serve(struct rm_ctx *ctx, struct rm_string *name)
+{
+	struct tkw__place *p;
+
+	if (tkw__redis_is_master(ctx) && !tkw__rm.AvoidReplicaTraffic() &&
+	    accepts_writes(ctx, name))
+		return true;
+	p = find(ctx, name);
+	if (p)
+		look_at(p, now_ms() + PUT_OFF_MS);
+	return false;
+}
 
 /* A timer of the server: records what has to be recorded, a piece at a time. */
 static void work(struct rm_ctx *ctx, void *data)
@@ -245,11 +303,8 @@ static void work(struct rm_ctx *ctx, void *data)
 		free_place(p);
 		return;
 	}
-	if (tkw__rm.AvoidReplicaTraffic()) {
-		look_at(p, now_ms() + PUT_OFF_MS);
-		return;
-	}
-	if (!tkw__visit_find(&v, ctx, p->name))
+	if (!tkw__waiters_may_serve(ctx, p->name) ||
+	    !tkw__visit_find(&v, ctx, p->name))
 		return;
 	(void)tkw__queue_advance(v.queue, &v.call, WORK_STEPS,
 				 TKW__QUEUE_MASTER);
@@ -265,7 +320,14 @@ static void begin_work(struct tkw__place *p, struct rm_ctx *ctx)
 	tkw__rm.CreateTimer(ctx, 0, work, p);
 }
 
-/* Looks at a queue on behalf of the clients that wait for it. */
+void tkw__waiters_work(struct rm_ctx *ctx, struct rm_string *name)
+{
+	struct tkw__place *p = find(ctx, name);
+
+	if (p)
+		begin_work(p, ctx);
+}
+
 static void look(struct tkw__place *p, struct tkw__visit *v)
 {
 	enum tkw__queue_ready ready =
@@ -277,6 +339,7 @@ static void look(struct tkw__place *p, struct tkw__visit *v)
 		return;
 	}
 	if (ready == TKW__QUEUE_SOME_READY) {
+		p->dry = NULL;
 		tkw__rm.SignalKeyAsReady(v->ctx, v->name);
 		return;
 	}
@@ -295,12 +358,24 @@ void tkw__waiters_look(struct tkw__visit *v)
 		look(p, v);
 }
 
-void tkw__waiters_put_off(struct rm_ctx *ctx, struct rm_string *name)
+void tkw__waiters_dry(struct tkw__visit *v)
 {
-	struct tkw__place *p = find(ctx, name);
+	struct tkw__place *p = find(v->ctx, v->name);
 
-	if (p)
-		look_at(p, now_ms() + PUT_OFF_MS);
+	if (!p)
+		return;
+	look(p, v);
+	p->dry = v->queue;
+	p->dry_ms = v->call.now_us / 1000;
+	p->dry_steps = tkw__queue_count_steps(v->queue);
+}
+
+bool tkw__waiters_is_dry(const struct tkw__visit *v)
+{
+	const struct tkw__place *p = find(v->ctx, v->name);
+
+	return p && p->dry == v->queue && p->dry_ms == v->call.now_us / 1000 &&
+	       p->dry_steps == tkw__queue_count_steps(v->queue);
 }
 
 void tkw__waiters_wake_all(void)
@@ -310,31 +385,17 @@ void tkw__waiters_wake_all(void)
 	void *p;
 
 	while (tkw__rm.DictNextC(it, NULL, &p))
-		signal_place(p);
+		look_now(p);
 	tkw__rm.DictIteratorStop(it);
-}
-
-/* A load brings other queues, and signals nothing. */
-static void on_loading(struct rm_ctx *ctx, struct rm_event event, uint64_t part,
-		       void *data)
-{
-	(void)ctx;
-	(void)event;
-	(void)data;
-	if (part == RM_LOADING_ENDED)
-		tkw__waiters_wake_all();
 }
 
 int tkw__waiters_init(struct rm_ctx *ctx)
 {
-	const struct rm_event loading = { RM_EVENT_LOADING, 1 };
-
 	places = tkw__rm.CreateDict(NULL);
 	alarm_ctx = tkw__rm.GetDetachedThreadSafeContext(ctx);
 	begin_wheel(now_ms());
 	alarm_fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (alarm_fd < 0 || tkw__rm.EventLoopAdd(alarm_fd, RM_READABLE,
-						 on_alarm, NULL) != RM_OK)
+	if (alarm_fd < 0)
 		return RM_ERR;
-	return tkw__rm.SubscribeToServerEvent(ctx, loading, on_loading);
+	return tkw__rm.EventLoopAdd(alarm_fd, RM_READABLE, on_alarm, NULL);
 }

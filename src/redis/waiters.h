@@ -38,11 +38,26 @@ uint64_t tkw__waiters_count(struct rm_ctx *ctx, struct rm_string *name);
  */
 void tkw__waiters_look(struct tkw__visit *v);
 
-/* The server must not write now, so the clients have to wait a little longer.
+/*
+ * True if the server may give out an item now, to a client that has waited. It
+ * checked this for each command, but not since. It must be a master, must not
+ * be paused, and must not refuse writes: it does so after an error of its disk,
+ * or if too few replicas are there. If it may not, the clients of this key wait
+ * a little longer.
  */
-void tkw__waiters_put_off(struct rm_ctx *ctx, struct rm_string *name);
+bool tkw__waiters_may_serve(struct rm_ctx *ctx, struct rm_string *name);
 
-/* Signals all keys, for example after the clock was set. */
+/* A take has found nothing, because there is too much to record first. Does
+ * this work, and then looks again. */
+void tkw__waiters_work(struct rm_ctx *ctx, struct rm_string *name);
+
+/* When a key is signalled, the server asks all clients that wait for it, one
+ * after the other. dry() looks at a queue that has nothing, and remembers it.
+ * is_dry() spares the clients behind a second look. */
+void tkw__waiters_dry(struct tkw__visit *v);
+bool tkw__waiters_is_dry(const struct tkw__visit *v);
+
+/* Looks at all keys, for example after the clock was set. */
 void tkw__waiters_wake_all(void);
 
 #endif /* TKW_REDIS_WAITERS_H */

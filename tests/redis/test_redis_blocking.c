@@ -272,6 +272,43 @@ static void test_a_lease_that_is_lost_serves(void **state)
 	assert_int_equal(redis_bed_count_waiting(b), 1);
 }
 
+/* More leases have run out than a take can record. They do not come back
+ * before the ready item, but nobody knows that before. */
+static void test_lost_leases_before_a_ready_item(void **state)
+{
+	enum {
+		LEASES = 20000
+	};
+	struct redis_bed *b = *state;
+	struct resp *c;
+
+	for (int i = 0; i < LEASES; i++)
+		resp_ask(b->c, "TKW.PUT q 0 a BACKOFF 1000000");
+	for (int i = 0; i < LEASES; i += 4000)
+		EXPECT(b->c, "[[...", "TKW.TAKE q COUNT 4000 LEASE 100");
+	resp_ask(b->c, "TKW.PUT q 200 b");
+	c = redis_bed_wait(b, 0, "TKW.TAKE q BLOCK 0");
+	redis_bed_pass(b, 300);
+	assert_non_null(strstr(resp_read(c), "\"b\""));
+	assert_int_equal(resp_fact(b->c, "q", "losses"), LEASES);
+}
+
+/* A server that refuses writes gives nothing to those who have waited. */
+static void test_a_server_that_refuses_writes_serves_nobody(void **state)
+{
+	struct redis_bed *b = *state;
+	struct resp *c = redis_bed_wait(b, 0, "TKW.TAKE q BLOCK 0");
+
+	EXPECT(b->c, N0, "TKW.PUT q 100 a");
+	EXPECT(b->c, "OK", "CONFIG SET min-replicas-to-write 1");
+	redis_bed_pass(b, 200);
+	EXPECT(b->c, "-NOREPLICAS ...", "TKW.TAKE q");
+	assert_int_equal(redis_bed_count_waiting(b), 1);
+	EXPECT(b->c, "OK", "CONFIG SET min-replicas-to-write 0");
+	redis_bed_pass(b, 100);
+	EXPECT_NEXT(c, "[[" N0 ", \"a\", ...");
+}
+
 /* Each of these makes an item ready. */
 static void test_other_commands_serve(void **state)
 {
@@ -526,6 +563,8 @@ int main(int argc, char **argv)
 		REDIS_TEST(test_the_lease_brings_back_what_a_dead_client_has),
 		REDIS_TEST(test_an_item_that_becomes_due_serves),
 		REDIS_TEST(test_a_lease_that_is_lost_serves),
+		REDIS_TEST(test_lost_leases_before_a_ready_item),
+		REDIS_TEST(test_a_server_that_refuses_writes_serves_nobody),
 		REDIS_TEST(test_other_commands_serve),
 		REDIS_TEST(test_what_makes_nothing_ready_does_not_serve),
 		REDIS_TEST(test_a_paused_queue_lets_them_wait),

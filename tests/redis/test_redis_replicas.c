@@ -298,12 +298,37 @@ static void test_the_aof_of_a_replica(void **state)
 		   resp_info_number(p.r, "persistence",
 				    "aof_rewrite_scheduled") == 0);
 	mix(&p, 300);
+	/* The check of the mix has counted, and so recorded leases. */
+	expect_equal(&p, "mixed");
 	snprintf(digest, sizeof(digest), "%s", redis_bed_digest(p.m, "mixed"));
 	resp_close(p.r);
 	server_kill(&p.replica);
 	server_start(&p.replica);
 	p.r = server_connect(&p.replica, 2);
 	EXPECT(p.r, digest, "TKW.DIGEST mixed");
+	end(&p);
+}
+
+/* Only a master gives out, whatever a replica is told. */
+static void test_a_replica_that_accepts_writes_changes_no_queue(void **state)
+{
+	static const char *const lines[] = { "TKW.PUT q 0 b", "TKW.TAKE q",
+					     "TKW.TAKE q BLOCK 0",
+					     "TKW.CANCEL q KEY k",
+					     "TKW.PAUSE q" };
+	struct pair p;
+
+	(void)state;
+	begin(&p, "", "replica-read-only no");
+	follow(&p);
+	assert_true(resp_ask(p.m, "TKW.PUT q 0 a KEY k")[0] == '1');
+	expect_equal(&p, "q");
+	EXPECT(p.r, "OK", "SET other x");
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		EXPECT(p.r, "-READONLY ...", "%s", lines[i]);
+	expect_equal(&p, "q");
+	EXPECT(p.r, "OK", "REPLICAOF NO ONE");
+	EXPECT(p.r, "[1]", "TKW.CANCEL q KEY k");
 	end(&p);
 }
 
@@ -386,6 +411,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_full_sync_under_load),
 		cmocka_unit_test(test_a_replica_of_a_replica),
 		cmocka_unit_test(test_the_aof_of_a_replica),
+		cmocka_unit_test(
+			test_a_replica_that_accepts_writes_changes_no_queue),
 		cmocka_unit_test(test_a_replica_that_is_promoted_goes_on),
 		cmocka_unit_test(
 			test_a_replica_that_is_promoted_serves_waiters),
