@@ -51,22 +51,26 @@ struct tkw__queue *tkw__redis_queue_create(void)
 	return tkw__queue_create(&q, &cfg) == 0 ? q : NULL;
 }
 
+/* How many items a piece of a dump has. */
+static uint32_t piece_items(const struct tkw__queue *q)
+{
+	uint64_t items;
+	uint64_t mean; /* bytes of an item */
+
+	tkw__queue_get_size(q, &items, &mean);
+	mean = mean / (items + 1) + 1;
+	return (uint32_t)(PIECE_BYTES / (mean + PIECE_BYTES / PIECE_ITEMS)) + 1;
+}
+
 /* Writes the next piece of a dump. Returns 1 if there are more, 0, or -ENOMEM.
  */
 static int next_piece(struct tkw__queue *q, uint64_t *cursor,
 		      struct tkw__queue_log *log)
 {
-	uint64_t items;
-	uint64_t bytes;
-	uint64_t max;
 	int err;
 
-	tkw__queue_get_size(q, &items, &bytes);
-	max = PIECE_BYTES / (bytes / (items + 1) + 1) + 1;
 	tkw__queue_log_clear(log);
-	err = tkw__queue_dump(q, cursor,
-			      max < PIECE_ITEMS ? (uint32_t)max : PIECE_ITEMS,
-			      log);
+	err = tkw__queue_dump(q, cursor, piece_items(q), log);
 	return err ? err : *cursor != 0;
 }
 

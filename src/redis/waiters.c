@@ -96,35 +96,7 @@ static void reset_alarm(void)
 		set_alarm(next);
 }
 
-/* A wheel cannot go back. If the clock was put back, it begins anew. */
-static void begin_wheel(uint64_t ms)
-{
-	struct tkw_wheel_config cfg = { .size = sizeof(cfg), .now_tick = ms };
-	struct tkw_entry *e;
-
-	while ((e = tkw_wheel_first(wheel)))
-		(void)tkw_wheel_remove(wheel, e);
-	(void)tkw_wheel_init(&wheel, wheel_mem, sizeof(wheel_mem), &cfg);
-}
-
-static void look_at(struct tkw__place *p, uint64_t ms)
-{
-	uint64_t now = now_ms();
-
-	if (now + 1 < tkw_wheel_now_tick(wheel)) {
-		begin_wheel(now);
-		tkw__waiters_wake_all();
-	}
-	if (tkw_entry_is_linked(&p->entry)) {
-		if (tkw_entry_tick(&p->entry) == ms)
-			return;
-		(void)tkw_wheel_remove(wheel, &p->entry);
-	}
-	if (ms <= TKW__QUEUE_MAX_MS)
-		(void)tkw_wheel_add(wheel, &p->entry, ms);
-	reset_alarm();
-}
-
+/* Adds a place to a list. */
 static void on_due(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 {
 	struct tkw__place *p = TKW_CONTAINER_OF(e, struct tkw__place, entry);
@@ -133,6 +105,40 @@ static void on_due(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 	(void)w;
 	p->next_due = *due;
 	*due = p;
+}
+
+/* A wheel cannot go back. If the clock was put back, it begins anew with the
+ * same entries: the places keep their times. */
+static void begin_wheel(uint64_t ms)
+{
+	struct tkw_wheel_config cfg = { .size = sizeof(cfg), .now_tick = ms };
+	struct tkw__place *all = NULL;
+	struct tkw_entry *e;
+
+	while ((e = tkw_wheel_first(wheel))) {
+		(void)tkw_wheel_remove(wheel, e);
+		on_due(wheel, e, &all);
+	}
+	(void)tkw_wheel_init(&wheel, wheel_mem, sizeof(wheel_mem), &cfg);
+	for (; all; all = all->next_due)
+		(void)tkw_wheel_add(wheel, &all->entry,
+				    tkw_entry_tick(&all->entry));
+}
+
+static void look_at(struct tkw__place *p, uint64_t ms)
+{
+	uint64_t now = now_ms();
+
+	if (now + 1 < tkw_wheel_now_tick(wheel))
+		begin_wheel(now);
+	if (tkw_entry_is_linked(&p->entry)) {
+		if (tkw_entry_tick(&p->entry) == ms)
+			return;
+		(void)tkw_wheel_remove(wheel, &p->entry);
+	}
+	if (ms <= TKW__QUEUE_MAX_MS)
+		(void)tkw_wheel_add(wheel, &p->entry, ms);
+	reset_alarm();
 }
 
 /* Looks at a place whose time has come. */
