@@ -155,6 +155,7 @@ static void test_client_unblock_ends_a_wait(void **state)
 	EXPECT(first, TAKEN(N1, "b", N1), "TKW.TAKE q BLOCK 0");
 }
 
+/* SPEC 11.32. */
 static void test_a_client_that_is_gone_gets_nothing(void **state)
 {
 	struct redis_bed *b = *state;

@@ -206,6 +206,7 @@ static void test_a_reason_may_have_any_bytes(void **state)
 
 /* --- looking -------------------------------------------------------------- */
 
+/* SPEC 11.30. */
 static void test_maps_are_maps_in_resp3_alone(void **state)
 {
 	struct redis_bed *b = *state;
@@ -350,6 +351,7 @@ static void test_digest_has_16_digits(void **state)
 
 /* --- queues that do not exist, or are something else ---------------------- */
 
+/* SPEC 11.30. */
 static void test_a_missing_queue_acts_as_an_empty_one(void **state)
 {
 	struct redis_bed *b = *state;

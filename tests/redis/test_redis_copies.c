@@ -239,6 +239,7 @@ static void test_a_dump_that_is_cut_off_is_refused(void **state)
 
 /* --- in one server -------------------------------------------------------- */
 
+/* SPEC 11.31, 11.32. */
 static void test_reload(void **state)
 {
 	struct redis_bed *b = *state;
@@ -253,6 +254,7 @@ static void test_reload(void **state)
 	use_queues(b->c);
 }
 
+/* SPEC 11.31, 11.32. */
 static void test_copy_rename_move_dump_and_restore(void **state)
 {
 	struct redis_bed *b = *state;
@@ -307,6 +309,7 @@ static void test_a_copy_is_independent(void **state)
 	EXPECT(b->c, digest, "TKW.DIGEST rich");
 }
 
+/* SPEC 11.31. */
 static void test_migrate(void **state)
 {
 	struct redis_bed *b = *state;
@@ -333,6 +336,7 @@ static void test_migrate(void **state)
 
 /* --- files ---------------------------------------------------------------- */
 
+/* SPEC 11.31, 11.32. */
 static void test_rdb_file(void **state)
 {
 	struct server s;
@@ -433,6 +437,7 @@ static void check_aof(const char *lines)
 	assert_true(server_end(&s));
 }
 
+/* SPEC 11.31, 11.32. */
 static void test_aof(void **state)
 {
 	(void)state;
@@ -447,7 +452,7 @@ static void test_aof_with_an_rdb_preamble(void **state)
 		  "aof-use-rdb-preamble yes");
 }
 
-/* Commands that come while the AOF is rewritten. */
+/* SPEC 11.31: commands that come while the AOF is rewritten. */
 static void test_aof_rewrite_under_load(void **state)
 {
 	struct queue_mix m;

@@ -55,6 +55,7 @@ static bool has_flag(const char *info, const char *flag)
 	return false;
 }
 
+/* SPEC 11.30. */
 static void test_command_info(void **state)
 {
 	static const char *const flags[] = { "write", "readonly", "denyoom",
@@ -84,7 +85,7 @@ static void test_command_info(void **state)
 	}
 }
 
-/* Clusters find the key by this. */
+/* SPEC 11.30: clusters find the key by this. */
 static void test_command_info_has_one_key(void **state)
 {
 	struct redis_bed *b = *state;
@@ -115,7 +116,8 @@ static void test_command_getkeys(void **state)
 		EXPECT(b->c, "[\"k\"]", "COMMAND GETKEYS %s", commands[i].line);
 }
 
-/* Since Redis 7.2, an argument is also said to be shown by its name. */
+/* SPEC 11.30: since Redis 7.2, an argument is also said to be shown by its
+ * name. */
 static void test_command_docs(void **state)
 {
 	struct redis_bed *b = *state;

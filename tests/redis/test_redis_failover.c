@@ -125,6 +125,7 @@ static void run_failovers(struct bed *b, bool exact)
 	assert_true(server_end(&s[1]));
 }
 
+/* SPEC 11.33. */
 static void test_with_wait_nothing_is_lost(void **state)
 {
 	struct bed b;
@@ -138,8 +139,8 @@ static void test_with_wait_nothing_is_lost(void **state)
 	end(&b);
 }
 
-/* The replica stands still before the kill, so that writes are lost for sure:
- * else the test would show nothing. */
+/* SPEC 11.33: the replica stands still before the kill, so that writes are
+ * lost for sure: else the test would show nothing. */
 static void test_without_wait_the_law_holds(void **state)
 {
 	struct bed b;

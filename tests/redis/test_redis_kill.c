@@ -73,6 +73,7 @@ static void start_again(struct server *s, struct load_truth *truth)
 	load_truth_clear(truth);
 }
 
+/* SPEC 11.33: with appendfsync always. */
 static void test_killed_at_random_moments(void **state)
 {
 	uint64_t kills = server_number("TKW_REDIS_KILLS", KILLS);

@@ -46,6 +46,7 @@ static void test_a_tiny_queue_is_small(void **state)
 	assert_in_range(resp_fact(b->c, "tiny", "memory"), 1, TINY);
 }
 
+/* SPEC 11.32. */
 static void test_memory_usage_follows_the_items(void **state)
 {
 	struct redis_bed *b = *state;
@@ -66,6 +67,7 @@ static void test_memory_usage_follows_the_items(void **state)
 
 /* --- no more memory ------------------------------------------------------- */
 
+/* SPEC 11.32. */
 static void test_without_memory_nothing_is_put(void **state)
 {
 	struct redis_bed *b = *state;
@@ -124,6 +126,7 @@ static void test_without_memory_waiters_are_served(void **state)
 
 /* --- eviction ------------------------------------------------------------- */
 
+/* SPEC 11.32. */
 static void test_nothing_is_put_where_queues_can_be_evicted(void **state)
 {
 	static const char *const policies[] = { "allkeys-lru", "allkeys-lfu",
@@ -204,8 +207,8 @@ static void test_the_policy_counts_from_the_start(void **state)
 
 /* --- freeing -------------------------------------------------------------- */
 
-/* A key is gone at once, and can be used again; its memory comes back in
- * time. */
+/* SPEC 11.32: a key is gone at once, and can be used again; its memory comes
+ * back in time. */
 static void test_a_large_queue_is_freed(void **state)
 {
 	static const char *const ways[] = {

@@ -101,6 +101,7 @@ static void test_full_sync_without_a_file(void **state)
 	check_full_sync("repl-diskless-sync yes", "repl-diskless-load swapdb");
 }
 
+/* SPEC 11.31. */
 static void test_each_command_is_replicated(void **state)
 {
 	struct pair p;
@@ -221,6 +222,7 @@ static void test_a_replica_looks_and_records_nothing(void **state)
 
 /* --- links that break ----------------------------------------------------- */
 
+/* SPEC 11.31, 11.32. */
 static void test_partial_sync(void **state)
 {
 	struct queue_mix m;
@@ -309,7 +311,7 @@ static void test_the_aof_of_a_replica(void **state)
 	end(&p);
 }
 
-/* Only a master gives out, whatever a replica is told. */
+/* SPEC 11.31: only a master gives out, whatever a replica is told. */
 static void test_a_replica_that_accepts_writes_changes_no_queue(void **state)
 {
 	static const char *const lines[] = { "TKW.PUT q 0 b", "TKW.TAKE q",
@@ -334,7 +336,7 @@ static void test_a_replica_that_accepts_writes_changes_no_queue(void **state)
 
 /* --- a replica takes over ------------------------------------------------- */
 
-/* What is taken stays taken, and numbers go on. */
+/* SPEC 11.33: what is taken stays taken, and numbers go on. */
 static void test_a_replica_that_is_promoted_goes_on(void **state)
 {
 	struct pair p;

@@ -24,6 +24,7 @@ static struct resp *user(struct redis_bed *b, int number, const char *rights)
 	return c;
 }
 
+/* SPEC 11.30: by the names of the commands. */
 static void test_a_user_who_may_only_put(void **state)
 {
 	static const char *const others[] = {
@@ -111,6 +112,7 @@ static void test_a_user_who_is_deleted_while_waiting(void **state)
 
 /* --- transactions --------------------------------------------------------- */
 
+/* SPEC 11.32. */
 static void test_a_transaction(void **state)
 {
 	struct redis_bed *b = *state;
@@ -228,6 +230,7 @@ static void test_a_watched_queue_from_which_a_waiter_takes(void **state)
 
 /* --- scripts -------------------------------------------------------------- */
 
+/* SPEC 11.32. */
 static void test_a_script(void **state)
 {
 	struct redis_bed *b = *state;

@@ -25,6 +25,7 @@ static void expect_waiting(struct redis_bed *b)
 	assert_int_equal(redis_bed_count_waiting(b), 1);
 }
 
+/* SPEC 11.32. */
 static void test_a_deleted_key_lets_them_wait(void **state)
 {
 	static const char *const ways[] = { "DEL q",          "UNLINK q",
@@ -163,6 +164,7 @@ static void test_a_key_that_is_moved_away_lets_them_wait(void **state)
 	EXPECT_NEXT(c, "[[1700000000500000, \"b\", ...");
 }
 
+/* SPEC 11.32. */
 static void test_databases_that_are_swapped_serve(void **state)
 {
 	struct redis_bed *b = *state;
