@@ -36,13 +36,21 @@ enum redis_kind {
 	REDIS_HERD
 };
 
+/* How a take gets `each` items, and ends them. */
+enum redis_way {
+	REDIS_TOGETHER, /* one ack, sent together with the next take */
+	REDIS_APART,    /* the same, but each of them waits for its reply */
+	/* A take and an ack for each item; those of all are sent together. */
+	REDIS_SINGLE
+};
+
 /* A request for one sample. */
 struct redis_load {
 	enum redis_kind kind;
 	uint32_t n;     /* items; in lateness, those that wait for later */
 	uint32_t each;  /* put: in one write or call; else: in one take */
 	uint32_t call;  /* put: 1 if `each` items are put by one call */
-	uint32_t apart; /* take: 1 if acks and takes are sent one by one */
+	uint32_t way;   /* take: enum redis_way */
 	uint32_t rate;  /* lateness: items due per second */
 	uint32_t ms;    /* lateness: for how long */
 	uint32_t count; /* tiny: queues */
@@ -155,10 +163,9 @@ struct redis_worker {
 	void (*open)(const struct redis_entrant *e, uint16_t port);
 	void (*close)(void);
 	bool (*put)(const struct redis_puts *p);
-	/* Takes and acknowledges n items, up to `each` in a call. Waits for
-	 * items that are not due yet. Sends an ack together with the next take,
-	 * unless `apart` is set: then it waits for the reply to each. */
-	bool (*take)(uint64_t n, uint32_t each, bool apart);
+	/* Takes and acknowledges n items, up to `each` at once. Waits for items
+	 * that are not due yet. */
+	bool (*take)(uint64_t n, uint32_t each, enum redis_way way);
 	/* Puts an item, takes it and acknowledges it, n times. */
 	bool (*cycle)(uint64_t n);
 	/* Makes queues of their own, with this many items in each. With 0

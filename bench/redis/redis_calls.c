@@ -129,14 +129,35 @@ static size_t next_most(const struct hands *h, uint32_t each)
 	return left < each ? (size_t)left : each;
 }
 
+/* Acknowledges what was taken, and takes more, by a command for each item. */
+static bool ack_and_take_single(struct hands *h, size_t max)
+{
+	size_t n = h->n;
+	bool good = true;
+
+	for (size_t i = 0; i < n; i++)
+		worker.commands->ack(worker.link, "q", &h->taken[i], 1);
+	for (size_t i = 0; i < max; i++)
+		worker.commands->take(worker.link, "q", 1, WAIT_MS);
+	for (size_t i = 0; i < n; i++)
+		good &= worker.commands->ack_reply(worker.link, 1);
+	h->n = 0;
+	for (size_t i = 0; i < max; i++)
+		h->n += worker.commands->take_reply(worker.link, 1,
+						    &h->taken[h->n]);
+	return good;
+}
+
 /* Acknowledges what was taken, and takes more. */
-static bool ack_and_take(struct hands *h, uint32_t each, bool apart)
+static bool ack_and_take(struct hands *h, uint32_t each, enum redis_way way)
 {
 	size_t max = next_most(h, each);
 	size_t n = h->n;
 	bool good;
 
-	if (apart || max == 0) {
+	if (way == REDIS_SINGLE)
+		return ack_and_take_single(h, max);
+	if (way == REDIS_APART || max == 0) {
 		good = ack_all("q", h->taken, n);
 		h->n = max > 0 ? take_some("q", max, h->taken) : 0;
 		return good;
@@ -148,7 +169,7 @@ static bool ack_and_take(struct hands *h, uint32_t each, bool apart)
 	return good;
 }
 
-static bool take(uint64_t total, uint32_t each, bool apart)
+static bool take(uint64_t total, uint32_t each, enum redis_way way)
 {
 	static struct hands h;
 	int64_t last = rival_now();
@@ -161,7 +182,7 @@ static bool take(uint64_t total, uint32_t each, bool apart)
 	good = h.seen != NULL;
 	while (good && (h.done < total || h.n > 0)) {
 		if (h.n > 0) {
-			good = ack_and_take(&h, each, apart);
+			good = ack_and_take(&h, each, way);
 		} else {
 			h.n = take_some("q", next_most(&h, each), h.taken);
 			good = rival_now() - last < STUCK_S * RIVAL_SEC;

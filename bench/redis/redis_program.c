@@ -29,7 +29,7 @@ static const struct rival_key keys[] = {
 	{ "n", offsetof(struct redis_load, n), 0, 100000000 },
 	{ "each", offsetof(struct redis_load, each), 1, QUEUE_MOST },
 	{ "call", offsetof(struct redis_load, call), 0, 1 },
-	{ "apart", offsetof(struct redis_load, apart), 0, 1 },
+	{ "way", offsetof(struct redis_load, way), 0, REDIS_SINGLE },
 	{ "rate", offsetof(struct redis_load, rate), 1, 1000000 },
 	{ "ms", offsetof(struct redis_load, ms), 1, 3600000 },
 	{ "count", offsetof(struct redis_load, count), 1, 100000 },

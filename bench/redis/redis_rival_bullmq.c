@@ -135,9 +135,9 @@ static bool put(const struct redis_puts *p)
 }
 
 /* It takes the next job when it completes one, in one call. */
-static bool take(uint64_t n, uint32_t each, bool apart)
+static bool take(uint64_t n, uint32_t each, enum redis_way way)
 {
-	(void)apart;
+	(void)way;
 	return tell("take n=%" PRIu64 " each=%" PRIu32, n, each);
 }
 

@@ -14,6 +14,9 @@
  *                        per item, of both together
  *   take/1_apart         the same, but nothing is sent before the last reply is
  *                        there
+ *   take/1_of_16         each item has its own take and its own ack. 16 acks
+ *                        and 16 takes are sent at once, as if 16 consumers took
+ *                        one by one
  *   cycle/1              an item is put, taken and acknowledged, one command
  *                        after the other; time of all three
  *   memory/N             N items wait: bytes per item beyond the payload, by
@@ -120,8 +123,10 @@ static const struct redis_case mput_cases[] = {
 
 static const struct redis_case take_cases[] = {
 	{ "1", "take n=20000 each=1", "1", "take n=2000 each=1", false },
-	{ "1_apart", "take n=20000 each=1 apart=1", "1_apart",
-	  "take n=2000 each=1 apart=1", false },
+	{ "1_apart", "take n=20000 each=1 way=1", "1_apart",
+	  "take n=2000 each=1 way=1", false },
+	{ "1_of_16", "take n=50000 each=16 way=2", "1_of_16",
+	  "take n=5000 each=16 way=2", false },
 	{ "100", "take n=50000 each=100", "100", "take n=5000 each=100",
 	  false },
 };
@@ -177,9 +182,9 @@ static const struct redis_shape shapes[] = {
 
 enum {
 	SHAPES = sizeof(shapes) / sizeof(shapes[0]),
-	CASES = sizeof(put_cases) / sizeof(put_cases[0])
+	CASES = sizeof(take_cases) / sizeof(take_cases[0])
 };
-/* put has the most cases. */
+/* take has the most cases. */
 _Static_assert(SHAPES *CASES <= BENCH_REDIS_REQUESTS_MAX, "too many requests");
 
 static uint32_t runs_of(const struct redis_case *c,

@@ -63,7 +63,7 @@ static bool call(const struct redis_entrant *e, const struct redis_load *l)
 	case REDIS_PUT:
 		return e->worker->put(&p);
 	case REDIS_TAKE:
-		return e->worker->take(l->n, l->each, l->apart != 0);
+		return e->worker->take(l->n, l->each, (enum redis_way)l->way);
 	default:
 		return e->worker->cycle(l->n);
 	}
@@ -182,8 +182,9 @@ static void run_tiny(const struct redis_entrant *e, const struct redis_load *l,
 /* Does the sample measure calls with many items? */
 static bool has_many(const struct redis_load *l)
 {
-	return l->each > 1 && (l->kind == REDIS_TAKE ||
-			       (l->kind == REDIS_PUT && l->call != 0));
+	return l->each > 1 &&
+	       ((l->kind == REDIS_TAKE && l->way != REDIS_SINGLE) ||
+		(l->kind == REDIS_PUT && l->call != 0));
 }
 
 /* Returns why the entrant has no such sample, or NULL. */
@@ -198,7 +199,7 @@ static const char *why_not(const struct redis_entrant *e,
 		return missing;
 	if (e->only_many && !has_many(l))
 		return "does the same as lua";
-	if (l->apart && e->commands == NULL)
+	if (l->way == REDIS_APART && e->commands == NULL)
 		return "takes the next item with each ack";
 	if (l->kind >= REDIS_TINY && e->no_due)
 		return "has no queues and no due times";
