@@ -256,6 +256,8 @@ typedef int rm_apply_fn(struct rm_ctx *ctx, void *data, struct rm_string **err);
 	WANT(float, GetUsedMemoryRatio, (void)) \
 	\
 	NEED(struct rm_type *, CreateDataType, (struct rm_ctx *ctx, const char *name, int version, struct rm_type_methods *methods)) \
+	NEED(int, GetDbIdFromOptCtx, (struct rm_key_info *info)) \
+	NEED(const struct rm_string *, GetKeyNameFromOptCtx, (struct rm_key_info *info)) \
 	NEED(void, SaveStringBuffer, (struct rm_io *io, const char *bytes, size_t len)) \
 	NEED(char *, LoadStringBuffer, (struct rm_io *io, size_t *len)) \
 	NEED(int, IsIOError, (struct rm_io *io)) \

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "redis/module.h"
+#include "redis/waiters.h"
 
 enum {
 	ENCODING = 1,
@@ -220,6 +221,15 @@ static void digest(struct rm_digest *d, void *value)
 	tkw__rm.DigestEndSequence(d);
 }
 
+/* A queue leaves its key: it is deleted, renamed, or overwritten by something
+ * else. */
+static void unlink_value(struct rm_key_info *info, const void *value)
+{
+	(void)value;
+	tkw__waiters_gone(tkw__rm.GetDbIdFromOptCtx(info),
+			  tkw__rm.GetKeyNameFromOptCtx(info));
+}
+
 static void free_value(void *value)
 {
 	tkw__redis_bury(value);
@@ -235,6 +245,7 @@ int tkw__redis_type_create(struct rm_ctx *ctx)
 						  .digest = digest,
 						  .free = free_value,
 						  .free_effort = free_effort,
+						  .unlink2 = unlink_value,
 						  .copy = copy };
 
 	tkw__redis_type =

@@ -207,14 +207,19 @@ static struct dict_key key_of(int db, const struct rm_string *name)
 	return k;
 }
 
-static struct tkw__place *find(struct rm_ctx *ctx, struct rm_string *name)
+static struct tkw__place *find_in(int db, const struct rm_string *name)
 {
 	struct dict_key k;
 
 	if (place_count == 0)
 		return NULL;
-	k = key_of(tkw__rm.GetSelectedDb(ctx), name);
+	k = key_of(db, name);
 	return tkw__rm.DictGetC(places, k.at, k.len, NULL);
+}
+
+static struct tkw__place *find(struct rm_ctx *ctx, struct rm_string *name)
+{
+	return find_in(tkw__rm.GetSelectedDb(ctx), name);
 }
 
 struct tkw__place *tkw__waiters_add(struct rm_ctx *ctx, struct rm_string *name)
@@ -382,6 +387,15 @@ bool tkw__waiters_is_dry(const struct tkw__visit *v)
 
 	return p && p->dry == v->queue && p->dry_ms == v->call.now_us / 1000 &&
 	       p->dry_steps == tkw__queue_count_steps(v->queue);
+}
+
+/* The command that has done it is not over, so the key is looked at soon. */
+void tkw__waiters_gone(int db, const struct rm_string *name)
+{
+	struct tkw__place *p = find_in(db, name);
+
+	if (p && p->waiting > 0)
+		look_at(p, now_ms());
 }
 
 void tkw__waiters_wake_all(void)

@@ -57,6 +57,10 @@ void tkw__waiters_work(struct rm_ctx *ctx, struct rm_string *name);
 void tkw__waiters_dry(struct tkw__visit *v);
 bool tkw__waiters_is_dry(const struct tkw__visit *v);
 
+/* A queue has left its key. If the key has another type now, clients that wait
+ * for it are let go. */
+void tkw__waiters_gone(int db, const struct rm_string *name);
+
 /* Looks at all keys, for example after the clock was set. */
 void tkw__waiters_wake_all(void);
 

@@ -263,6 +263,19 @@ static void test_a_queue_overwritten_by_another_type_lets_them_go(void **state)
 	EXPECT(b->c, "\"text\"", "GET q");
 }
 
+/* The same by the real clock, long before the item is due. */
+static void test_a_queue_that_is_overwritten_sets_the_alarm(void **state)
+{
+	struct redis_bed *b = *state;
+	struct resp *c;
+
+	EXPECT(b->c, "OK", "TKW.CLOCK REAL");
+	EXPECT(b->c, "1...", "TKW.PUT q 3600000 a");
+	c = redis_bed_wait(b, 0, "TKW.TAKE q BLOCK 0");
+	EXPECT(b->c, "OK", "SET q text");
+	EXPECT_NEXT(c, "-WRONGTYPE ...");
+}
+
 /* Nothing happens to a client that waits for something else with this key. */
 static void test_clients_that_wait_for_lists_are_left_alone(void **state)
 {
@@ -370,6 +383,7 @@ int main(int argc, char **argv)
 		REDIS_TEST(test_a_key_of_another_type_lets_them_go),
 		REDIS_TEST(
 			test_a_queue_overwritten_by_another_type_lets_them_go),
+		REDIS_TEST(test_a_queue_that_is_overwritten_sets_the_alarm),
 		REDIS_TEST(test_clients_that_wait_for_lists_are_left_alone),
 		REDIS_TEST(test_only_the_end_of_a_transaction_counts),
 		REDIS_TEST(test_a_server_ends_while_clients_wait),
