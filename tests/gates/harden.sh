@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# harden.sh PROGRAM {SHARED STATIC}... | --self-test - checks that the built files have
-# the protections that docs/internals/hardening.md lists.
+# harden.sh PROGRAM {SHARED STATIC}... [MODULE] | --self-test - checks that the
+# built files have the protections that docs/internals/hardening.md lists. MODULE
+# is loaded by a server, and shows it nothing but its entry.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
@@ -55,6 +56,17 @@ check_shared()
 		tr '\n' ' ')"
 }
 
+check_module()
+{
+	check_image "$1"
+	readelf -W --dyn-syms "$1" | awk '$7 == "UND" { print $8 }' |
+		grep -q '^__stack_chk_fail@' ||
+		complain "$name: no stack protector"
+	shown=$(nm -D --defined-only "$1" | awk '{ print $3 }' | tr '\n' ' ')
+	[ "$shown" = 'RedisModule_OnLoad ' ] ||
+		complain "$name: shows the server more than its entry: $shown"
+}
+
 # check_marks SHARED STATIC: checks that each object in STATIC has the marks of
 # its processor. If one object has no mark, the linker marks nothing that it
 # links with that object. The mark of a whole program also depends on libc's
@@ -100,11 +112,12 @@ check_built()
 	make_scratch
 	check_program "$1"
 	shift
-	while [ $# -gt 0 ]; do
+	while [ $# -gt 1 ]; do
 		check_shared "$1"
 		check_marks "$1" "$2"
 		shift 2
 	done
+	[ $# -eq 0 ] || check_module "$1"
 	verdict 'hardened'
 }
 
@@ -139,9 +152,34 @@ plant()
 			-o "$scratch/one" || exit 1
 }
 
+# plant_module COMPILE-FLAG LINK-FLAG: builds a tiny module.
+plant_module()
+{
+	cat >"$scratch/module.c" <<-'END'
+	static __attribute__((noinline)) int helper(volatile char *line)
+	{
+		return line[0];
+	}
+	int RedisModule_OnLoad(void)
+	{
+		char line[64] = { 0 };
+		return helper(line);
+	}
+	END
+	# shellcheck disable=SC2086 # lists of flags
+	$CC $flags -fPIC $1 -shared $links $2 "$scratch/module.c" \
+		-o "$scratch/module.so" || exit 1
+}
+
 check_planted()
 {
 	sh "$self" "$scratch/one" "$scratch/one.so" "$scratch/one.a"
+}
+
+check_planted_module()
+{
+	sh "$self" "$scratch/one" "$scratch/one.so" "$scratch/one.a" \
+		"$scratch/module.so"
 }
 
 # rejected WORD COMPILE-FLAG LINK-FLAG PROGRAM-FLAG: the gate must reject what
@@ -179,6 +217,15 @@ self_test()
 		"$scratch/two.so" "$scratch/one.a" \
 		"$scratch/one.so" "$scratch/one.a"
 	plant '' '' ''
+	plant_module '' ''
+	must_accept 'a hardened module' check_planted_module
+	plant_module '' -Wl,-z,lazy
+	must_reject 'module.so: bound lazily' check_planted_module
+	plant_module -fno-stack-protector ''
+	must_reject 'module.so: no stack protector' check_planted_module
+	plant_module -Dstatic= ''
+	must_reject 'more than its entry: RedisModule_OnLoad helper' \
+		check_planted_module
 	ar d "$scratch/one.a" one.o
 	must_reject 'no objects' check_planted
 	self_verdict
