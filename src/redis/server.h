@@ -225,6 +225,7 @@ typedef int rm_apply_fn(struct rm_ctx *ctx, void *data, struct rm_string **err);
 	NEED(int, WrongArity, (struct rm_ctx *ctx)) \
 	NEED(const char *, StringPtrLen, (const struct rm_string *s, size_t *len)) \
 	NEED(int, StringToLongLong, (const struct rm_string *s, long long *out)) \
+	NEED(struct rm_string *, CreateString, (struct rm_ctx *ctx, const char *at, size_t len)) \
 	NEED(void, RetainString, (struct rm_ctx *ctx, struct rm_string *s)) \
 	NEED(void, FreeString, (struct rm_ctx *ctx, struct rm_string *s)) \
 	\

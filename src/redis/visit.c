@@ -110,14 +110,24 @@ void tkw__visit_undo(struct tkw__visit *v)
 	tkw__rm.CloseKey(v->key);
 }
 
+/* Each change sends this word, so it is made once. */
+static struct rm_string *records_word(void)
+{
+	static struct rm_string *word;
+
+	if (!word)
+		word = tkw__rm.CreateString(NULL, "RECORDS", 7);
+	return word;
+}
+
 /* A queue comes into being with its first record, here and in each copy. */
 void tkw__visit_commit(struct tkw__visit *v)
 {
 	size_t len = the_log.len;
 
 	if (len > 0 &&
-	    tkw__rm.Replicate(v->ctx, "TKW.APPLY", "scb", v->name, "RECORDS",
-			      the_log.bytes, len) != RM_OK)
+	    tkw__rm.Replicate(v->ctx, "TKW.APPLY", "ssb", v->name,
+			      records_word(), the_log.bytes, len) != RM_OK)
 		tkw__rm.Log(v->ctx, "warning",
 			    "a change of a queue is not replicated");
 	if (v->queue && the_log.room > LOG_KEEP)
