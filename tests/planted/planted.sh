@@ -77,7 +77,8 @@ built()
 # run_test TREE TEXT TARGET [ARGUMENT...]: runs a test. Its output goes to
 # TREE/log. Returns 0 if the test passed, 1 if it failed and said TEXT, and 2
 # otherwise. It ends the test as soon as a failure says TEXT, because some bugs
-# make the next test wait for ever.
+# make the next test wait for ever. So the test leaves its files behind, and they
+# must be in the copy.
 run_test()
 {
 	copy=$1
@@ -85,7 +86,8 @@ run_test()
 	text=$(printf '%s\n' "$2" | sed 's/[][\\.*^$/]/\\&/g')
 	program=$(built "$1" "$3")
 	shift 3
-	(cd "$copy" && exec timeout 20 "$program" "$@") >"$copy/pipe" 2>&1 &
+	(cd "$copy" && exec env TMPDIR="$copy" timeout 20 "$program" "$@") \
+		>"$copy/pipe" 2>&1 &
 	job=$!
 	timeout 30 sed -e "/FAILED.*$text/q" -e "/ERROR   \].*$text/q" \
 		"$copy/pipe" >"$copy/log"

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,7 @@ void load_share_reset(struct load_share *s)
 	for (int i = 0; i < LOAD_WORKERS; i++)
 		s->notes[i].count = 0;
 	s->answered = 0;
+	s->allowed = 0;
 	s->stop = 0;
 	s->broken[0] = 0;
 }
@@ -116,6 +118,8 @@ static bool redirect(struct worker *w, const char *reply)
 	resp_close(w->c);
 	w->c = resp_try_open(port, 2);
 	__atomic_fetch_add(&w->share->moved, 1, __ATOMIC_RELAXED);
+	/* Two nodes may name each other for a while. */
+	poll(NULL, 0, 1);
 	return w->c != NULL;
 }
 
@@ -348,6 +352,15 @@ static void work(struct worker *w)
 	}
 }
 
+/* True if the workers have made all calls that are allowed now. */
+static bool must_wait(struct load_share *s)
+{
+	uint32_t allowed = __atomic_load_n(&s->allowed, __ATOMIC_ACQUIRE);
+
+	return allowed != 0 &&
+	       __atomic_load_n(&s->answered, __ATOMIC_ACQUIRE) >= allowed;
+}
+
 static _Noreturn void run_worker(struct worker *w)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -356,8 +369,12 @@ static _Noreturn void run_worker(struct worker *w)
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
 	w->c = resp_try_open(w->plan->port, 2);
 	while (w->c && w->notes->count < LOAD_CALLS &&
-	       !__atomic_load_n(&w->share->stop, __ATOMIC_ACQUIRE))
-		work(w);
+	       !__atomic_load_n(&w->share->stop, __ATOMIC_ACQUIRE)) {
+		if (must_wait(w->share))
+			poll(NULL, 0, 1);
+		else
+			work(w);
+	}
 	_exit(0);
 }
 
@@ -377,6 +394,13 @@ void load_start(struct load_share *s, const struct load_plan *plan,
 		if (pids[i] == 0)
 			run_worker(&w);
 	}
+}
+
+void load_allow(struct load_share *s, uint32_t calls)
+{
+	uint32_t now = __atomic_load_n(&s->answered, __ATOMIC_ACQUIRE);
+
+	__atomic_store_n(&s->allowed, now + calls, __ATOMIC_RELEASE);
 }
 
 void load_wait(struct load_share *s, uint32_t calls)

@@ -66,6 +66,7 @@ struct load_notes {
 struct load_share {
 	uint32_t serial;   /* atomic: the next one */
 	uint32_t answered; /* atomic: calls */
+	uint32_t allowed;  /* atomic: calls; 0: any number */
 	uint32_t moved;    /* atomic: calls that were sent to another server */
 	uint32_t stop;     /* atomic: the workers shall end */
 	char broken[256];  /* what a worker found to be wrong */
@@ -88,6 +89,10 @@ void load_share_free(struct load_share *s);
 /* Starts all workers. */
 void load_start(struct load_share *s, const struct load_plan *plan,
 		uint64_t seed, pid_t *pids);
+/* Lets the workers make about so many calls more, and then wait. There is room
+ * for LOAD_CALLS notes of each worker, after which it ends. So a test that does
+ * something that may take long must bound the calls meanwhile. */
+void load_allow(struct load_share *s, uint32_t calls);
 /* Waits until the workers have made so many calls. */
 void load_wait(struct load_share *s, uint32_t calls);
 /* Tells the workers to end, and waits for them. They also end when their server

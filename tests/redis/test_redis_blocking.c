@@ -310,6 +310,28 @@ static void test_a_server_that_refuses_writes_serves_nobody(void **state)
 	EXPECT_NEXT(c, "[[" N0 ", \"a\", ...");
 }
 
+/* When the server accepts writes again, an item is ready, and those who have
+ * waited for it are not looked at yet. */
+static void test_nobody_overtakes_when_writes_are_accepted_again(void **state)
+{
+	struct redis_bed *b = *state;
+	struct resp *first = redis_bed_wait(b, 0, "TKW.TAKE q BLOCK 0");
+	struct resp *second = redis_bed_client(b, 1);
+
+	EXPECT(b->c, N0, "TKW.PUT q 100 a");
+	EXPECT(b->c, "OK", "CONFIG SET min-replicas-to-write 1");
+	redis_bed_pass(b, 200);
+	EXPECT(b->c, "-NOREPLICAS ...", "TKW.TAKE q");
+	EXPECT(b->c, "OK", "CONFIG SET min-replicas-to-write 0");
+	resp_send(second, "TKW.TAKE q BLOCK 0");
+	WAIT_UNTIL(resp_has_reply(first) || resp_has_reply(second));
+	assert_false(resp_has_reply(second));
+	EXPECT_NEXT(first, "[[" N0 ", \"a\", ...");
+	assert_int_equal(redis_bed_count_waiting(b), 1);
+	EXPECT(b->c, "17...", "TKW.PUT q 0 b");
+	assert_non_null(strstr(resp_read(second), "\"b\""));
+}
+
 /* Each of these makes an item ready. */
 static void test_other_commands_serve(void **state)
 {
@@ -566,6 +588,8 @@ int main(int argc, char **argv)
 		REDIS_TEST(test_a_lease_that_is_lost_serves),
 		REDIS_TEST(test_lost_leases_before_a_ready_item),
 		REDIS_TEST(test_a_server_that_refuses_writes_serves_nobody),
+		REDIS_TEST(
+			test_nobody_overtakes_when_writes_are_accepted_again),
 		REDIS_TEST(test_other_commands_serve),
 		REDIS_TEST(test_what_makes_nothing_ready_does_not_serve),
 		REDIS_TEST(test_a_paused_queue_lets_them_wait),

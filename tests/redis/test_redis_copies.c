@@ -292,6 +292,54 @@ static void test_copy_rename_move_dump_and_restore(void **state)
 	use_queues(b->c);
 }
 
+/* A queue whose items are larger than the pieces in which it is written, alone
+ * and among many small ones. */
+static void make_large_items(struct resp *c, const char *queue)
+{
+	EXPECT(c, "OK", "TKW.LIMIT %s PAYLOAD 4000000", queue);
+	EXPECT(c, "nil",
+	       "EVAL \"for i = 1, 600 do redis.call('TKW.PUT', KEYS[1], i, i, "
+	       "'KEY', i) end "
+	       "for i = 0, 6 do redis.call('TKW.PUT', KEYS[1], 0, "
+	       "string.rep(string.char(97 + i), i * 600000), "
+	       "'KEY', string.rep(i, 255)) end\" 1 %s",
+	       queue);
+	/* Two of them are taken. */
+	EXPECT(c, "[[...", "TKW.TAKE %s COUNT 2 LEASE 1000000", queue);
+}
+
+/* SPEC 11.31, 11.32. */
+static void test_items_larger_than_a_piece(void **state)
+{
+	struct redis_bed *b = *state;
+	struct server other;
+	struct resp *c;
+	char digest[64];
+	uint8_t *bytes;
+	size_t len;
+
+	make_large_items(b->c, "large");
+	snprintf(digest, sizeof(digest), "%s", redis_bed_digest(b->c, "large"));
+	EXPECT(b->c, "1", "COPY large copy");
+	EXPECT(b->c, digest, "TKW.DIGEST copy");
+	bytes = get_dump(b->c, "copy", &len);
+	assert_string_equal(restore(b->c, "copy", bytes, len), "OK");
+	free(bytes);
+	EXPECT(b->c, digest, "TKW.DIGEST copy");
+	EXPECT(b->c, "OK", "DEBUG RELOAD");
+	EXPECT(b->c, digest, "TKW.DIGEST large");
+	server_begin(&other, SERVER_TEST_MODULE, "");
+	c = server_connect(&other, 2);
+	EXPECT(b->c, "OK", "MIGRATE 127.0.0.1 %d copy 0 60000", other.port);
+	EXPECT(c, digest, "TKW.DIGEST copy");
+	server_follow(&other, b->server);
+	EXPECT(c, digest, "TKW.DIGEST large");
+	EXPECT(c, "0", "EXISTS copy");
+	queue_mix_check(c, "large");
+	resp_close(c);
+	assert_true(server_end(&other));
+}
+
 /* A copy lives on its own. */
 static void test_a_copy_is_independent(void **state)
 {
@@ -443,6 +491,29 @@ static void test_aof(void **state)
 	(void)state;
 	check_aof("appendonly yes\nappendfsync always\n"
 		  "aof-use-rdb-preamble no");
+}
+
+/* SPEC 11.31, 11.32: each piece is a command. */
+static void test_aof_with_items_larger_than_a_piece(void **state)
+{
+	char digest[64];
+	struct server s;
+	struct resp *c;
+
+	(void)state;
+	server_begin(&s, SERVER_TEST_MODULE,
+		     "appendonly yes\naof-use-rdb-preamble no");
+	c = server_connect(&s, 2);
+	make_large_items(c, "large");
+	snprintf(digest, sizeof(digest), "%s", redis_bed_digest(c, "large"));
+	EXPECT(c, "OK", "DEBUG LOADAOF");
+	EXPECT(c, digest, "TKW.DIGEST large");
+	wait_for_rewrite(c);
+	EXPECT(c, "OK", "DEBUG LOADAOF");
+	EXPECT(c, digest, "TKW.DIGEST large");
+	queue_mix_check(c, "large");
+	resp_close(c);
+	assert_true(server_end(&s));
 }
 
 static void test_aof_with_an_rdb_preamble(void **state)
@@ -617,11 +688,13 @@ int main(int argc, char **argv)
 		REDIS_TEST(test_a_dump_that_is_cut_off_is_refused),
 		REDIS_TEST(test_reload),
 		REDIS_TEST(test_copy_rename_move_dump_and_restore),
+		REDIS_TEST(test_items_larger_than_a_piece),
 		REDIS_TEST(test_a_copy_is_independent),
 		REDIS_TEST(test_migrate),
 		REDIS_TEST(test_rdb_file),
 		REDIS_TEST(test_rdb_file_without_the_module_is_refused),
 		REDIS_TEST(test_aof),
+		REDIS_TEST(test_aof_with_items_larger_than_a_piece),
 		REDIS_TEST(test_aof_with_an_rdb_preamble),
 		REDIS_TEST(test_aof_rewrite_under_load),
 		REDIS_TEST(test_aof_that_is_cut_short),

@@ -206,6 +206,18 @@ static void test_module_is_not_loaded_twice(void **state)
 
 /* --- the arguments of the module ------------------------------------------ */
 
+static const char wrong_argument[] = "the only argument of the module is "
+				     "allow-eviction, with yes or no";
+
+/* The server would have to run with the sanitizer's memory, which a server
+ * without the module does not. */
+static bool has_sanitizer(void)
+{
+	const char *preload = getenv("TKW_REDIS_PRELOAD");
+
+	return preload && preload[0];
+}
+
 /* Starts a server without the module, and tells it to load the module with
  * these arguments. Returns true if it did. */
 static bool loads_with(const char *arguments)
@@ -223,7 +235,8 @@ static bool loads_with(const char *arguments)
 	if (loaded)
 		EXPECT(c, "OK", "TKW.PAUSE q");
 	else
-		EXPECT(c, "PONG", "PING");
+		EXPECT(c, "-ERR unknown command...", "TKW.PAUSE q");
+	assert_int_equal(server_has_said(&s, wrong_argument), !loaded);
 	resp_close(c);
 	assert_true(server_end(&s));
 	return loaded;
@@ -232,8 +245,7 @@ static bool loads_with(const char *arguments)
 static void test_module_reads_its_arguments(void **state)
 {
 	(void)state;
-	/* The server would have to run with the sanitizer's memory. */
-	if (getenv("TKW_REDIS_PRELOAD") && getenv("TKW_REDIS_PRELOAD")[0])
+	if (has_sanitizer())
 		return;
 	assert_true(loads_with(""));
 	assert_true(loads_with("allow-eviction yes"));
@@ -241,6 +253,31 @@ static void test_module_reads_its_arguments(void **state)
 	assert_false(loads_with("allow-eviction"));
 	assert_false(loads_with("allow-eviction maybe"));
 	assert_false(loads_with("nosuch yes"));
+}
+
+/* A server with a wrong line in its configuration does not start. */
+static void test_server_with_a_wrong_argument_does_not_start(void **state)
+{
+	static const char *const wrong[] = { "allow-eviction",
+					     "allow-eviction maybe",
+					     "nosuch yes" };
+	struct server s;
+	char lines[512];
+
+	(void)state;
+	if (has_sanitizer())
+		return;
+	server_begin(&s, SERVER_NO_MODULE, "");
+	server_stop(&s);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(remove(server_path(&s, "log")), 0);
+		snprintf(lines, sizeof(lines), "loadmodule %s %s",
+			 server_module_path(SERVER_REAL_MODULE), wrong[i]);
+		server_change(&s, SERVER_NO_MODULE, lines);
+		assert_false(server_try_start(&s));
+		assert_true(server_has_said(&s, wrong_argument));
+	}
+	assert_true(server_end(&s));
 }
 
 static void test_module_config(void **state)
@@ -268,6 +305,7 @@ int main(int argc, char **argv)
 		REDIS_TEST(test_module_cannot_be_unloaded),
 		REDIS_TEST(test_module_is_not_loaded_twice),
 		REDIS_TEST(test_module_reads_its_arguments),
+		REDIS_TEST(test_server_with_a_wrong_argument_does_not_start),
 		REDIS_TEST(test_module_config),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_redis_failover.c - a master is killed under load, and a replica takes
- * over.
+ * test_redis_failover.c - a master is killed or demoted under load, and a
+ * replica takes over: by hand and by Sentinel.
  *
  * With WAIT, nothing that was confirmed is lost. Without it, the last writes
  * may be, but the law holds and tokens never go back.
@@ -18,6 +18,13 @@ enum {
 	FAILOVERS = 20,
 	MOST_CALLS = 300,
 	LOST_CALLS = 100, /* that the replica does not get */
+	WAITERS = 8,
+	SERVERS = 3, /* of a Sentinel */
+	SENTINELS = 3,
+	/* A server that is silent so long is down for a Sentinel. No server of
+	 * a busy machine is silent for LONG_MS. */
+	SHORT_MS = 2000,
+	LONG_MS = 600000
 };
 
 struct bed {
@@ -152,11 +159,261 @@ static void test_without_wait_the_law_holds(void **state)
 	end(&b);
 }
 
+/* --- a master that is demoted --------------------------------------------- */
+
+/* Takes that wait for another queue at a master. */
+static void begin_waiters(const struct server *s, struct resp *control,
+			  struct resp **waiter)
+{
+	EXPECT(control, "1...", "TKW.PUT idle %d a", LOAD_LONG_MS);
+	for (int i = 0; i < WAITERS; i++) {
+		waiter[i] = server_connect(s, 2);
+		resp_send(waiter[i], "TKW.TAKE idle BLOCK 0");
+	}
+	WAIT_UNTIL(resp_fact(control, "idle", "waiting_clients") == WAITERS);
+}
+
+static void end_waiters(struct resp **waiter)
+{
+	for (int i = 0; i < WAITERS; i++) {
+		EXPECT_NEXT(waiter[i], "-UNBLOCKED ...");
+		resp_close(waiter[i]);
+	}
+}
+
+/* SPEC 11.31, 11.33: takes that wait are let go, and the item that they have
+ * waited for is there. */
+static void test_a_master_that_is_demoted_under_load(void **state)
+{
+	struct resp *waiter[WAITERS];
+	struct server old;
+	struct server new;
+	struct resp *o;
+	struct resp *n;
+	struct bed b;
+
+	(void)state;
+	begin(&b, 1);
+	server_begin(&old, SERVER_REAL_MODULE, "");
+	server_begin(&new, SERVER_REAL_MODULE, "");
+	server_follow(&new, &old);
+	o = server_connect(&old, 2);
+	begin_waiters(&old, o, waiter);
+	start_load(&b, &old);
+	load_wait(b.share, MOST_CALLS);
+	promote(&new);
+	EXPECT(o, "OK", "REPLICAOF 127.0.0.1 %d", new.port);
+	load_end(b.share, b.pids);
+	end_waiters(waiter);
+	check(&b, &new, true);
+	n = server_connect(&new, 2);
+	EXPECT(n, "1", "TKW.RESCHEDULE idle %" PRId64 " 0",
+	       resp_fact(n, "idle", "last_id"));
+	expect_equal(&b, &new, &old);
+	assert_int_equal(resp_fact(o, "idle", "ready"), 1);
+	assert_int_equal(resp_fact(o, "idle", "takes"), 0);
+	EXPECT(o, "-READONLY ...", "TKW.TAKE idle BLOCK 0");
+	EXPECT(n, "[[1...", "TKW.TAKE idle BLOCK 0");
+	resp_close(o);
+	resp_close(n);
+	assert_true(server_end(&old));
+	assert_true(server_end(&new));
+	end(&b);
+}
+
+/* --- Sentinel ------------------------------------------------------------- */
+
+/*
+ * A Sentinel has many times of its own, and a test that only waits for it is
+ * slow, or depends on luck:
+ *
+ * - A server that is silent for a moment is down. On a busy machine, a Sentinel
+ *   with half a second fails over again, and nobody follows the server any more
+ *   that the test takes for the master.
+ * - It asks a server for its role each 10 seconds. An old master that comes
+ *   back is told to follow when a reply says that it is a master, at least four
+ *   hellos (8 seconds) after the first one that said so. If the new master does
+ *   not look well at that moment, this is put off to the next reply.
+ * - If it has not run for 2 seconds, it does nothing for 30 seconds.
+ * - It gives up a failover if it finds no good replica, and tries again after
+ *   two failover-timeouts.
+ * - It closes all connections of a server to which it gives another role, also
+ *   those of the test, and each Sentinel may do so once more.
+ *
+ * So the test sets these times, and that after which a server is down: it is
+ * short only while one is.
+ */
+struct watch {
+	struct server server[SERVERS]; /* the first is the master at first */
+	struct server sentinel[SENTINELS];
+	struct resp *ask[SENTINELS];
+};
+
+/* How often a reply has a text. */
+static int count_in(const char *reply, const char *text)
+{
+	int n = 0;
+
+	while ((reply = strstr(reply, text)) != NULL) {
+		reply += strlen(text);
+		n++;
+	}
+	return n;
+}
+
+/* True if the Sentinel knows all servers and all others of its kind. */
+static bool knows_all(struct resp *c)
+{
+	const char *facts = resp_ask(c, "SENTINEL MASTER m");
+
+	return count_in(facts, "\"num-slaves\", \"2\"") == 1 &&
+	       count_in(facts, "\"num-other-sentinels\", \"2\"") == 1;
+}
+
+static void begin_sentinel(struct watch *w, int i)
+{
+	char lines[256];
+
+	snprintf(lines, sizeof(lines),
+		 "sentinel monitor m 127.0.0.1 %d 2\n"
+		 "sentinel down-after-milliseconds m %d\n"
+		 "sentinel failover-timeout m 5000",
+		 w->server[0].port, LONG_MS);
+	server_begin_sentinel(&w->sentinel[i], lines);
+	w->ask[i] = server_connect(&w->sentinel[i], 2);
+	EXPECT(w->ask[i], "OK",
+	       "SENTINEL DEBUG info-period 500 publish-period 500 "
+	       "tilt-trigger %d",
+	       LONG_MS);
+}
+
+static void begin_watch(struct watch *w)
+{
+	for (int i = 0; i < SERVERS; i++) {
+		server_begin(&w->server[i], SERVER_REAL_MODULE, "");
+		if (i > 0)
+			server_follow(&w->server[i], &w->server[0]);
+	}
+	for (int i = 0; i < SENTINELS; i++)
+		begin_sentinel(w, i);
+	for (int i = 0; i < SENTINELS; i++)
+		WAIT_UNTIL(knows_all(w->ask[i]));
+}
+
+static void end_watch(struct watch *w)
+{
+	for (int i = 0; i < SENTINELS; i++) {
+		resp_close(w->ask[i]);
+		assert_true(server_end(&w->sentinel[i]));
+	}
+	for (int i = 0; i < SERVERS; i++)
+		assert_true(server_end(&w->server[i]));
+}
+
+static void set_down_after(struct watch *w, int ms)
+{
+	for (int i = 0; i < SENTINELS; i++)
+		EXPECT(w->ask[i], "OK",
+		       "SENTINEL SET m down-after-milliseconds %d", ms);
+}
+
+/* Returns the server that a Sentinel calls the master. */
+static struct server *master_of(struct watch *w, struct resp *ask)
+{
+	const char *reply = resp_ask(ask, "SENTINEL GET-MASTER-ADDR-BY-NAME m");
+	int port = 0;
+
+	(void)sscanf(reply, "[\"127.0.0.1\", \"%d\"]", &port);
+	for (int i = 0; i < SERVERS; i++) {
+		if (w->server[i].port == port)
+			return &w->server[i];
+	}
+	fail_msg("no such server: %s", reply);
+	return NULL;
+}
+
+/* True if a Sentinel has seen that so many servers follow the master, and is at
+ * rest. It then tells no server to follow another, which would also close the
+ * connections of the test. */
+static bool sees_followers(struct resp *ask, const struct server *master,
+			   int count)
+{
+	const char *reply = resp_ask(ask, "SENTINEL REPLICAS m");
+	char port[32];
+
+	snprintf(port, sizeof(port), "\"master-port\", \"%d\"", master->port);
+	return count_in(reply, "\"role-reported\", \"slave\"") >= count &&
+	       count_in(reply, "\"master-link-status\", \"ok\"") == count &&
+	       count_in(reply, port) == count &&
+	       count_in(resp_ask(ask, "SENTINEL MASTER m"),
+			"\"flags\", \"master\"") == 1;
+}
+
+/* True if all Sentinels have the same master, which is not `old`, and so many
+ * servers follow it. */
+static bool agree(struct watch *w, const struct server *old, int count)
+{
+	const struct server *master = master_of(w, w->ask[0]);
+
+	for (int i = 0; i < SENTINELS; i++) {
+		if (master_of(w, w->ask[i]) != master ||
+		    !sees_followers(w->ask[i], master, count))
+			return false;
+	}
+	return master != old;
+}
+
+/* The master does not come back before another one is there. */
+static struct server *fail_over(struct watch *w, struct server *old)
+{
+	set_down_after(w, SHORT_MS);
+	WAIT_UNTIL(master_of(w, w->ask[0]) != old);
+	set_down_after(w, LONG_MS);
+	WAIT_UNTIL(agree(w, old, SERVERS - 2));
+	return master_of(w, w->ask[0]);
+}
+
+/* SPEC 11.33. */
+static void test_sentinel(void **state)
+{
+	struct server *new;
+	struct watch w;
+	struct bed b;
+
+	(void)state;
+	/* Both replicas confirm, so it does not matter which one is chosen. */
+	begin(&b, SERVERS - 1);
+	begin_watch(&w);
+	start_load(&b, &w.server[0]);
+	load_wait(b.share, 50 + (uint32_t)server_below(&b.random, MOST_CALLS));
+	server_kill(&w.server[0]);
+	load_end(b.share, b.pids);
+	new = fail_over(&w, &w.server[0]);
+	check(&b, new, true);
+	/* The old one comes back without data, and is made a replica. */
+	server_start(&w.server[0]);
+	WAIT_UNTIL(agree(&w, &w.server[0], SERVERS - 1));
+	start_load(&b, new);
+	load_wait(b.share, MOST_CALLS);
+	load_end(b.share, b.pids);
+	check(&b, new, true);
+	for (int i = 0; i < SERVERS; i++) {
+		if (&w.server[i] != new)
+			expect_equal(&b, new, &w.server[i]);
+	}
+	assert_int_equal(b.truth.lost, 0);
+	assert_true(b.truth.sure > 0);
+	end_watch(&w);
+	end(&b);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_with_wait_nothing_is_lost),
 		cmocka_unit_test(test_without_wait_the_law_holds),
+		cmocka_unit_test(test_a_master_that_is_demoted_under_load),
+		cmocka_unit_test(test_sentinel),
 	};
 
 	server_need(argc, argv);

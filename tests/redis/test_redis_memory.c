@@ -13,6 +13,11 @@
 enum {
 	TINY = 2048, /* bytes of a queue with hardly anything in it */
 	MANY = 100000,
+	/* Queues that are evicted: too large to be freed at once, but for the
+	 * lack of memory. */
+	EVICTED = 24,
+	EVICTED_ITEMS = 3000,
+	EVICTED_ROOM = 8 << 20, /* for about seven of them */
 	SLACK = 3 << 20
 };
 
@@ -205,6 +210,75 @@ static void test_the_policy_counts_from_the_start(void **state)
 	assert_true(server_end(&s));
 }
 
+/* Makes a queue. Returns false if there is no memory now: a server that frees
+ * lazily must wait for its thread. */
+static bool fill_queue(struct resp *c, int number)
+{
+	return resp_ask(c,
+			"EVAL \"for i = 1, %d do redis.call('TKW.PUT', "
+			"KEYS[1], i, string.rep('x', 200)) end\" 1 e%d",
+			EVICTED_ITEMS, number)[0] != '-';
+}
+
+/* Returns how many queues are left, each of which must be whole. */
+static int count_queues(struct resp *c)
+{
+	int left = 0;
+
+	for (int i = 0; i < EVICTED; i++) {
+		char queue[16];
+
+		snprintf(queue, sizeof(queue), "e%d", i);
+		if (resp_number(c, "EXISTS %s", queue) == 0)
+			continue;
+		assert_int_equal(resp_fact(c, queue, "items"), EVICTED_ITEMS);
+		queue_mix_check(c, queue);
+		left++;
+	}
+	return left;
+}
+
+/* Returns how many queues are left when there is memory for seven. */
+static int evict_queues(struct resp *c)
+{
+	int64_t before = used(c);
+	int64_t evicted = resp_info_number(c, "stats", "evicted_keys");
+	int left;
+
+	EXPECT(c, "OK", "CONFIG SET maxmemory %" PRId64, before + EVICTED_ROOM);
+	for (int i = 0; i < EVICTED; i++)
+		WAIT_UNTIL(fill_queue(c, i));
+	WAIT_UNTIL(used(c) < before + EVICTED_ROOM);
+	EXPECT(c, "OK", "CONFIG SET maxmemory 0");
+	left = count_queues(c);
+	evicted = resp_info_number(c, "stats", "evicted_keys") - evicted;
+	print_message("%" PRId64 " evicted, %d left\n", evicted, left);
+	assert_true(evicted >= EVICTED / 2);
+	assert_int_equal(left + evicted, EVICTED);
+	EXPECT(c, "OK", "FLUSHALL");
+	WAIT_UNTIL(used(c) - before < SLACK);
+	return left;
+}
+
+/* SPEC 11.32: whole queues are evicted, and their memory comes back. */
+static void test_whole_queues_are_evicted(void **state)
+{
+	struct redis_bed *b = *state;
+
+	EXPECT(b->c, "OK", "CONFIG SET maxmemory-policy allkeys-lru");
+	EXPECT(b->c, "OK", "CONFIG SET tickwheel.allow-eviction yes");
+	/* No more than is necessary. Valkey is lazy by default. */
+	EXPECT(b->c, "OK", "CONFIG SET lazyfree-lazy-eviction no");
+	assert_true(evict_queues(b->c) > 2);
+	/* A server that frees lazily may evict up to 16 keys before it looks
+	 * what came of it. */
+	EXPECT(b->c, "OK", "CONFIG SET lazyfree-lazy-eviction yes");
+	evict_queues(b->c);
+	EXPECT(b->c, "OK", "CONFIG SET lazyfree-lazy-eviction no");
+	EXPECT(b->c, "OK", "CONFIG SET tickwheel.allow-eviction no");
+	EXPECT(b->c, "OK", "CONFIG SET maxmemory-policy noeviction");
+}
+
 /* --- freeing -------------------------------------------------------------- */
 
 /* SPEC 11.32: a key is gone at once, and can be used again; its memory comes
@@ -321,6 +395,7 @@ int main(int argc, char **argv)
 		REDIS_TEST(test_policies_that_keep_queues_allow_puts),
 		REDIS_TEST(test_who_allows_eviction_can_put),
 		REDIS_TEST(test_the_policy_counts_from_the_start),
+		REDIS_TEST(test_whole_queues_are_evicted),
 		REDIS_TEST(test_a_large_queue_is_freed),
 		REDIS_TEST(test_large_queues_are_freed_one_after_the_other),
 		REDIS_TEST(test_a_lazy_server_frees_large_queues),
