@@ -50,11 +50,12 @@ close_next()
 	END
 	if [ "$1" = locked ] && [ "$order" = 'order 3' ]; then
 		echo "$order, attempt $attempt: the till is locked"
-		ask TKW.NACK orders REASON 'the till is locked' "$id" "$token"
+		ask TKW.NACK orders REASON 'the till is locked' "$id" "$token" \
+			>/dev/null
 	else
 		echo "closed: $order"
-		ask TKW.ACK orders "$id" "$token"
-	fi | sed '/^1$/d' # done
+		ask TKW.ACK orders "$id" "$token" >/dev/null
+	fi
 }
 
 # The first line of the list is a cursor. Then there are two lines for each
@@ -68,7 +69,8 @@ revive_dead()
 		printf "dead: %s after %s attempts, %s\n", value["payload"],
 			value["attempts"], value["reason"]
 	}'
-	echo "revived: $(ask TKW.DEAD orders REVIVE ALL | head -n 1)"
+	revived=$(ask TKW.DEAD orders REVIVE ALL)
+	echo "revived: $(echo "$revived" | head -n 1)"
 }
 
 ask DEL orders >/dev/null

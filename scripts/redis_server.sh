@@ -49,7 +49,8 @@ redis_pid=
 redis_dir=
 redis_start()
 {
-	redis_dir=$(cd "$(mktemp -d)" && pwd -P)
+	redis_scratch=$(mktemp -d) || return 1
+	redis_dir=$(cd "$redis_scratch" && pwd -P) || return 1
 	redis_port=${2:-}
 	if [ -n "$redis_port" ]; then
 		redis_try "$1"

@@ -65,9 +65,7 @@ int tkw__redis_apply(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 	bool snapshot;
 
 	if (!loading && !(flags & RM_FROM_MASTER))
-		return tkw__rm.ReplyWithError(
-			ctx, "ERR only the master and the AOF may apply "
-			     "records");
+		return tkw__rm.ReplyWithError(ctx, TKW__NOT_FROM_MASTER);
 	snapshot = loading && tkw__args_word(&a, "SNAPSHOT");
 	if (!snapshot && !tkw__args_word(&a, "RECORDS"))
 		return refuse(ctx, loading);

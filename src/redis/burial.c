@@ -68,9 +68,10 @@ static void dig(struct rm_ctx *ctx, void *data)
 }
 
 /* A server that evicts keys goes on until it has its memory back. */
-static bool is_full(void)
+static bool is_evicting(void)
 {
-	return tkw__rm.GetUsedMemoryRatio && tkw__rm.GetUsedMemoryRatio() > 1;
+	return tkw__rm.GetUsedMemoryRatio && tkw__rm.GetUsedMemoryRatio() > 1 &&
+	       tkw__redis_evicts(burial_ctx);
 }
 
 void tkw__redis_bury(struct tkw__queue *q)
@@ -81,7 +82,7 @@ void tkw__redis_bury(struct tkw__queue *q)
 
 	tkw__queue_get_size(q, &items, &bytes);
 	if (items <= AT_ONCE || !pthread_equal(pthread_self(), main_thread) ||
-	    is_full()) {
+	    is_evicting()) {
 		tkw__queue_destroy(q);
 		return;
 	}

@@ -181,20 +181,20 @@ struct document {
 enum {
 	READS = RM_KEY_RO | RM_KEY_ACCESS,
 	SETTLES = RM_KEY_RW | RM_KEY_ACCESS, /* reads, but may replicate */
-	PUTS = RM_KEY_RW | RM_KEY_INSERT,
-	TAKES = RM_KEY_RW | RM_KEY_ACCESS | RM_KEY_UPDATE,
+	CHANGES = RM_KEY_RW | RM_KEY_ACCESS |
+		  RM_KEY_UPDATE, /* and replies data */
 	ENDS = RM_KEY_RW | RM_KEY_DELETE,
-	UPDATES = RM_KEY_RW | RM_KEY_UPDATE
+	UPDATES = RM_KEY_RW | RM_KEY_UPDATE /* also puts: REPLACE does */
 };
 
 static const struct document documents[] = {
-	{ "TKW.PUT", "Puts an item into a delay queue.", "O(1)", -4, PUTS,
+	{ "TKW.PUT", "Puts an item into a delay queue.", "O(1)", -4, UPDATES,
 	  put_args },
 	{ "TKW.MPUT", "Puts many items into a delay queue, all or none.",
-	  "O(N) for N items", -4, PUTS, mput_args },
+	  "O(N) for N items", -4, UPDATES, mput_args },
 	{ "TKW.TAKE",
 	  "Takes items that are due, and leases them to the client.",
-	  "O(N) for N items", -2, TAKES, take_args },
+	  "O(N) for N items", -2, CHANGES, take_args },
 	{ "TKW.ACK", "Ends items whose work is done.", "O(N) for N items", -4,
 	  ENDS, ack_args },
 	{ "TKW.NACK", "Gives back items whose work has failed.",
@@ -224,7 +224,7 @@ static const struct document documents[] = {
 	{ "TKW.DEAD",
 	  "Lists, revives or purges items that have no attempts "
 	  "left.",
-	  "O(N) for N items", -3, UPDATES, dead_args },
+	  "O(N) for N items", -3, CHANGES, dead_args },
 	{ "TKW.APPLY", "Internal: applies the records of a master or an AOF.",
 	  "O(N) for N records", 4, UPDATES, apply_args },
 };

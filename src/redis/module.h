@@ -60,14 +60,18 @@ struct tkw__queue *tkw__redis_queue_create(void);
 
 /* Called once, on the main thread, when the module is loaded. */
 void tkw__redis_burial_init(struct rm_ctx *ctx);
-/* Frees a queue: at once if it is small or if this is not the main thread, else
- * piece by piece. */
+/* Frees a queue: at once if it is small, if this is not the main thread, or if
+ * the server evicts keys until it has memory; else piece by piece. */
 void tkw__redis_bury(struct tkw__queue *q);
 
 /* Frees at once what was put aside. */
 void tkw__redis_burial_finish(void);
 
 /* --- apply_command.c ------------------------------------------------------ */
+
+/* What TKW.APPLY replies to everybody but a master and an AOF. */
+#define TKW__NOT_FROM_MASTER                                                   \
+	"ERR only the master and the AOF may apply records"
 
 /* Called when the server has loaded its data. */
 void tkw__redis_apply_end(struct rm_ctx *ctx);
@@ -86,5 +90,7 @@ bool tkw__redis_is_master(struct rm_ctx *ctx);
 /* True if the server may delete a queue to get memory, and nobody has allowed
  * it. Then nothing should be put. */
 bool tkw__redis_may_evict(struct rm_ctx *ctx);
+/* True if the server deletes keys when it has no memory left. */
+bool tkw__redis_evicts(struct rm_ctx *ctx);
 
 #endif /* TKW_REDIS_MODULE_H */

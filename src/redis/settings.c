@@ -10,9 +10,11 @@
 #include "redis/waiters.h"
 
 static int allow_eviction;
-/* Whether the server may evict queues. It is asked anew after its settings have
- * changed, because a question takes longer than a put. */
-static bool evicts;
+/* Whether the server evicts keys when it has no memory, and any of them. It is
+ * asked anew after its settings have changed, because a question takes longer
+ * than a put. */
+static bool evicts_some;
+static bool evicts_any;
 static bool is_known;
 /* The role is asked for once. Then the server tells. */
 static bool is_master;
@@ -45,18 +47,31 @@ static void on_config(struct rm_ctx *ctx, struct rm_event event, uint64_t part,
 	is_known = false;
 }
 
+static void ask_for_policy(struct rm_ctx *ctx)
+{
+	struct rm_info *info;
+	const char *policy;
+
+	if (is_known)
+		return;
+	info = tkw__rm.GetServerInfo(ctx, "memory");
+	policy = tkw__rm.ServerInfoGetFieldC(info, "maxmemory_policy");
+	evicts_some = policy && strcmp(policy, "noeviction") != 0;
+	evicts_any = policy && strncmp(policy, "allkeys-", 8) == 0;
+	is_known = true;
+	tkw__rm.FreeServerInfo(ctx, info);
+}
+
 bool tkw__redis_may_evict(struct rm_ctx *ctx)
 {
-	if (!is_known) {
-		struct rm_info *info = tkw__rm.GetServerInfo(ctx, "memory");
-		const char *policy =
-			tkw__rm.ServerInfoGetFieldC(info, "maxmemory_policy");
+	ask_for_policy(ctx);
+	return evicts_any && !allow_eviction;
+}
 
-		evicts = policy && strncmp(policy, "allkeys-", 8) == 0;
-		is_known = true;
-		tkw__rm.FreeServerInfo(ctx, info);
-	}
-	return evicts && !allow_eviction;
+bool tkw__redis_evicts(struct rm_ctx *ctx)
+{
+	ask_for_policy(ctx);
+	return evicts_some;
 }
 
 int tkw__redis_read_settings(struct rm_ctx *ctx, struct rm_string **argv,
@@ -118,7 +133,7 @@ static void on_loading(struct rm_ctx *ctx, struct rm_event event, uint64_t part,
 		tkw__redis_burial_finish();
 	} else if (part == RM_LOADING_ENDED) {
 		tkw__redis_apply_end(ctx);
-		tkw__waiters_wake_all();
+		tkw__waiters_wake_all(ctx);
 	}
 }
 

@@ -125,7 +125,7 @@ static int serve(struct tkw__visit *v, struct waiter *w)
 
 	if (n == 0) {
 		tkw__visit_undo(v);
-		tkw__waiters_work(v->ctx, v->name);
+		tkw__waiters_work(v);
 		return RM_ERR;
 	}
 	if (n < 0) {

@@ -7,6 +7,12 @@
  * key if an item is ready. The server then asks each client in turn. If none is
  * ready, the look sets the alarm again.
  *
+ * When the alarm rings, the looks are made in a timer of the server, at once. A
+ * look opens a key, and if the key has expired, the server deletes and
+ * replicates it. After a timer it sends what is to be replicated, but not after
+ * the callback of a file descriptor: Redis 7.0 then stops with a failed
+ * assertion.
+ *
  * A look may find work that must be recorded before anybody knows which item is
  * first: leases that have run out, or a wheel that has much to move. The
  * callback of a client that waits must not replicate anything unless it serves
@@ -43,6 +49,7 @@ struct tkw__place {
 	const struct tkw__queue *dry;
 	uint64_t dry_ms;
 	uint64_t dry_steps;
+	bool refused; /* the server refused to write in this turn */
 };
 
 static struct rm_dict *places; /* by database and name */
@@ -50,6 +57,8 @@ static uint64_t place_count;
 static struct rm_ctx *alarm_ctx; /* for callbacks that have none */
 static int alarm_fd = -1;
 static uint64_t alarm_ms = TKW_TICK_NEVER; /* when it rings */
+static bool is_ringing;  /* a timer of the server is on its way */
+static bool all_are_due; /* the clock was set */
 static struct tkw_wheel *wheel;
 static _Alignas(64) unsigned char wheel_mem[TKW_WHEEL_BYTES];
 
@@ -142,40 +151,79 @@ static void look_at(struct tkw__place *p, uint64_t ms)
 }
 
 /* Looks at a place whose time has come. */
-static void look_now(struct tkw__place *p)
+static void look_now(struct tkw__place *p, struct rm_ctx *ctx)
 {
 	struct tkw__visit v;
 
-	(void)tkw__rm.SelectDb(alarm_ctx, p->db);
-	if (!tkw__visit_find(&v, alarm_ctx, p->name)) {
+	(void)tkw__rm.SelectDb(ctx, p->db);
+	if (!tkw__visit_find(&v, ctx, p->name)) {
 		/* If the key has another type, its clients are let go. */
-		tkw__rm.SignalKeyAsReady(alarm_ctx, p->name);
+		tkw__rm.SignalKeyAsReady(ctx, p->name);
 		return;
 	}
 	look(p, &v);
 	tkw__visit_undo(&v);
 }
 
-/* Rings. A read fails with ECANCELED if the clock was set. The places keep
- * their times, but other times have come. */
-static void on_alarm(int fd, void *data, int mask)
+void tkw__waiters_wake_all(struct rm_ctx *ctx)
+{
+	int db = tkw__rm.GetSelectedDb(ctx);
+	struct rm_dict_iter *it =
+		tkw__rm.DictIteratorStartC(places, "^", NULL, 0);
+	void *p;
+
+	while (tkw__rm.DictNextC(it, NULL, &p))
+		look_now(p, ctx);
+	tkw__rm.DictIteratorStop(it);
+	(void)tkw__rm.SelectDb(ctx, db);
+}
+
+static void begin_ringing(void);
+
+/* A timer of the server: looks at the places whose time has come. */
+static void ring(struct rm_ctx *ctx, void *data)
 {
 	struct tkw__place *due = NULL;
-	uint64_t rings;
+	uint64_t now = now_ms();
 
 	(void)data;
-	(void)mask;
-	if (read(fd, &rings, sizeof(rings)) < 0 && errno == ECANCELED)
-		tkw__waiters_wake_all();
-	alarm_ms = TKW_TICK_NEVER;
-	(void)tkw_wheel_advance(wheel, now_ms(), ALARM_STEPS, on_due, &due);
+	is_ringing = false;
+	if (all_are_due)
+		tkw__waiters_wake_all(ctx);
+	all_are_due = false;
+	(void)tkw_wheel_advance(wheel, now, ALARM_STEPS, on_due, &due);
 	while (due) {
 		struct tkw__place *p = due;
 
 		due = p->next_due;
-		look_now(p);
+		look_now(p, ctx);
 	}
-	reset_alarm();
+	if (tkw_wheel_count(wheel) > 0 && tkw_wheel_next_tick(wheel) <= now)
+		begin_ringing();
+	else
+		reset_alarm();
+}
+
+static void begin_ringing(void)
+{
+	if (is_ringing)
+		return;
+	is_ringing = true;
+	tkw__rm.CreateTimer(alarm_ctx, 0, ring, NULL);
+}
+
+/* A read fails with ECANCELED if the clock was set. The places keep their
+ * times, but other times have come. */
+static void on_alarm(int fd, void *data, int mask)
+{
+	uint64_t rings;
+
+	(void)data;
+	(void)mask;
+	alarm_ms = TKW_TICK_NEVER;
+	if (read(fd, &rings, sizeof(rings)) < 0 && errno == ECANCELED)
+		all_are_due = true;
+	begin_ringing();
 }
 
 /* --- places --------------------------------------------------------------- */
@@ -273,18 +321,20 @@ uint64_t tkw__waiters_count(struct rm_ctx *ctx, struct rm_string *name)
 
 /* True if the server would accept a command that writes to this key. Only the
  * server knows, so it is told to run one. The command is refused in any case,
- * and the question is by whom. */
+ * and the question is by whom: by the module, or by the server before. */
 static bool accepts_writes(struct rm_ctx *ctx, struct rm_string *name)
 {
 	struct rm_reply *reply =
 		tkw__rm.Call(ctx, "TKW.APPLY", "SEscc", name, "RECORDS", "");
+	size_t own = strlen(TKW__NOT_FROM_MASTER);
 	const char *text = NULL;
 	bool accepts;
 	size_t len = 0;
 
 	if (reply)
 		text = tkw__rm.CallReplyStringPtr(reply, &len);
-	accepts = text && len > 3 && memcmp(text, "ERR", 3) == 0;
+	accepts = text && len >= own &&
+		  memcmp(text, TKW__NOT_FROM_MASTER, own) == 0;
 	if (reply)
 		tkw__rm.FreeCallReply(reply);
 	return accepts;
@@ -292,14 +342,18 @@ static bool accepts_writes(struct rm_ctx *ctx, struct rm_string *name)
 
 bool tkw__waiters_may_serve(struct rm_ctx *ctx, struct rm_string *name)
 {
-	struct tkw__place *p;
+	struct tkw__place *p = find(ctx, name);
 
+	/* It is the same for all clients that are asked in a turn. */
+	if (p && p->refused)
+		return false;
 	if (tkw__redis_is_master(ctx) && !tkw__rm.AvoidReplicaTraffic() &&
 	    accepts_writes(ctx, name))
 		return true;
-	p = find(ctx, name);
-	if (p)
+	if (p) {
+		p->refused = true;
 		look_at(p, now_ms() + PUT_OFF_MS);
+	}
 	return false;
 }
 
@@ -310,6 +364,7 @@ static void work(struct rm_ctx *ctx, void *data)
 	struct tkw__visit v;
 
 	p->working = false;
+	p->refused = false;
 	if (p->waiting == 0) {
 		free_place(p);
 		return;
@@ -331,12 +386,21 @@ static void begin_work(struct tkw__place *p, struct rm_ctx *ctx)
 	tkw__rm.CreateTimer(ctx, 0, work, p);
 }
 
-void tkw__waiters_work(struct rm_ctx *ctx, struct rm_string *name)
+static void remember_dry(struct tkw__place *p, const struct tkw__visit *v)
 {
-	struct tkw__place *p = find(ctx, name);
+	p->dry = v->queue;
+	p->dry_ms = v->call.now_us / 1000;
+	p->dry_steps = tkw__queue_count_steps(v->queue);
+}
 
-	if (p)
-		begin_work(p, ctx);
+void tkw__waiters_work(struct tkw__visit *v)
+{
+	struct tkw__place *p = find(v->ctx, v->name);
+
+	if (!p)
+		return;
+	remember_dry(p, v);
+	begin_work(p, v->ctx);
 }
 
 static void look(struct tkw__place *p, struct tkw__visit *v)
@@ -351,6 +415,7 @@ static void look(struct tkw__place *p, struct tkw__visit *v)
 	}
 	if (ready == TKW__QUEUE_SOME_READY) {
 		p->dry = NULL;
+		p->refused = false;
 		tkw__rm.SignalKeyAsReady(v->ctx, v->name);
 		return;
 	}
@@ -376,9 +441,7 @@ void tkw__waiters_dry(struct tkw__visit *v)
 	if (!p)
 		return;
 	look(p, v);
-	p->dry = v->queue;
-	p->dry_ms = v->call.now_us / 1000;
-	p->dry_steps = tkw__queue_count_steps(v->queue);
+	remember_dry(p, v);
 }
 
 bool tkw__waiters_is_dry(const struct tkw__visit *v)
@@ -396,17 +459,6 @@ void tkw__waiters_gone(int db, const struct rm_string *name)
 
 	if (p && p->waiting > 0)
 		look_at(p, now_ms());
-}
-
-void tkw__waiters_wake_all(void)
-{
-	struct rm_dict_iter *it =
-		tkw__rm.DictIteratorStartC(places, "^", NULL, 0);
-	void *p;
-
-	while (tkw__rm.DictNextC(it, NULL, &p))
-		look_now(p);
-	tkw__rm.DictIteratorStop(it);
 }
 
 int tkw__waiters_init(struct rm_ctx *ctx)

@@ -3,8 +3,8 @@
  * waiters.h - clients that wait for an item, and the alarm that wakes them.
  *
  * The server keeps the clients that are blocked on a key, in the order of their
- * arrival. When the key is signalled as ready, it calls tkw__take_ready() for
- * each of them. We know the keys for which clients wait, and signal a key when
+ * arrival. When the key is signalled as ready, it calls on_ready() of
+ * take_command.c for each of them. We know the keys for which clients wait, and signal a key when
  * its time comes.
  *
  * There is one alarm for all keys, and it is set only while a client waits. It
@@ -39,8 +39,9 @@ uint64_t tkw__waiters_count(struct rm_ctx *ctx, struct rm_string *name);
 void tkw__waiters_look(struct tkw__visit *v);
 
 /*
- * True if the server may give out an item now, to a client that has waited. It
- * checked this for each command, but not since. It must be a master, must not
+ * True if the server may give out an item now, to a client that has waited. The
+ * server checked this when the client sent its take, but not since then. It
+ * must be a master, must not
  * be paused, and must not refuse writes: it does so after an error of its disk,
  * or if too few replicas are there. If it may not, the clients of this key wait
  * a little longer.
@@ -48,8 +49,8 @@ void tkw__waiters_look(struct tkw__visit *v);
 bool tkw__waiters_may_serve(struct rm_ctx *ctx, struct rm_string *name);
 
 /* A take has found nothing, because there is too much to record first. Does
- * this work, and then looks again. */
-void tkw__waiters_work(struct rm_ctx *ctx, struct rm_string *name);
+ * this work, and then looks again. Until then the queue is dry. */
+void tkw__waiters_work(struct tkw__visit *v);
 
 /* When a key is signalled, the server asks all clients that wait for it, one
  * after the other. dry() looks at a queue that has nothing, and remembers it.
@@ -62,6 +63,6 @@ bool tkw__waiters_is_dry(const struct tkw__visit *v);
 void tkw__waiters_gone(int db, const struct rm_string *name);
 
 /* Looks at all keys, for example after the clock was set. */
-void tkw__waiters_wake_all(void);
+void tkw__waiters_wake_all(struct rm_ctx *ctx);
 
 #endif /* TKW_REDIS_WAITERS_H */

@@ -31,7 +31,7 @@ trap redis_stop EXIT
 trap 'exit 1' HUP INT TERM
 redis_start "$module" || {
 	echo 'with_redis: the server does not start:' >&2
-	cat "$redis_dir/server.log" >&2
+	[ -z "$redis_dir" ] || cat "$redis_dir/server.log" >&2
 	exit 1
 }
 "$@" "$redis_port"

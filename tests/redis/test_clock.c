@@ -35,7 +35,7 @@ static int clock_command(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 	} else {
 		return tkw__rm.ReplyWithError(ctx, "ERR no time");
 	}
-	tkw__waiters_wake_all();
+	tkw__waiters_wake_all(ctx);
 	return tkw__rm.ReplyWithSimpleString(ctx, "OK");
 }
 

@@ -294,6 +294,63 @@ static void test_lost_leases_before_a_ready_item(void **state)
 	assert_int_equal(resp_fact(b->c, "q", "losses"), LEASES);
 }
 
+/* The same with many clients that wait. Each time that the key is signalled,
+ * the server asks all of them, but only the first one makes the queue work. */
+static void test_lost_leases_before_many_who_wait(void **state)
+{
+	enum {
+		LEASES = 20000
+	};
+	struct redis_bed *b = *state;
+	const char *stats;
+	struct resp *c;
+
+	for (int i = 0; i < LEASES; i++)
+		resp_ask(b->c, "TKW.PUT q 0 a BACKOFF 1000000");
+	for (int i = 0; i < LEASES; i += 4000)
+		EXPECT(b->c, "[[...", "TKW.TAKE q COUNT 4000 LEASE 100");
+	resp_ask(b->c, "TKW.PUT q 200 b");
+	c = redis_bed_wait(b, 0, "TKW.TAKE q BLOCK 0");
+	for (int i = 1; i < BED_CLIENTS; i++)
+		redis_bed_wait(b, i, "TKW.TAKE q BLOCK 0");
+	EXPECT(b->c, "OK", "CONFIG RESETSTAT");
+	redis_bed_pass(b, 300);
+	assert_non_null(strstr(resp_read(c), "\"b\""));
+	assert_int_equal(resp_fact(b->c, "q", "losses"), LEASES);
+	/* An item is given out after a call of this command. */
+	stats = resp_info(b->c, "commandstats", "cmdstat_TKW.APPLY");
+	assert_in_range(atoi(stats + strlen("calls=")), 1, BED_CLIENTS / 2);
+}
+
+/* A cluster that is down gives nothing to those who have waited. */
+static void test_a_cluster_that_is_down_serves_nobody(void **state)
+{
+	struct resp *waiter;
+	struct server s;
+	struct resp *c;
+
+	(void)state;
+	server_begin(&s, SERVER_TEST_MODULE, "cluster-enabled yes");
+	c = server_connect(&s, 2);
+	waiter = server_connect(&s, 2);
+	EXPECT(c, "OK", "TKW.CLOCK " N0);
+	EXPECT(c, "OK", "CLUSTER ADDSLOTSRANGE 0 16383");
+	WAIT_UNTIL(resp_ask(c, "TKW.PUT q 1000 a")[0] == '1');
+	resp_send(waiter, "TKW.TAKE q BLOCK 0");
+	WAIT_UNTIL(resp_info_number(c, "clients", "blocked_clients") == 1);
+	/* A slot that q is not in. */
+	EXPECT(c, "OK", "CLUSTER DELSLOTS 1");
+	WAIT_UNTIL(strstr(resp_ask(c, "CLUSTER INFO"), "state:fail"));
+	EXPECT(c, "OK", "TKW.CLOCK 1700000002000000");
+	EXPECT_NEXT(waiter, "-CLUSTERDOWN ...");
+	EXPECT(c, "OK", "CLUSTER ADDSLOTS 1");
+	WAIT_UNTIL(resp_ask(c, "TKW.COUNT q")[0] != '-');
+	assert_int_equal(resp_fact(c, "q", "ready"), 1);
+	resp_close(waiter);
+	resp_close(c);
+	assert_true(server_end(&s));
+}
+
 /* A server that refuses writes gives nothing to those who have waited. */
 static void test_a_server_that_refuses_writes_serves_nobody(void **state)
 {
@@ -587,6 +644,8 @@ int main(int argc, char **argv)
 		REDIS_TEST(test_an_item_that_becomes_due_serves),
 		REDIS_TEST(test_a_lease_that_is_lost_serves),
 		REDIS_TEST(test_lost_leases_before_a_ready_item),
+		REDIS_TEST(test_lost_leases_before_many_who_wait),
+		cmocka_unit_test(test_a_cluster_that_is_down_serves_nobody),
 		REDIS_TEST(test_a_server_that_refuses_writes_serves_nobody),
 		REDIS_TEST(
 			test_nobody_overtakes_when_writes_are_accepted_again),

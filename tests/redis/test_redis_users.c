@@ -71,6 +71,7 @@ static void test_users_who_may_only_read_or_write_a_key(void **state)
 	EXPECT(reader, "-NOPERM ...", "TKW.PUT q 0 a");
 	EXPECT(writer, "-NOPERM ...", "TKW.GET q " N0);
 	EXPECT(writer, "-NOPERM ...", "TKW.INFO q");
+	EXPECT(writer, "-NOPERM ...", "TKW.DEAD q LIST");
 	/* A take gives out data, and changes the queue. */
 	EXPECT(writer, "-NOPERM ...", "TKW.TAKE q");
 	EXPECT(reader, "-NOPERM ...", "TKW.TAKE q");

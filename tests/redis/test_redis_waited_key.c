@@ -66,6 +66,36 @@ static void test_an_expired_key_lets_them_wait(void **state)
 	EXPECT_NEXT(c, "[[" N0 ", \"b\", ...");
 }
 
+/* The alarm finds that the key has expired. The server deletes it, and logs
+ * this, before it goes on. Nothing else deletes it: the server is told not to
+ * look for such keys, and no command names it. */
+static void test_a_key_that_has_expired_when_the_alarm_rings(void **state)
+{
+	struct resp *waiter;
+	struct server s;
+	struct resp *c;
+
+	(void)state;
+	server_begin(&s, SERVER_TEST_MODULE, "appendonly yes");
+	c = server_connect(&s, 2);
+	waiter = server_connect(&s, 2);
+	EXPECT(c, "OK", "DEBUG SET-ACTIVE-EXPIRE 0");
+	for (int i = 1; i <= 3; i++) {
+		EXPECT(c, "1...", "TKW.PUT q 60 a");
+		resp_send(waiter, "TKW.TAKE q BLOCK 0");
+		WAIT_UNTIL(resp_info_number(c, "clients", "blocked_clients") ==
+			   1);
+		EXPECT(c, "1", "PEXPIRE q 1");
+		WAIT_UNTIL(resp_info_number(c, "stats", "expired_keys") == i);
+		EXPECT(c, "1...", "TKW.PUT q 0 b");
+		EXPECT_NEXT(waiter, "[[1...");
+		EXPECT(c, "1", "DEL q");
+	}
+	resp_close(waiter);
+	resp_close(c);
+	assert_true(server_end(&s));
+}
+
 static void test_a_key_that_is_renamed_away_lets_them_wait(void **state)
 {
 	struct redis_bed *b = *state;
@@ -370,6 +400,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		REDIS_TEST(test_a_deleted_key_lets_them_wait),
 		REDIS_TEST(test_an_expired_key_lets_them_wait),
+		cmocka_unit_test(
+			test_a_key_that_has_expired_when_the_alarm_rings),
 		REDIS_TEST(test_a_key_that_is_renamed_away_lets_them_wait),
 		REDIS_TEST(test_a_key_that_is_renamed_to_theirs_serves),
 		REDIS_TEST(test_a_key_that_is_renamed_to_theirs_serves_in_time),
