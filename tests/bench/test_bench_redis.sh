@@ -27,7 +27,8 @@ kinds()
 	put n=300 each=16 : us server_us
 	put n=300 each=100 call=1 : us server_us
 	take n=300 each=1 : us server_us
-	take n=300 each=1 apart=1 : us server_us
+	take n=300 each=1 way=1 : us server_us
+	take n=300 each=16 way=2 : us server_us
 	take n=300 each=100 : us server_us
 	cycle n=100 : us server_us
 	hold n=2000 : memory resident after disk save_ms restart_ms
@@ -55,7 +56,7 @@ has_figures()
 {
 	case $entrant,$request in
 	lua_loop,*call=1* | lua_loop,take*each=100*) ;;
-	lua_loop,* | set,tiny* | set,lateness* | set,herd* | bullmq,*apart=1* | \
+	lua_loop,* | set,tiny* | set,lateness* | set,herd* | bullmq,*way=1* | \
 		bullmq,*rate=9000*)
 		grep -q '^skip ..*' "$scratch/answer"
 		return
@@ -195,7 +196,8 @@ check 'pairs: nobody else is named' \
 
 run "$bench" --rivals "$programs" --list redis/
 check '--list: exit status 0' ended 0
-for row in put/1 put/100 put_cpu/16 mput/100 take/1 take/1_apart take/100 \
+for row in put/1 put/100 put_cpu/16 mput/100 take/1 take/1_apart \
+	take/1_of_16 take/100 \
 	cycle/1 memory/1e6 resident/1e6 disk/1e6 restart/1e6 queue/0 queue/10 \
 	lateness_p99/5e4 lateness_early/2e4 lateness_cpu/2e3/1e5 herd_p99/1e6; do
 	check "--list: redis/$row" grep -qx "redis/$row" "$out"
