@@ -409,9 +409,9 @@ enum tkw__queue_ready {
 };
 
 /* Tells whether a take would give something out. A paused queue has nothing
- * ready. If leases have run out that come before the ready items, a take records
- * them first: it may give nothing out yet, and say that it is behind. The call
- * takes O(1) steps, and a walk down a tree. */
+ * ready. If leases have run out that come before the ready items, a take
+ * records them first: it may give nothing out yet, and say that it is behind.
+ * The call takes O(1) steps, and a walk down a tree. */
 enum tkw__queue_ready tkw__queue_has_ready(struct tkw__queue *q,
 					   uint64_t now_us);
 

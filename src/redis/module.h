@@ -70,8 +70,7 @@ void tkw__redis_burial_finish(void);
 /* --- apply_command.c ------------------------------------------------------ */
 
 /* What TKW.APPLY replies to everybody but a master and an AOF. */
-#define TKW__NOT_FROM_MASTER                                                   \
-	"ERR only the master and the AOF may apply records"
+#define TKW__NOT_FROM_MASTER "ERR only the master and the AOF may apply records"
 
 /* Called when the server has loaded its data. */
 void tkw__redis_apply_end(struct rm_ctx *ctx);

@@ -4,8 +4,8 @@
  *
  * The server keeps the clients that are blocked on a key, in the order of their
  * arrival. When the key is signalled as ready, it calls on_ready() of
- * take_command.c for each of them. We know the keys for which clients wait, and signal a key when
- * its time comes.
+ * take_command.c for each of them. We know the keys for which clients wait, and
+ * signal a key when its time comes.
  *
  * There is one alarm for all keys, and it is set only while a client waits. It
  * is a timerfd in the server's event loop, on the wall clock. The server's own
