@@ -254,6 +254,7 @@ keep_addresses_together()
 # row KIND COUNT [SECONDS]: adds a row to the table that .ci/run prints.
 row()
 {
+	mkdir -p build
 	printf '%-9s %10s %7s\n' "$1" "$2" "${3:-}" >>build/rows
 }
 

@@ -41,10 +41,9 @@ void tkw__waiters_look(struct tkw__visit *v);
 /*
  * True if the server may give out an item now, to a client that has waited. The
  * server checked this when the client sent its take, but not since then. It
- * must be a master, must not
- * be paused, and must not refuse writes: it does so after an error of its disk,
- * or if too few replicas are there. If it may not, the clients of this key wait
- * a little longer.
+ * must be a master, must not be paused, and must not refuse writes: it does so
+ * after an error of its disk, if too few replicas are there, or if its cluster
+ * is down. If it may not, the clients of this key wait a little longer.
  */
 bool tkw__waiters_may_serve(struct rm_ctx *ctx, struct rm_string *name);
 

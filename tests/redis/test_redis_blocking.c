@@ -273,21 +273,29 @@ static void test_a_lease_that_is_lost_serves(void **state)
 	assert_int_equal(redis_bed_count_waiting(b), 1);
 }
 
-/* More leases have run out than a take can record. They do not come back
- * before the ready item, but nobody knows that before. */
-static void test_lost_leases_before_a_ready_item(void **state)
-{
-	enum {
-		LEASES = 20000
-	};
-	struct redis_bed *b = *state;
-	struct resp *c;
+enum {
+	/* More than a take can record. */
+	LEASES = 20000
+};
 
+/* Makes a queue with leases of 100 ms, and an item that is due in 200 ms. */
+static void take_many_and_put_one(struct redis_bed *b)
+{
 	for (int i = 0; i < LEASES; i++)
 		resp_ask(b->c, "TKW.PUT q 0 a BACKOFF 1000000");
 	for (int i = 0; i < LEASES; i += 4000)
 		EXPECT(b->c, "[[...", "TKW.TAKE q COUNT 4000 LEASE 100");
 	resp_ask(b->c, "TKW.PUT q 200 b");
+}
+
+/* More leases have run out than a take can record. They do not come back
+ * before the ready item, but nobody knows that before. */
+static void test_lost_leases_before_a_ready_item(void **state)
+{
+	struct redis_bed *b = *state;
+	struct resp *c;
+
+	take_many_and_put_one(b);
 	c = redis_bed_wait(b, 0, "TKW.TAKE q BLOCK 0");
 	redis_bed_pass(b, 300);
 	assert_non_null(strstr(resp_read(c), "\"b\""));
@@ -298,18 +306,11 @@ static void test_lost_leases_before_a_ready_item(void **state)
  * the server asks all of them, but only the first one makes the queue work. */
 static void test_lost_leases_before_many_who_wait(void **state)
 {
-	enum {
-		LEASES = 20000
-	};
 	struct redis_bed *b = *state;
 	const char *stats;
 	struct resp *c;
 
-	for (int i = 0; i < LEASES; i++)
-		resp_ask(b->c, "TKW.PUT q 0 a BACKOFF 1000000");
-	for (int i = 0; i < LEASES; i += 4000)
-		EXPECT(b->c, "[[...", "TKW.TAKE q COUNT 4000 LEASE 100");
-	resp_ask(b->c, "TKW.PUT q 200 b");
+	take_many_and_put_one(b);
 	c = redis_bed_wait(b, 0, "TKW.TAKE q BLOCK 0");
 	for (int i = 1; i < BED_CLIENTS; i++)
 		redis_bed_wait(b, i, "TKW.TAKE q BLOCK 0");
