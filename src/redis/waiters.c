@@ -34,6 +34,8 @@ enum {
 	 * may take. */
 	ALARM_STEPS = 1024,
 	WORK_STEPS = 4096,
+	/* At how many places the alarm works at once. */
+	ALARM_WORKS = 8,
 	/* How long a place is put off. */
 	PUT_OFF_MS = 10
 };
@@ -42,9 +44,9 @@ struct tkw__place {
 	struct tkw_entry entry; /* when to look */
 	struct rm_string *name;
 	int db;
-	uint32_t waiting; /* clients */
-	bool working;     /* a timer of the server is on its way */
-	struct tkw__place *next_due;
+	uint32_t waiting;            /* clients */
+	bool working;                /* a timer of the server is on its way */
+	struct tkw__place *next_due; /* or the next one to work at */
 	/* A queue that had nothing at a time, after so many steps. */
 	const struct tkw__queue *dry;
 	uint64_t dry_ms;
@@ -59,6 +61,10 @@ static int alarm_fd = -1;
 static uint64_t alarm_ms = TKW_TICK_NEVER; /* when it rings */
 static bool is_ringing;  /* a timer of the server is on its way */
 static bool all_are_due; /* the clock was set */
+/* Places at which the timer that runs now shall work before it ends. A timer
+ * that is made inside a timer waits for a whole millisecond. */
+static struct tkw__place *to_work;
+static unsigned works_left;
 static struct tkw_wheel *wheel;
 static _Alignas(64) unsigned char wheel_mem[TKW_WHEEL_BYTES];
 
@@ -179,6 +185,7 @@ void tkw__waiters_wake_all(struct rm_ctx *ctx)
 }
 
 static void begin_ringing(void);
+static void work(struct rm_ctx *ctx, void *data);
 
 /* A timer of the server: looks at the places whose time has come. */
 static void ring(struct rm_ctx *ctx, void *data)
@@ -192,11 +199,20 @@ static void ring(struct rm_ctx *ctx, void *data)
 		tkw__waiters_wake_all(ctx);
 	all_are_due = false;
 	(void)tkw_wheel_advance(wheel, now, ALARM_STEPS, on_due, &due);
+	works_left = ALARM_WORKS;
 	while (due) {
 		struct tkw__place *p = due;
 
 		due = p->next_due;
 		look_now(p, ctx);
+	}
+	works_left = 0;
+	while (to_work) {
+		struct tkw__place *p = to_work;
+
+		to_work = p->next_due;
+		(void)tkw__rm.SelectDb(ctx, p->db);
+		work(ctx, p);
 	}
 	if (tkw_wheel_count(wheel) > 0 && tkw_wheel_next_tick(wheel) <= now)
 		begin_ringing();
@@ -383,6 +399,12 @@ static void begin_work(struct tkw__place *p, struct rm_ctx *ctx)
 	if (p->working)
 		return;
 	p->working = true;
+	if (works_left > 0) {
+		works_left--;
+		p->next_due = to_work;
+		to_work = p;
+		return;
+	}
 	tkw__rm.CreateTimer(ctx, 0, work, p);
 }
 
