@@ -45,6 +45,17 @@ set(tkw_sources
   src/patterns/repeat.c
   src/patterns/request.c
   src/patterns/retry.c)
+# The Redis module needs these, too.
+set(tkw_calendar_sources
+  src/calendar/zone.c
+  src/calendar/zone_file.c
+  src/calendar/zone_rule.c
+  src/calendar/plan_text.c
+  src/calendar/cron.c
+  src/calendar/every.c
+  src/calendar/plan_search.c
+  src/calendar/plan_words.c)
+list(APPEND tkw_sources ${tkw_calendar_sources})
 find_package(Threads REQUIRED)
 set(tkw_map ${PROJECT_SOURCE_DIR}/src/tickwheel.map)
 

@@ -34,10 +34,11 @@ loops='libev-dev libuv1-dev libevent-dev'
 rivals="$loops libglib2.0-dev libboost-dev"
 rivals="$rivals golang-go libnetty-java openjdk-17-jdk-headless"
 rivals="$rivals libsqlite3-dev beanstalkd libhiredis-dev redis-server"
-test_tools="$build_tools g++ libcmocka-dev pkg-config"
+test_tools="$build_tools g++ libcmocka-dev pkg-config tzdata"
 # Without one of these, the tests that need it are not built, or are skipped.
 more_test_tools="valgrind $loops libhiredis-dev redis-server redis-tools"
-more_test_tools="$more_test_tools python3-redis mandoc abigail-tools jq"
+more_test_tools="$more_test_tools python3-redis python3-croniter mandoc"
+more_test_tools="$more_test_tools abigail-tools jq"
 more_test_tools="$more_test_tools libsqlite3-dev strace"
 
 installed()

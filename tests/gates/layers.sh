@@ -52,6 +52,7 @@ rules()
 	src/store | src/store src/queue src/os src/base include | *
 	src/redis | src/redis src/queue/heart.h $api_wheel     | *
 	src/patterns | src/patterns src/base $os_for_patterns include   | $libc
+	src/calendar | src/calendar src/os/sync.h $api/calendar.h | $libc fcntl.h unistd.h sys/stat.h
 	adapters  | adapters include                           | *
 	tools     | tools include $wire                        | *
 	examples  | examples include                           | *
@@ -266,6 +267,8 @@ self_test()
 	bad src/patterns/a.c '"timer/shard.h"'
 	bad src/patterns/a.c '"os/clock.h"'
 	bad src/patterns/a.c '"wheel/engine.h"'
+	bad src/calendar/a.c '"timer/shard.h"'
+	bad src/calendar/a.c '<time.h>'
 	bad adapters/a.h '"../src/os/sync.h"' src/os/sync.h
 	bad tools/a.c '"wheel/engine.h"'
 	bad tools/a.c '"store/store.h"'
@@ -306,6 +309,7 @@ self_test()
 	good src/timer/a.c '"os/sync.h" /* a comment */'
 	good src/patterns/a.c '"timer/for_patterns.h"'
 	good src/patterns/a.c '"os/sync.h"'
+	good src/calendar/a.c '"os/sync.h"'
 	good tools/a.c '<stdio.h>'
 	good tools/a.c '"store/wire.h"'
 	good bench/a.c '"tickwheel.h"'
