@@ -7,7 +7,8 @@
 include(CMakePackageConfigHelpers)
 
 set(tkw_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
-install(TARGETS tickwheel tickwheel_static EXPORT tickwheelTargets)
+install(TARGETS tickwheel tickwheel_static tickwheel_headers
+        EXPORT tickwheelTargets)
 set(tkw_has_queue OFF)
 if(TARGET tickwheel_queue)
   set(tkw_has_queue ON)
@@ -26,6 +27,8 @@ install(FILES ${PROJECT_SOURCE_DIR}/packaging/redis/tickwheel-module.conf
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/
                   ${PROJECT_SOURCE_DIR}/adapters/ TYPE INCLUDE
         FILES_MATCHING PATTERN "*.h")
+install(FILES ${tkw_wheel_inline}
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel)
 
 # The relative path has one more step if there is a folder per architecture, as in
 # Debian. Absolute folders are used as they are.

@@ -72,14 +72,20 @@ if(TKW_HAVE_stack_protector_strong)
     COMPILE_OPTIONS -fstack-protector)
 endif()
 
+# The headers alone. wheel_inline.h needs no library.
+add_library(tickwheel_headers INTERFACE)
+add_library(tickwheel::headers ALIAS tickwheel_headers)
+set_target_properties(tickwheel_headers PROPERTIES EXPORT_NAME headers)
+target_include_directories(tickwheel_headers INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+  $<BUILD_INTERFACE:${tkw_generated}>
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/adapters>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+
 function(tkw_library target kind)
   add_library(${target} ${kind} ${tkw_sources})
-  target_include_directories(${target}
-    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-           $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/adapters>
-           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-    PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(${target} PUBLIC Threads::Threads)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PUBLIC tickwheel_headers Threads::Threads)
   tkw_flags(${target})
 endfunction()
 

@@ -10,8 +10,8 @@
 
 /* The engine that the others are compared with, then our other entrants. */
 static const char *const ours_first = "tickwheel";
-static const char *const ours_too[] = { "tickwheel_hashed", "tickwheel_clock",
-					"tickwheel_ram" };
+static const char *const ours_too[] = { "tickwheel_inline", "tickwheel_hashed",
+					"tickwheel_clock", "tickwheel_ram" };
 
 bool bench_report_is_ours(const char *entrant)
 {

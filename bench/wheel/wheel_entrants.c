@@ -37,6 +37,7 @@ static const struct bench_entrant end;
 
 const struct bench_entrant *const bench_entrants[] = {
 	&bench_entrant_tickwheel,
+	&bench_entrant_tickwheel_inline,
 	&bench_entrant_tickwheel_hashed,
 	&bench_entrant_libev,
 	&bench_entrant_libuv,

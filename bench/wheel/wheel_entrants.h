@@ -10,6 +10,7 @@ extern "C" {
 #endif
 
 extern const struct bench_entrant bench_entrant_tickwheel;
+extern const struct bench_entrant bench_entrant_tickwheel_inline;
 extern const struct bench_entrant bench_entrant_tickwheel_hashed;
 extern const struct bench_entrant bench_entrant_libev;
 extern const struct bench_entrant bench_entrant_libuv;

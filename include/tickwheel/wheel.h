@@ -51,7 +51,7 @@ extern "C" {
 
 /* This many bytes are enough for the default wheel (hierarchical) in any
  * build. */
-#define TKW_WHEEL_BYTES 65536
+#define TKW_WHEEL_BYTES 73728
 
 /* A link of a list. Private. */
 struct tkw_link {

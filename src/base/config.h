@@ -35,8 +35,8 @@
 static inline int tkw__config_read(void *to, size_t known, const void *from,
 				   size_t oldest)
 {
-	const unsigned char *bytes = from;
-	unsigned char *read = to;
+	const unsigned char *bytes = (const unsigned char *)from;
+	unsigned char *read = (unsigned char *)to;
 	size_t size = 0;
 
 	if (from != NULL) {

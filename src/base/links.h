@@ -26,9 +26,11 @@ static inline bool tkw__links_append(struct tkw_link *head, struct tkw_link *l)
 {
 	struct tkw_link *last = head->prev;
 
+	/* In this order, so that no compiler writes both links of l by a vector
+	 * register, which takes longer. */
 	l->next = head;
-	l->prev = last;
 	last->next = l;
+	l->prev = last;
 	head->prev = l;
 	return last == head;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
+#include "base/divide.h"
 #include "base/ns.h"
 #include "timer/object.h"
 

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/bits.h"
+#include "base/divide.h"
 #include "os/alarm.h"
 #include "os/clock.h"
 #include "os/fork.h"

@@ -11,15 +11,15 @@
 /* The base that a slot was placed relative to. While a slot moves down, base is
  * already the first tick of that slot, so the slot's own entries are relative
  * to the tick before. */
-static uint64_t base_of(const struct tkw_wheel *w, uint32_t slot)
+static uint64_t tkw__base_of(const struct tkw_wheel *w, uint32_t slot)
 {
 	return w->moving && slot == w->moving ? w->base - 1 : w->base;
 }
 
-static const char *check_hier(const struct tkw_wheel *w,
-			      const struct tkw_entry *e)
+static const char *tkw__check_hier(const struct tkw_wheel *w,
+				   const struct tkw_entry *e)
 {
-	uint64_t base = base_of(w, e->slot);
+	uint64_t base = tkw__base_of(w, e->slot);
 	uint64_t start = tkw__hier_start(base, e->slot);
 
 	if (start < w->now)
@@ -33,8 +33,8 @@ static const char *check_hier(const struct tkw_wheel *w,
 	return NULL;
 }
 
-static const char *check_hashed(const struct tkw_wheel *w,
-				const struct tkw_entry *e)
+static const char *tkw__check_hashed(const struct tkw_wheel *w,
+				     const struct tkw_entry *e)
 {
 	uint64_t away = ((uint64_t)e->slot - w->now) & w->mask;
 
@@ -49,8 +49,8 @@ static const char *check_hashed(const struct tkw_wheel *w,
 	return NULL;
 }
 
-static const char *check_entry(const struct tkw_wheel *w,
-			       const struct tkw_entry *e, uint32_t slot)
+static const char *tkw__check_entry(const struct tkw_wheel *w,
+				    const struct tkw_entry *e, uint32_t slot)
 {
 	if (!(e->flags & TKW__LINKED))
 		return "I2: a linked entry lacks its flag";
@@ -58,15 +58,15 @@ static const char *check_entry(const struct tkw_wheel *w,
 		return "I2: an entry does not know its slot";
 	if (e->tick < w->now)
 		return "I2: an entry is before now";
-	return w->hashed ? check_hashed(w, e) : check_hier(w, e);
+	return w->hashed ? tkw__check_hashed(w, e) : tkw__check_hier(w, e);
 }
 
 /* Checks one slot in use and counts its entries. Stops when there are more
- * entries than w->count. */
-static const char *check_slot(const struct tkw_wheel *w, uint32_t slot,
-			      uint64_t *seen)
+ * entries than there should be. */
+static const char *tkw__check_slot(const struct tkw_wheel *w, uint32_t slot,
+				   uint64_t *seen)
 {
-	const struct tkw_link *head = &w->slots[slot];
+	const struct tkw_link *head = tkw__head(w, slot);
 	const struct tkw_link *last = head;
 	const char *why;
 
@@ -75,10 +75,10 @@ static const char *check_slot(const struct tkw_wheel *w, uint32_t slot,
 	for (struct tkw_link *l = head->next; l != head; l = l->next) {
 		if (l == NULL || l->prev != last)
 			return "I1: a list is broken";
-		why = check_entry(w, tkw__entry_of(l), slot);
+		why = tkw__check_entry(w, tkw__entry_of(l), slot);
 		if (why)
 			return why;
-		if (++*seen > w->count)
+		if (++*seen > tkw__count(w))
 			return "I4: more entries than counted";
 		last = l;
 	}
@@ -87,10 +87,9 @@ static const char *check_slot(const struct tkw_wheel *w, uint32_t slot,
 
 /* Checks that the cursor is in the list of the slot of now, and that no entry
  * before it is due. */
-static const char *check_cursor(const struct tkw_wheel *w)
+static const char *tkw__check_cursor(const struct tkw_wheel *w)
 {
-	struct tkw_link *head =
-		(struct tkw_link *)&w->slots[(uint32_t)w->now & w->mask];
+	struct tkw_link *head = &w->narrow[(uint32_t)w->now & w->mask];
 	struct tkw_link *l = head;
 	bool due = false;
 
@@ -105,19 +104,21 @@ static const char *check_cursor(const struct tkw_wheel *w)
 }
 
 /* Checks the fields of the struct, without looking at the slots. */
-static const char *check_state(const struct tkw_wheel *w)
+static const char *tkw__check_state(const struct tkw_wheel *w)
 {
 	uint64_t now = w->now;
 
-	if (!w->in_pass && (w->floor != now || w->floor_due != now))
+	if (!w->in_pass && (w->floor > now || w->floor_due > now))
 		return "I5: an entry for a past tick is not due";
 	if (w->hashed)
-		return w->cursor ? check_cursor(w) : NULL;
+		return w->cursor ? tkw__check_cursor(w) : NULL;
 	if (w->base > now)
 		return "H1: base is after now";
 	if (w->moving && (w->moving < TKW__RING_SLOTS || w->base != now ||
 			  tkw__hier_start(now, w->moving) != now))
 		return "H2: the slot that moves does not start at now";
+	if (!w->in_pass && (w->edge < now || w->edge > tkw_wheel_next_tick(w)))
+		return "I5: an advance would pass over a slot in use";
 	return NULL;
 }
 
@@ -132,11 +133,11 @@ const char *tkw_wheel_check(const struct tkw_wheel *w)
 		return "I1: the set of slots in use is broken";
 	for (uint32_t i = tkw__bitset_next(&w->used, 0); i != TKW__BITSET_NONE;
 	     i = tkw__bitset_next(&w->used, i + 1)) {
-		why = check_slot(w, i, &seen);
+		why = tkw__check_slot(w, i, &seen);
 		if (why)
 			return why;
 	}
-	if (seen != w->count)
+	if (seen != tkw__count(w))
 		return "I4: fewer entries than counted";
-	return check_state(w);
+	return tkw__check_state(w);
 }

@@ -31,9 +31,10 @@
 
 /* Looks at each entry of the slot of a tick. Returns true if the step limit was
  * reached first. */
-static bool pass_slot(struct tkw_wheel *w, struct tkw__pass *p, uint64_t tick)
+static bool tkw__pass_slot(struct tkw_wheel *w, struct tkw__pass *p,
+			   uint64_t tick)
 {
-	struct tkw_link *head = &w->slots[(uint32_t)tick & w->mask];
+	struct tkw_link *head = &w->narrow[(uint32_t)tick & w->mask];
 
 	tkw__begin_tick(w, tick);
 	if (!w->cursor)
@@ -60,7 +61,7 @@ static bool pass_slot(struct tkw_wheel *w, struct tkw__pass *p, uint64_t tick)
 
 /* How many ticks from now the next slot in use comes up. The wheel must not be
  * empty. */
-static uint64_t distance(const struct tkw_wheel *w)
+static uint64_t tkw__distance(const struct tkw_wheel *w)
 {
 	uint32_t here = (uint32_t)w->now & w->mask;
 	uint32_t slot = tkw__bitset_next(&w->used, here);
@@ -71,7 +72,7 @@ static uint64_t distance(const struct tkw_wheel *w)
 }
 
 /* Ends a lap: goes to the earliest entry, and begins the next lap there. */
-static void begin_lap(struct tkw_wheel *w)
+static void tkw__begin_lap(struct tkw_wheel *w)
 {
 	w->now = tkw__max_u64(w->now, w->lap_min);
 	w->lap_end = tkw__sat_add(w->now, (uint64_t)w->mask + 1);
@@ -80,23 +81,23 @@ static void begin_lap(struct tkw_wheel *w)
 
 bool tkw__hashed_advance(struct tkw_wheel *w, struct tkw__pass *p)
 {
-	if (w->cursor && pass_slot(w, p, w->now))
+	if (w->cursor && tkw__pass_slot(w, p, w->now))
 		return true;
-	while (w->count > 0 && w->now <= p->to) {
+	while (tkw__count(w) > 0 && w->now <= p->to) {
 		uint64_t away;
 
 		if (w->now >= w->lap_end) {
 			if (w->lap_min > p->to)
 				break;
-			begin_lap(w);
+			tkw__begin_lap(w);
 		}
-		away = distance(w);
+		away = tkw__distance(w);
 		if (away > p->to - w->now)
 			break;
-		if (pass_slot(w, p, w->now + away))
+		if (tkw__pass_slot(w, p, w->now + away))
 			return true;
 	}
-	if (w->count == 0) {
+	if (tkw__count(w) == 0) {
 		w->lap_end = 0;
 		w->lap_min = TKW_TICK_NEVER;
 	}
@@ -108,5 +109,5 @@ uint64_t tkw__hashed_next(const struct tkw_wheel *w)
 {
 	if (w->now >= w->lap_end)
 		return tkw__max_u64(w->now, w->lap_min);
-	return w->now + distance(w);
+	return w->now + tkw__distance(w);
 }

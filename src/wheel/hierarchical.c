@@ -37,18 +37,18 @@
  *
  * Misses: in a list whose entries have left the cache, each entry costs a whole
  *         memory latency, because its address is in the entry before it. So
- *         each entry carries a hint at the entry that comes seven places later
+ *         each entry carries a hint at the entry that comes eight places later
  *         when the list is walked, and the walk prefetches it. That entry must
  *         be known when the hint is stored, so lists are walked against the
  *         order of linking: appended lists (the higher rings) from the tail,
  *         prepended lists (ring 0) from the head. A slot's trail has hints at
- *         its last seven entries; a new entry takes over the oldest. (An add to
- *         ring 0 itself gets no hint, because it comes last in the walk. Rings
- *         above 2 have no trails.) Entries that move to a ring above 0 are
- *         prepended, and yet walked from the tail. There the direction is
- *         reversed: the entry linked seven before gets a hint at the new one.
- *         `leads` points to that entry, which is alive because no other code
- *         runs meanwhile. Only speed depends on hints: see hint.h.
+ *         its last eight entries; a new entry takes over the oldest. (The hint
+ *         of an add to ring 0 is of no use, because the walk comes from the
+ *         other side. Rings above 2 have no trails.) Entries that move to a
+ *         ring above 0 are prepended, and yet walked from the tail. There the
+ *         direction is reversed: the entry linked eight before gets a hint at
+ *         the new one. `leads` points to that entry, which is alive because no
+ *         other code runs meanwhile. Only speed depends on hints: see hint.h.
  *
  * Invariants besides those of engine.h:
  * (H1) base <= now; every slot in use starts at or after now.
@@ -61,18 +61,18 @@
  * points at that entry, and when a tick has only one or two entries, this miss
  * is most of the cost. */
 enum {
-	FETCH_TICKS = 4
+	TKW__FETCH_TICKS = 4
 };
 
 /* Expires a slot of ring 0. Returns true if the step limit was reached
  * first. */
-static bool expire_slot(struct tkw_wheel *w, struct tkw__pass *p, uint32_t slot,
-			uint64_t tick)
+static bool tkw__expire_slot(struct tkw_wheel *w, struct tkw__pass *p,
+			     uint32_t slot, uint64_t tick)
 {
-	struct tkw_link *head = &w->slots[slot];
-	uint32_t coming = (slot + FETCH_TICKS) % TKW__RING_SLOTS;
+	struct tkw_link *head = tkw__head(w, slot);
+	uint32_t coming = (slot + TKW__FETCH_TICKS) % TKW__RING_SLOTS;
 
-	__builtin_prefetch(w->slots[coming].next, 1);
+	__builtin_prefetch(tkw__wide_slots(w)[coming].head.next, 1);
 	w->base = tick;
 	tkw__begin_tick(w, tick);
 	while (!tkw__links_empty(head)) {
@@ -94,15 +94,15 @@ static bool expire_slot(struct tkw_wheel *w, struct tkw__pass *p, uint32_t slot,
 
 /* For each slot above ring 0 that has a trail: the entry that gets the next
  * hint, and how many entries came after it, up to TKW__TRAIL. */
-struct leads {
-	struct tkw_entry *lead[TKW__TRAILS - TKW__RING_SLOTS];
-	uint8_t followers[TKW__TRAILS - TKW__RING_SLOTS];
+struct tkw__leads {
+	struct tkw_entry *lead[TKW__WIDE_SLOTS - TKW__RING_SLOTS];
+	uint8_t followers[TKW__WIDE_SLOTS - TKW__RING_SLOTS];
 };
 
-static void follow(struct leads *l, struct tkw_entry *e, uint32_t i)
+static void tkw__follow(struct tkw__leads *l, struct tkw_entry *e, uint32_t i)
 {
 	if (l->followers[i] == TKW__TRAIL) {
-		/* This call of move_far() seated it, so it has no other
+		/* This call of tkw__move_far() seated it, so it has no other
 		 * flag. */
 		assert(!(l->lead[i]->flags & TKW__EXTENDED));
 		l->lead[i]->flags =
@@ -114,22 +114,18 @@ static void follow(struct leads *l, struct tkw_entry *e, uint32_t i)
 }
 
 /* Puts an entry that moves down before the others of its new slot. */
-static inline void prepend(struct tkw_wheel *w, struct tkw_entry *e,
-			   uint32_t slot)
+static inline void tkw__prepend(struct tkw_wheel *w, struct tkw_entry *e,
+				struct tkw_link *head, uint32_t slot)
 {
-	uint32_t hint = tkw__hint_to(e);
-
-	if (slot < TKW__RING_SLOTS)
-		hint = tkw__trail_step(&w->trail[slot], hint);
-	tkw__seat(e, slot, hint);
-	tkw__links_prepend(&w->slots[slot], &e->link);
+	e->slot = slot;
+	tkw__links_prepend(head, &e->link);
 	/* Sets the bit even if it is set already: whether the slot was empty
 	 * cannot be predicted, and a wrong guess costs more than the store. */
 	tkw__bitset_add(&w->used, slot);
 }
 
 /* Takes the last entry out of a slot that is moving. */
-static inline struct tkw_entry *take_last(struct tkw_link *head)
+static inline struct tkw_entry *tkw__take_last(struct tkw_link *head)
 {
 	struct tkw_entry *e = tkw__entry_of(head->prev);
 
@@ -138,31 +134,57 @@ static inline struct tkw_entry *take_last(struct tkw_link *head)
 	return e;
 }
 
+/* Moves an entry to ring 0. */
+static inline void tkw__move_to_ring_0(struct tkw_wheel *w, struct tkw_entry *e)
+{
+	uint32_t slot = e->tick % TKW__RING_SLOTS;
+	struct tkw__slot *s = &tkw__wide_slots(w)[slot];
+
+	tkw__seat(e, tkw__trail_step(s, tkw__hint_to(e)));
+	tkw__prepend(w, e, &s->head, slot);
+}
+
 /* Moves a slot from ring 1 to ring 0. Returns true if the step limit was
  * reached first. */
-static bool move_near(struct tkw_wheel *w, struct tkw__pass *p,
-		      struct tkw_link *head)
+static bool tkw__move_near(struct tkw_wheel *w, struct tkw__pass *p,
+			   struct tkw_link *head)
 {
 	while (!tkw__links_empty(head)) {
 		struct tkw_entry *e;
 
 		if (p->steps-- == 0)
 			return true;
-		e = take_last(head);
+		e = tkw__take_last(head);
 		if (e->flags & TKW__EXTENDED)
 			tkw__hier_link(w, e);
 		else
-			prepend(w, e, e->tick % TKW__RING_SLOTS);
+			tkw__move_to_ring_0(w, e);
 	}
 	return false;
 }
 
+/* Moves an entry from ring 2 or above, to any ring below. */
+static void tkw__move_by_leads(struct tkw_wheel *w, struct tkw_entry *e,
+			       struct tkw__leads *leads)
+{
+	uint32_t slot = tkw__hier_slot(w->base, e->tick);
+
+	if (slot < TKW__RING_SLOTS) {
+		tkw__move_to_ring_0(w, e);
+		return;
+	}
+	tkw__seat(e, tkw__hint_to(e));
+	tkw__prepend(w, e, tkw__head(w, slot), slot);
+	if (slot < TKW__WIDE_SLOTS)
+		tkw__follow(leads, e, slot - TKW__RING_SLOTS);
+}
+
 /* Moves a slot of ring 2 or above. Returns true if the step limit was reached
  * first. */
-static bool move_far(struct tkw_wheel *w, struct tkw__pass *p,
-		     struct tkw_link *head)
+static bool tkw__move_far(struct tkw_wheel *w, struct tkw__pass *p,
+			  struct tkw_link *head)
 {
-	struct leads leads;
+	struct tkw__leads leads;
 
 	for (uint32_t i = 0; i < sizeof(leads.followers); i++)
 		leads.followers[i] = 0;
@@ -171,14 +193,11 @@ static bool move_far(struct tkw_wheel *w, struct tkw__pass *p,
 
 		if (p->steps-- == 0)
 			return true;
-		e = take_last(head);
-		if (e->flags & TKW__EXTENDED) {
+		e = tkw__take_last(head);
+		if (e->flags & TKW__EXTENDED)
 			tkw__hier_link(w, e);
-			continue;
-		}
-		prepend(w, e, tkw__hier_slot(w->base, e->tick));
-		if (e->slot - TKW__RING_SLOTS < TKW__TRAILS - TKW__RING_SLOTS)
-			follow(&leads, e, e->slot - TKW__RING_SLOTS);
+		else
+			tkw__move_by_leads(w, e, &leads);
 	}
 	return false;
 }
@@ -188,16 +207,16 @@ static bool move_far(struct tkw_wheel *w, struct tkw__pass *p,
  * first. An extended entry is linked as if it were added now: behind the
  * entries of its tick that are below already.
  */
-static bool move_down(struct tkw_wheel *w, struct tkw__pass *p, uint32_t slot,
-		      uint64_t start)
+static bool tkw__move_down(struct tkw_wheel *w, struct tkw__pass *p,
+			   uint32_t slot, uint64_t start)
 {
-	struct tkw_link *head = &w->slots[slot];
+	struct tkw_link *head = tkw__head(w, slot);
 
 	w->moving = slot;
 	w->now = start;
 	w->base = start;
-	if (slot < 2 * TKW__RING_SLOTS ? move_near(w, p, head)
-				       : move_far(w, p, head))
+	if (slot < 2 * TKW__RING_SLOTS ? tkw__move_near(w, p, head)
+				       : tkw__move_far(w, p, head))
 		return true;
 	tkw__bitset_drop(&w->used, slot);
 	w->moving = 0;
@@ -206,7 +225,7 @@ static bool move_down(struct tkw_wheel *w, struct tkw__pass *p, uint32_t slot,
 
 bool tkw__hier_advance(struct tkw_wheel *w, struct tkw__pass *p)
 {
-	while (w->count > 0 && w->now <= p->to) {
+	while (tkw__count(w) > 0 && w->now <= p->to) {
 		uint32_t slot = w->moving ? w->moving : tkw__hier_first(w);
 		uint64_t start = tkw__hier_start(w->base, slot);
 		bool more;
@@ -214,9 +233,9 @@ bool tkw__hier_advance(struct tkw_wheel *w, struct tkw__pass *p)
 		if (start > p->to)
 			break;
 		if (slot < TKW__RING_SLOTS)
-			more = expire_slot(w, p, slot, start);
+			more = tkw__expire_slot(w, p, slot, start);
 		else
-			more = move_down(w, p, slot, start);
+			more = tkw__move_down(w, p, slot, start);
 		if (more)
 			return true;
 	}

@@ -11,19 +11,20 @@
 #include "base/config.h"
 #include "wheel/engine.h"
 
-_Static_assert(sizeof(void *) != 8 || sizeof(struct tkw_entry) == 32,
-	       "the entry is promised to take 32 bytes");
-_Static_assert(sizeof(struct tkw_wheel) +
-			       TKW__HIER_SLOTS * sizeof(struct tkw_link) +
-			       TKW__TRAILS * sizeof(struct tkw__trail) +
-			       TKW__HIER_SLOTS / 32 * sizeof(uint64_t) <=
-		       TKW_WHEEL_BYTES,
-	       "the default wheel is promised to fit");
+static_assert(sizeof(void *) != 8 || sizeof(struct tkw_entry) == 32,
+	      "the entry is promised to take 32 bytes");
+static_assert((int)TKW__WHEEL_BYTES +
+			      TKW__WIDE_SLOTS * (int)sizeof(struct tkw__slot) +
+			      (TKW__HIER_SLOTS - TKW__WIDE_SLOTS) *
+				      (int)sizeof(struct tkw_link) +
+			      TKW__HIER_SLOTS / 32 * (int)sizeof(uint64_t) <=
+		      TKW_WHEEL_BYTES,
+	      "the default wheel is promised to fit");
 
 /* What a config asks for. */
-struct plan {
+struct tkw__plan {
 	bool hashed;
-	uint32_t trails;
+	uint32_t wide;  /* wide slots */
 	uint64_t slots; /* of all rings together */
 	uint64_t now;
 	uint64_t bytes; /* may exceed the address space */
@@ -31,7 +32,7 @@ struct plan {
 
 /* How many slots a config asks for, in all rings together. Returns 0 if the
  * config is not valid. */
-static uint64_t slots_of(const struct tkw_wheel_config *cfg)
+static uint64_t tkw__slots_of(const struct tkw_wheel_config *cfg)
 {
 	if (cfg->engine == TKW_WHEEL_HIERARCHICAL)
 		return cfg->slots == 0 ? TKW__HIER_SLOTS : 0;
@@ -43,7 +44,8 @@ static uint64_t slots_of(const struct tkw_wheel_config *cfg)
 }
 
 /* Returns 0, -EINVAL or -ENOMEM, as tkw_wheel_bytes() does. */
-static int make_plan(struct plan *p, const struct tkw_wheel_config *from)
+static int tkw__plan_wheel(struct tkw__plan *p,
+			   const struct tkw_wheel_config *from)
 {
 	struct tkw_wheel_config cfg;
 
@@ -51,59 +53,66 @@ static int make_plan(struct plan *p, const struct tkw_wheel_config *from)
 			     TKW__END_OF(struct tkw_wheel_config, now_tick)))
 		return -EINVAL;
 	p->hashed = cfg.engine == TKW_WHEEL_HASHED;
-	p->trails = p->hashed ? 0 : TKW__TRAILS;
-	p->slots = slots_of(&cfg);
+	p->wide = p->hashed ? 0 : TKW__WIDE_SLOTS;
+	p->slots = tkw__slots_of(&cfg);
 	p->now = cfg.now_tick;
 	if (p->slots == 0)
 		return -EINVAL;
-	p->bytes = sizeof(struct tkw_wheel) +
-		   p->slots * sizeof(struct tkw_link) +
-		   tkw__bitset_words(p->slots) * sizeof(uint64_t) +
-		   p->trails * sizeof(struct tkw__trail);
+	p->bytes = TKW__WHEEL_BYTES + p->wide * sizeof(struct tkw__slot) +
+		   (p->slots - p->wide) * sizeof(struct tkw_link) +
+		   tkw__bitset_words(p->slots) * sizeof(uint64_t);
 	return p->bytes <= (uint64_t)PTRDIFF_MAX ? 0 : -ENOMEM;
 }
 
 int tkw_wheel_bytes(const struct tkw_wheel_config *cfg, size_t *bytes)
 {
-	struct plan p;
+	struct tkw__plan p;
 	int err;
 
 	if (bytes == NULL)
 		return -EINVAL;
-	err = make_plan(&p, cfg);
+	err = tkw__plan_wheel(&p, cfg);
 	if (err == 0)
 		*bytes = (size_t)p.bytes;
 	return err;
 }
 
+/* Makes all slots empty lists, and the set of slots in use empty. */
+static void tkw__init_slots(struct tkw_wheel *w, const struct tkw__plan *p)
+{
+	struct tkw__slot *wide = tkw__wide_slots(w);
+
+	w->narrow = (struct tkw_link *)(void *)(wide + p->wide) - p->wide;
+	for (uint32_t i = 0; i < p->wide; i++)
+		__builtin_memset(&wide[i], 0, sizeof(wide[i]));
+	for (uint32_t i = 0; i < p->slots; i++)
+		tkw__links_init(tkw__head(w, i));
+	tkw__bitset_init(&w->used, (uint64_t *)(void *)(w->narrow + p->slots),
+			 p->slots);
+	assert(w->hashed || w->used.levels == TKW__HIER_LEVELS);
+}
+
 int tkw_wheel_init(struct tkw_wheel **out, void *mem, size_t bytes,
 		   const struct tkw_wheel_config *cfg)
 {
-	struct tkw_wheel *w = mem;
-	struct plan p;
-	int err = make_plan(&p, cfg);
+	struct tkw_wheel *w = (struct tkw_wheel *)mem;
+	struct tkw__plan p;
+	int err = tkw__plan_wheel(&p, cfg);
 
 	if (err != 0)
 		return err;
 	if (out == NULL || mem == NULL || bytes < p.bytes ||
-	    (uintptr_t)mem % _Alignof(max_align_t) != 0)
+	    (uintptr_t)mem % TKW__WHEEL_ALIGN != 0)
 		return -EINVAL;
-	*w = (struct tkw_wheel){
-		.hashed = p.hashed,
-		.mask = (uint32_t)(p.slots - 1),
-		.lap_min = TKW_TICK_NEVER,
-		.now = p.now,
-		.base = p.now,
-		.floor = p.now,
-		.floor_due = p.now,
-	};
-	for (uint64_t i = 0; i < p.slots; i++)
-		tkw__links_init(&w->slots[i]);
-	w->trail = (void *)&w->slots[p.slots];
-	for (uint32_t i = 0; i < p.trails; i++)
-		w->trail[i] = (struct tkw__trail){ .at = 0 };
-	tkw__bitset_init(&w->used, (void *)&w->trail[p.trails], p.slots);
-	assert(w->hashed || w->used.levels == TKW__HIER_LEVELS);
+	__builtin_memset(w, 0, sizeof(*w));
+	w->hashed = p.hashed;
+	w->mask = (uint32_t)(p.slots - 1);
+	w->lap_min = TKW_TICK_NEVER;
+	w->now = p.now;
+	w->base = p.hashed ? 0 : p.now;
+	w->span = p.hashed ? 0 : TKW__WIDE_SPAN;
+	w->edge = p.hashed ? 0 : p.now;
+	tkw__init_slots(w, &p);
 	*out = w;
 	return 0;
 }
@@ -121,10 +130,19 @@ int tkw_wheel_fini(struct tkw_wheel *w)
 	return 0;
 }
 
-void __attribute__((noinline, cold))
-tkw__use_slot(struct tkw_wheel *w, uint32_t slot)
+void tkw__add_slowly(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
 {
-	tkw__bitset_add(&w->used, slot);
+	assert(!(e->flags & TKW__LINKED));
+	w->added++;
+	if (tick < tkw__max_u64(w->floor, w->now))
+		tick = tkw__max_u64(w->floor_due, w->now);
+	e->tick = tick;
+	if (w->hashed) {
+		tkw__hashed_link(w, e);
+		return;
+	}
+	tkw__hier_link(w, e);
+	w->edge = tkw__min_u64(w->edge, tkw__hier_start(w->base, e->slot));
 }
 
 int tkw_wheel_add(struct tkw_wheel *w, struct tkw_entry *e, uint64_t tick)
@@ -183,8 +201,11 @@ uint64_t tkw_tick_with_slack(uint64_t tick, uint64_t slack)
 	return last & UINT64_MAX << tkw__highest_bit((tick - 1) ^ last);
 }
 
-/* Returns true if the step limit was reached first. */
-static bool run_pass(struct tkw_wheel *w, struct tkw__pass *p)
+/* Advances by an engine. Returns true if the step limit was reached first. It
+ * is never inline: an advance that has nothing to do should not make room on
+ * the stack, or save registers, for one that has. */
+static __attribute__((noinline)) bool tkw__run_pass(struct tkw_wheel *w,
+						    struct tkw__pass *p)
 {
 	uint64_t steps = p->steps;
 	bool more;
@@ -198,27 +219,30 @@ static bool run_pass(struct tkw_wheel *w, struct tkw__pass *p)
 	w->in_pass = false;
 	/* The engine also counts the step that it refused. */
 	w->steps += steps - p->steps - more;
+	w->floor = w->now;
+	w->floor_due = w->now;
+	if (!w->hashed)
+		w->edge = tkw__count(w) > 0 ? tkw__hier_next(w) : w->now;
 	return more;
 }
 
 int tkw_wheel_advance(struct tkw_wheel *w, uint64_t to, uint64_t max_steps,
 		      tkw_expire_fn *fn, void *ctx)
 {
-	bool more = false;
+	struct tkw__pass pass;
 
 	if (w == NULL || fn == NULL)
 		return -EINVAL;
 	if (w->in_pass)
 		return -EDEADLK;
 	to = tkw__min_u64(to, TKW_TICK_NEVER - 1);
-	if (to < w->now)
+	if (to < w->now || tkw__hier_skip(w, to))
 		return 0;
-	if (w->hashed || !tkw__hier_skip(w, to))
-		more = run_pass(w,
-				&(struct tkw__pass){ to, max_steps, fn, ctx });
-	w->floor = w->now;
-	w->floor_due = w->now;
-	return more;
+	pass.to = to;
+	pass.steps = max_steps;
+	pass.fn = fn;
+	pass.ctx = ctx;
+	return tkw__run_pass(w, &pass);
 }
 
 uint64_t tkw_wheel_now_tick(const struct tkw_wheel *w)
@@ -228,14 +252,14 @@ uint64_t tkw_wheel_now_tick(const struct tkw_wheel *w)
 
 uint64_t tkw_wheel_next_tick(const struct tkw_wheel *w)
 {
-	if (w == NULL || w->count == 0)
+	if (w == NULL || tkw__count(w) == 0)
 		return TKW_TICK_NEVER;
 	return w->hashed ? tkw__hashed_next(w) : tkw__hier_next(w);
 }
 
 uint64_t tkw_wheel_count(const struct tkw_wheel *w)
 {
-	return w ? w->count : 0;
+	return w ? tkw__count(w) : 0;
 }
 
 uint64_t tkw_wheel_count_steps(const struct tkw_wheel *w)
@@ -255,9 +279,9 @@ int tkw_entry_is_linked(const struct tkw_entry *e)
 
 struct tkw_entry *tkw_wheel_first(const struct tkw_wheel *w)
 {
-	if (w == NULL || w->count == 0)
+	if (w == NULL || tkw__count(w) == 0)
 		return NULL;
-	return tkw__entry_of(w->slots[tkw__bitset_first(&w->used)].next);
+	return tkw__entry_of(tkw__head(w, tkw__bitset_first(&w->used))->next);
 }
 
 struct tkw_entry *tkw_wheel_after(const struct tkw_wheel *w,
@@ -267,23 +291,22 @@ struct tkw_entry *tkw_wheel_after(const struct tkw_wheel *w,
 
 	if (w == NULL || !tkw_entry_is_linked(e))
 		return NULL;
-	if (e->link.next != &w->slots[e->slot])
+	if (e->link.next != tkw__head(w, e->slot))
 		return tkw__entry_of(e->link.next);
 	slot = tkw__bitset_next(&w->used, e->slot + 1);
 	if (slot == TKW__BITSET_NONE)
 		return NULL;
-	return tkw__entry_of(w->slots[slot].next);
+	return tkw__entry_of(tkw__head(w, slot)->next);
 }
 
 int tkw_wheel_get_shape(const struct tkw_wheel *w, struct tkw_wheel_shape *s)
 {
 	if (w == NULL || s == NULL)
 		return -EINVAL;
-	*s = w->hashed
-		     ? (struct tkw_wheel_shape){ TKW_WHEEL_HASHED, 1,
-						 (uint64_t)w->mask + 1 }
-		     : (struct tkw_wheel_shape){ TKW_WHEEL_HIERARCHICAL,
-						 TKW__RINGS, TKW__RING_SLOTS };
+	s->engine = w->hashed ? TKW_WHEEL_HASHED : TKW_WHEEL_HIERARCHICAL;
+	s->rings = w->hashed ? 1 : (uint32_t)TKW__RINGS;
+	s->slots =
+		w->hashed ? (uint64_t)w->mask + 1 : (uint64_t)TKW__RING_SLOTS;
 	return 0;
 }
 
@@ -310,18 +333,17 @@ int tkw_wheel_get_place(const struct tkw_wheel *w, const struct tkw_entry *e,
 		return -EINVAL;
 	if (!(e->flags & TKW__LINKED))
 		return -ENOENT;
-	if (w->hashed)
-		*p = (struct tkw_wheel_place){
-			.slot = e->slot,
-			/* A shift, because a 64-bit division is a library call
-			 * on some processors. */
-			.rounds = (e->tick - w->now) >>
-				  tkw__highest_bit((uint64_t)w->mask + 1),
-		};
-	else
-		*p = (struct tkw_wheel_place){
-			.ring = e->slot / TKW__RING_SLOTS,
-			.slot = e->slot % TKW__RING_SLOTS,
-		};
+	p->ring = 0;
+	p->slot = e->slot;
+	p->rounds = 0;
+	if (w->hashed) {
+		/* A shift, because a 64-bit division is a library call on some
+		 * processors. */
+		p->rounds = (e->tick - w->now) >>
+			    tkw__highest_bit((uint64_t)w->mask + 1);
+	} else {
+		p->ring = e->slot / TKW__RING_SLOTS;
+		p->slot = e->slot % TKW__RING_SLOTS;
+	}
 	return 0;
 }

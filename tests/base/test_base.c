@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "base/bitset.h"
 #include "base/config.h"
+#include "base/divide.h"
 #include "base/links.h"
 #include "base/ns.h"
 #include "tickwheel/version.h"

@@ -93,6 +93,7 @@ for row in $rows; do
 	check "$row: summary" has_keys "$row" summary best_rival ratio ratio_min
 	check "$row: tickwheel" has_keys "$row" tickwheel unit median min max \
 		runs bytes_per_timer fired checksum
+	check "$row: tickwheel_inline" has_keys "$row" tickwheel_inline median
 	check "$row: tickwheel_hashed" has_keys "$row" tickwheel_hashed median
 	check "$row: heap" has_keys "$row" heap median
 done

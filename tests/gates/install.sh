@@ -51,6 +51,8 @@ install_it()
 	step install "$CMAKE" --install "$scratch/make" --prefix "$scratch/first"
 	mkdir "$scratch/headers"
 	cp -R include/. adapters/. "$scratch/headers"
+	[ ! -d "$scratch/make/include" ] ||
+		cp -R "$scratch/make/include/." "$scratch/headers"
 	diff -r "$scratch/headers" "$scratch/first/include" >&2 ||
 		complain 'the installed headers are not those of the tree'
 	mv "$scratch/first" "$prefix"
@@ -154,6 +156,21 @@ try_queue()
 		folder/queue_in_c_shared
 	asks_not queue_static queue_pc_static package/queue_in_c_static \
 		folder/queue_in_c_static
+}
+
+# The wheel as one header, which needs no library.
+try_inline()
+{
+	source=inline_in_c.c
+	try inline -I"$prefix/include" -Wpedantic
+	step 'compile, inline as C++' "${CXX:-g++}" -x c++ -std=c++11 -Wall \
+		-Wextra -Werror -Wpedantic tests/consumer/$source \
+		-o "$scratch/inline_cxx" -I"$prefix/include"
+	run inline_cxx "$scratch/inline_cxx"
+	for way in package folder; do
+		run "${way}_inline_in_c" "$scratch/$way/inline_in_c"
+	done
+	asks_not inline package/inline_in_c folder/inline_in_c
 }
 
 # try_cmake KIND CMAKE-ARGUMENT...: builds the consumers with CMake, and runs
@@ -262,6 +279,7 @@ check_install()
 	settle
 	try_cmake folder -DTICKWHEEL="$PWD"
 	settle
+	[ ! -f tests/consumer/inline_in_c.c ] || try_inline
 	[ -z "$queue" ] || try_queue
 	verdict "installed, moved, and used in $kinds ways"
 }

@@ -40,7 +40,7 @@ static void expect_sound(struct bed *b)
 
 static struct tkw_link *head_of(struct bed *b, uint32_t id)
 {
-	return &b->w->slots[b->e[id].slot];
+	return tkw__head(b->w, b->e[id].slot);
 }
 
 static void test_1_11_there_must_be_a_wheel(void **state)
@@ -273,11 +273,11 @@ static void test_1_11_finds_a_wrong_count(void **state)
 	struct bed *b = *state;
 
 	fill(b);
-	b->w->count++;
+	b->w->added++;
 	expect_broken(b, "I4: fewer entries than counted");
-	b->w->count -= 2;
+	b->w->added -= 2;
 	expect_broken(b, "I4: more entries than counted");
-	b->w->count++;
+	b->w->added++;
 	expect_sound(b);
 }
 
@@ -342,17 +342,42 @@ static void test_1_11_finds_a_due_entry_before_the_cursor(void **state)
 	expect_sound(b);
 }
 
-static void test_1_11_finds_a_floor_that_is_not_now(void **state)
+static void test_1_11_finds_a_floor_that_is_after_now(void **state)
 {
 	struct bed *b = *state;
+	uint64_t floor;
+	uint64_t floor_due;
 
 	fill(b);
-	b->w->floor++;
+	floor = b->w->floor;
+	floor_due = b->w->floor_due;
+	b->w->floor = b->w->now + 1;
 	expect_broken(b, "I5: an entry for a past tick is not due");
-	b->w->floor--;
-	b->w->floor_due++;
+	b->w->floor = floor;
+	b->w->floor_due = b->w->now + 1;
 	expect_broken(b, "I5: an entry for a past tick is not due");
-	b->w->floor_due--;
+	b->w->floor_due = floor_due;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_a_wrong_edge(void **state)
+{
+	static const char why[] =
+		"I5: an advance would pass over a slot in use";
+	struct bed *b = *state;
+	uint64_t edge;
+
+	bed_add(b, 0, 9);
+	edge = b->w->edge;
+	b->w->edge = 10;
+	expect_broken(b, why);
+	b->w->edge = edge;
+	expect_sound(b);
+	bed_advance(b, 5);
+	edge = b->w->edge;
+	b->w->edge = 5;
+	expect_broken(b, why);
+	b->w->edge = edge;
 	expect_sound(b);
 }
 
@@ -435,7 +460,8 @@ int main(void)
 		BED_TEST(test_1_11_finds_a_lost_cursor, BED_HASHED),
 		BED_TEST(test_1_11_finds_a_due_entry_before_the_cursor,
 			 BED_HASHED),
-		BED_TEST(test_1_11_finds_a_floor_that_is_not_now, BED_ANY),
+		BED_TEST(test_1_11_finds_a_floor_that_is_after_now, BED_ANY),
+		BED_TEST(test_1_11_finds_a_wrong_edge, BED_HIER),
 		BED_TEST(test_1_11_finds_a_wrong_slot_that_moves, BED_HIER),
 		BED_TEST(test_1_11_a_half_done_cascade_is_sound, BED_HIER),
 	};

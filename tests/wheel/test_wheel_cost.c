@@ -293,7 +293,7 @@ struct sparse {
 static void protect_slots(struct sparse *s, int access)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t begin = offsetof(struct tkw_wheel, slots);
+	size_t begin = TKW__WHEEL_BYTES;
 	size_t end = begin + SPARSE_SLOTS * sizeof(struct tkw_link);
 
 	begin = (begin + page - 1) / page * page;
@@ -306,8 +306,7 @@ static void protect_slots(struct sparse *s, int access)
 static void open_slot(struct sparse *s, uint32_t slot)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t at = offsetof(struct tkw_wheel, slots) +
-		    slot * sizeof(struct tkw_link);
+	size_t at = TKW__WHEEL_BYTES + slot * sizeof(struct tkw_link);
 
 	assert_int_equal(mprotect((char *)s->mem + at / page * page, page,
 				  PROT_READ | PROT_WRITE),

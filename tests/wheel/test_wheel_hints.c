@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wheel_hints.c - each entry of a long list has a hint at the entry seven
+ * test_wheel_hints.c - each entry of a long list has a hint at the entry eight
  * places later, in the direction in which the engine will walk. Only speed
  * depends on hints, so no other test would notice an error.
  */
@@ -22,7 +22,7 @@ static struct tkw_link *step(const struct tkw_link *l, bool from_tail)
 /* Checks the list of entry 0. It has LONG entries, each with its hint. */
 static void expect_hints(struct bed *b, bool from_tail)
 {
-	const struct tkw_link *head = &b->w->slots[b->e[0].slot];
+	const struct tkw_link *head = tkw__head(b->w, b->e[0].slot);
 	const struct tkw_link *l = step(head, from_tail);
 	const struct tkw_link *ahead = l;
 	uint32_t mask = (1u << TKW__HINT_BITS) - 1;
