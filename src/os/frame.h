@@ -2,9 +2,10 @@
 /*
  * frame.h - tells whether this thread is inside a callback.
  *
- * Whenever the library calls a function of the user's, it puts a frame on the
- * thread's stack that names the owner: a timer, a pool or a set. So the library
- * detects a call that would wait for itself, and refuses it with -EDEADLK.
+ * While the library calls functions of the user's, there is a frame on the
+ * thread's stack that names the owner: a timer, a pool or a set. One frame may
+ * serve several calls in a row. So the library detects a call that would wait
+ * for itself, and refuses it with -EDEADLK.
  */
 #ifndef TKW_OS_FRAME_H
 #define TKW_OS_FRAME_H
@@ -20,13 +21,17 @@ struct tkw__frame {
 	 * pool. */
 	bool of_set;
 	struct tkw__frame *up;
+	struct tkw__local *local; /* of the thread */
 };
 
 static inline void tkw__frame_enter(struct tkw__frame *f, const void *owner)
 {
 	struct tkw__local *local = tkw__thread_local();
 
-	*f = (struct tkw__frame){ .owner = owner, .up = local->frames };
+	f->owner = owner;
+	f->of_set = false;
+	f->up = local->frames;
+	f->local = local;
 	local->frames = f;
 }
 
@@ -38,7 +43,7 @@ static inline void tkw__frame_enter_set(struct tkw__frame *f, const void *set)
 
 static inline void tkw__frame_leave(const struct tkw__frame *f)
 {
-	tkw__thread_local()->frames = f->up;
+	f->local->frames = f->up;
 }
 
 /* Is this thread inside a callback of this owner? */

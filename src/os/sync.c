@@ -148,7 +148,7 @@ static void hand_over(struct tkw__lock *l, uint32_t state)
 	tkw__unpark_all(&l->calls);
 }
 
-void tkw__lock_wake(struct tkw__lock *l)
+int tkw__lock_wake(struct tkw__lock *l)
 {
 	uint32_t calls = TKW__LOAD(&l->calls, RELAXED);
 
@@ -156,22 +156,23 @@ void tkw__lock_wake(struct tkw__lock *l)
 		if (TKW__CAS(&l->calls, &calls, (calls + ONE_CALL) | CALLED,
 			     RELAXED)) {
 			tkw__unpark_one(&l->calls);
-			return;
+			break;
 		}
 	}
+	return 0;
 }
 
-void tkw__lock_hand_on(struct tkw__lock *l)
+int tkw__lock_hand_on(struct tkw__lock *l)
 {
 	if (TKW__LOAD(&l->firsts, RELAXED) != 0) {
 		hand_over(l, TKW__LOCK_HANDED_FIRST);
-		return;
+		return 0;
 	}
 	/* RELEASE pairs with the ACQUIRE of the thread that takes the lock
 	 * next. */
 	TKW__STORE(&l->state, TKW__LOCK_FREE, RELEASE);
 	TKW__KEEP_ORDER(); /* pairs with tkw__fence_all() of a waiter */
-	tkw__lock_wake(l);
+	return tkw__lock_wake(l);
 }
 
 void tkw__lock_let_in(struct tkw__lock *l)

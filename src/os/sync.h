@@ -49,8 +49,9 @@ enum {
 
 void tkw__lock_wait(struct tkw__lock *l);
 void tkw__lock_wait_first(struct tkw__lock *l);
-void tkw__lock_hand_on(struct tkw__lock *l);
-void tkw__lock_wake(struct tkw__lock *l);
+/* These two return 0. */
+int tkw__lock_hand_on(struct tkw__lock *l);
+int tkw__lock_wake(struct tkw__lock *l);
 
 static inline void tkw__lock_take(struct tkw__lock *l)
 {
@@ -59,6 +60,15 @@ static inline void tkw__lock_take(struct tkw__lock *l)
 	/* ACQUIRE pairs with the RELEASE of tkw__lock_drop() and _hand_on(). */
 	if (!TKW__CAS(&l->state, &was, TKW__LOCK_HELD, ACQUIRE))
 		tkw__lock_wait(l);
+}
+
+/* Takes the lock if nobody holds it. */
+static inline bool tkw__lock_try(struct tkw__lock *l)
+{
+	uint32_t was = TKW__LOCK_FREE;
+
+	/* ACQUIRE as in tkw__lock_take(). */
+	return TKW__CAS(&l->state, &was, TKW__LOCK_HELD, ACQUIRE);
 }
 
 /*
@@ -87,6 +97,18 @@ static inline void tkw__lock_drop(struct tkw__lock *l)
 	TKW__KEEP_ORDER(); /* pairs with tkw__fence_all() of a waiter */
 	if (TKW__LOAD(&l->waiters, RELAXED) != 0)
 		tkw__lock_wake(l);
+}
+
+/* The same as the last step of a call that returns 0. It is the last step also
+ * when threads wait, so that such a call need not save registers for that. */
+static inline int tkw__lock_drop_last(struct tkw__lock *l)
+{
+	if (TKW__LOAD(&l->waiters, RELAXED) != 0)
+		return tkw__lock_hand_on(l);
+	/* RELEASE and KEEP_ORDER as in tkw__lock_drop(). */
+	TKW__STORE(&l->state, TKW__LOCK_FREE, RELEASE);
+	TKW__KEEP_ORDER();
+	return TKW__LOAD(&l->waiters, RELAXED) != 0 ? tkw__lock_wake(l) : 0;
 }
 
 /*

@@ -73,16 +73,11 @@ void tkw__thread_restore_cancel(int was)
 	pthread_setcancelstate(was, NULL);
 }
 
-struct tkw__local *tkw__thread_local(void)
+_Thread_local struct tkw__local tkw__local;
+
+void tkw__thread_take_number(void)
 {
 	static struct tkw__a32 last;
-	/* The initial-exec model uses the part of the thread's storage that
-	 * exists from the start, where libc keeps room for libraries that are
-	 * loaded later. The general model would call the linker each time. */
-	static _Thread_local struct tkw__local local
-		__attribute__((tls_model("initial-exec")));
 
-	if (local.number == 0)
-		local.number = TKW__ADD(&last, 1, RELAXED) + 1;
-	return &local;
+	tkw__local.number = TKW__ADD(&last, 1, RELAXED) + 1;
 }

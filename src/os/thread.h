@@ -33,10 +33,39 @@ void tkw__thread_restore_cancel(int was);
 
 /* What the library stores for each thread. */
 struct tkw__local {
-	/* A number of its own, in the order of first use. Never 0. */
+	/* A number of its own, in the order of first use. 0 before that. */
 	uint32_t number;
 	struct tkw__frame *frames; /* see frame.h */
 };
+
+#ifdef TKW__THREADS_OF_EXPLORER
 struct tkw__local *tkw__thread_local(void);
+#else
+/* The initial-exec model uses the part of the thread's storage that exists from
+ * the start, where libc keeps room for libraries that are loaded later. The
+ * general model would call the linker each time. */
+extern _Thread_local struct tkw__local tkw__local
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Gives the calling thread its number. */
+void tkw__thread_take_number(void);
+
+static inline struct tkw__local *tkw__thread_local(void)
+{
+	if (__builtin_expect(tkw__local.number == 0, 0))
+		tkw__thread_take_number();
+	return &tkw__local;
+}
+#endif
+
+/* The number of the calling thread, or 0 if it has none yet. */
+static inline uint32_t tkw__thread_number(void)
+{
+#ifdef TKW__THREADS_OF_EXPLORER
+	return tkw__thread_local()->number;
+#else
+	return tkw__local.number;
+#endif
+}
 
 #endif /* TKW_OS_THREAD_H */

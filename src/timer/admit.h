@@ -21,26 +21,33 @@ static inline struct tkw__shard *tkw__own_shard(struct tkw_timer *t)
 void tkw__give_slack(const struct tkw_timer *t, struct tkw__timeout *to,
 		     int64_t slack_ns, struct tkw__due *d);
 
-/* Makes a new timeout of a shard, PENDING and in no list yet. Returns NULL if
- * there is no memory. The lock is held. It is always inline, because the
- * compiler would rather share one copy, and each schedule would pay for
- * that. */
+/* Writes what the user wants into a new timeout, and accepts it. */
+static inline void tkw__fill(struct tkw__shard *s, struct tkw__timeout *to,
+			     const struct tkw_task *task, uint32_t before)
+{
+	to->fn = task->fn;
+	to->ctx = task->ctx;
+	to->on_cancel = task->on_cancel;
+	to->before = before;
+	tkw__ledger_accept(s, to);
+}
+
+/* Makes a new timeout of a shard, PENDING and in no list yet. `block` receives
+ * the number of its block. Returns NULL if there is no memory. The lock is
+ * held. It is always inline, because the compiler would rather share one copy,
+ * and each schedule would pay for that. */
 static inline __attribute__((always_inline)) struct tkw__timeout *
 tkw__admit(struct tkw_timer *t, struct tkw__shard *s,
-	   const struct tkw_task *task, struct tkw__due *d)
+	   const struct tkw_task *task, struct tkw__due *d, uint32_t *block)
 {
 	struct tkw__timeout *to;
 
 	if (!tkw__slab_has_room(&s->slab) && !tkw__shard_grow(s))
 		return NULL;
-	to = tkw__slab_take(&s->slab);
+	to = tkw__slab_take(&s->slab, block);
 	if (task->slack_ns > 0)
 		tkw__give_slack(t, to, task->slack_ns, d);
-	to->fn = task->fn;
-	to->ctx = task->ctx;
-	to->on_cancel = task->on_cancel;
-	to->before = tkw__before_of(t, *d);
-	tkw__ledger_accept(s, to);
+	tkw__fill(s, to, task, tkw__before_of(t, *d));
 	return to;
 }
 

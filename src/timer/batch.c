@@ -61,8 +61,9 @@ static int make_batch(struct tkw_timer *t, struct tkw__shard *s,
 		struct tkw__due d =
 			b->now_ns ? tkw__due_after(t, *b->now_ns, when_ns)
 				  : tkw__due_at(t, when_ns);
+		uint32_t block;
 		struct tkw__timeout *to =
-			tkw__admit(t, s, &b->items[i].task, &d);
+			tkw__admit(t, s, &b->items[i].task, &d, &block);
 
 		if (to == NULL)
 			return -ENOMEM;
@@ -196,13 +197,16 @@ static int cancel_in_shard(struct tkw_timer *t, struct tkw__shard *s,
 			continue;
 		to = tkw__shard_find(s, n);
 		err = tkw__decide(to);
-		if (err == 0)
+		if (err == 0 && to->on_cancel) {
 			tkw__ledger_settle(t, s, to, &s->ledger.cancelled,
 					   TKW__ENDING);
-		if (err == 0 && to->on_cancel)
 			tkw__shard_list(&ending, to);
-		else if (err == 0)
-			keep_block(&blocks, tkw__slab_put(&s->slab, to));
+		} else if (err == 0) {
+			keep_block(&blocks,
+				   tkw__ledger_settle_and_free(
+					   t, s, to, tkw__number_of_name(n),
+					   &s->ledger.cancelled));
+		}
 		cancelled += err == 0;
 		if (results)
 			results[i] = err;

@@ -6,6 +6,10 @@
  *        by its state, settle it in the ledger. A timeout without an on-cancel
  *        is freed at once. Otherwise the lock is dropped, the on-cancel is
  *        called, and then the timeout is freed.
+ *
+ * Usual: most cancels find the lock free, and a timeout that only has to leave
+ *        the wheel and its block. As in schedule.c, the public calls handle
+ *        these without any other call.
  */
 #include <errno.h>
 
@@ -46,20 +50,49 @@ static void cancel_and_drop(struct tkw_timer *t, struct tkw__shard *s,
 {
 	void *block;
 
-	tkw__ledger_settle(t, s, to, &s->ledger.cancelled, TKW__ENDING);
 	if (to->on_cancel) {
+		tkw__ledger_settle(t, s, to, &s->ledger.cancelled, TKW__ENDING);
 		tkw__lock_drop(&s->lock);
 		tkw__finish_ending(t, s, to);
 		return;
 	}
 	/* The lock was held all the time, so nobody can be waiting for its
 	 * end. */
-	block = tkw__slab_put(&s->slab, to);
+	block = tkw__ledger_settle_and_free(t, s, to, tkw__slab_block_of(to),
+					    &s->ledger.cancelled);
 	tkw__lock_drop(&s->lock);
 	tkw__give_back(t, block);
 }
 
-/* own: see tkw__timer_cancel_own(). */
+/* Cancels a timeout. The lock is held before, but not after. own: see
+ * tkw__timer_cancel_own(). */
+static __attribute__((noinline)) int cancel_locked(struct tkw_timer *t,
+						   struct tkw__shard *s,
+						   struct tkw__name n, bool own)
+{
+	struct tkw__timeout *to = tkw__shard_find(s, n);
+	int err = tkw__decide(to);
+
+	if (err != 0) {
+		tkw__lock_drop(&s->lock);
+		return err;
+	}
+	if (own)
+		to->on_cancel = NULL;
+	cancel_and_drop(t, s, to);
+	return 0;
+}
+
+static __attribute__((noinline)) int wait_and_cancel(struct tkw_timer *t,
+						     struct tkw__shard *s,
+						     struct tkw__name n,
+						     bool own)
+{
+	tkw__lock_wait(&s->lock);
+	return cancel_locked(t, s, n, own);
+}
+
+/* The usual cancel; see the top of this file. */
 static inline __attribute__((always_inline)) int
 cancel(struct tkw_timer *t, struct tkw_timeout_id id, bool own)
 {
@@ -70,19 +103,21 @@ cancel(struct tkw_timer *t, struct tkw_timeout_id id, bool own)
 
 	if (err != 0)
 		return err;
-	s = tkw__lock_shard(t, n);
-	if (s == NULL)
+	if (n.shard > t->shard_mask)
 		return -ENOENT;
-	to = tkw__shard_find(s, n);
-	err = tkw__decide(to);
-	if (err != 0) {
-		tkw__lock_drop(&s->lock);
-		return err;
-	}
-	if (own)
-		to->on_cancel = NULL;
-	cancel_and_drop(t, s, to);
-	return 0;
+	s = &t->shards[n.shard];
+	if (!tkw__lock_try(&s->lock))
+		return wait_and_cancel(t, s, n, own);
+	to = tkw__slab_place(&s->slab, n.index);
+	if (to == NULL || !tkw__is_pending_as(to, n.generation) ||
+	    (to->on_cancel && !own) ||
+	    !tkw__block_puts_fast(tkw__block_of_name(&s->slab, n),
+				  n.generation))
+		return cancel_locked(t, s, n, own);
+	tkw__shard_take_out(s, to);
+	tkw__ledger_count_cancelled(t, s);
+	tkw__block_put(tkw__block_of_name(&s->slab, n), to, n.generation + 1);
+	return tkw__lock_drop_last(&s->lock);
 }
 
 int tkw_timer_cancel(struct tkw_timer *t, struct tkw_timeout_id id)

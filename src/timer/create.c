@@ -202,6 +202,7 @@ static void settle(struct tkw_timer *t, const struct tkw_timer_config *cfg)
 	t->own_clock = t->hooks.now != NULL;
 	t->refusal = cfg->refusal;
 	t->limited = cfg->max_pending > 0;
+	t->plain = !t->limited && t->unit_ns == 1;
 	t->max_pending = t->limited ? (uint64_t)cfg->max_pending : 0;
 	strncpy(t->name, name, sizeof(t->name) - 1);
 }

@@ -32,10 +32,11 @@ static inline uint64_t tkw__tick_at(const struct tkw_timer *t, int64_t ns)
 static inline struct tkw__due tkw__due_at(const struct tkw_timer *t,
 					  int64_t deadline_ns)
 {
-	struct tkw__due d = { .deadline_ns = tkw__max_i64(deadline_ns, 0) };
+	uint64_t ns = deadline_ns < 0 ? 0 : (uint64_t)deadline_ns;
+	struct tkw__due d = { .deadline_ns = (int64_t)ns };
 	uint64_t rest;
 
-	d.tick = tkw__divide((uint64_t)d.deadline_ns, t->by_tick, &rest);
+	d.tick = tkw__divide(ns, t->by_tick, &rest);
 	d.tick += rest != 0;
 	if (deadline_ns == TKW_NEVER_NS)
 		d.tick = TKW_TICK_NEVER;
@@ -53,12 +54,20 @@ static inline struct tkw__due tkw__due_after(const struct tkw_timer *t,
 	return d;
 }
 
-/* The `before` of a deadline. The arithmetic is modulo 2^64, because the end of
- * a tick may lie beyond the end of time. */
+/* How many nanoseconds a deadline lies before the end of its tick. The
+ * arithmetic is modulo 2^64, because the end of a tick may lie beyond the end
+ * of time. */
+static inline uint64_t tkw__ns_before_end(const struct tkw_timer *t,
+					  struct tkw__due d)
+{
+	return (d.tick + 1) * t->tick_ns - (uint64_t)d.deadline_ns;
+}
+
+/* The `before` of a deadline. */
 static inline uint32_t tkw__before_of(const struct tkw_timer *t,
 				      struct tkw__due d)
 {
-	uint64_t ns = (d.tick + 1) * t->tick_ns - (uint64_t)d.deadline_ns;
+	uint64_t ns = tkw__ns_before_end(t, d);
 
 	/* Saves a division in most timers. */
 	return (uint32_t)(t->unit_ns == 1 ? ns : ns / t->unit_ns);

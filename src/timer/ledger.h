@@ -47,7 +47,6 @@ static inline void tkw__ledger_accept(struct tkw__shard *s,
 {
 	to->mark |= TKW__PENDING;
 	s->ledger.accepted++;
-	s->ledger.pending++;
 }
 
 /* Undoes tkw__ledger_accept(), because the schedule fails. The timeout must be
@@ -57,8 +56,7 @@ static inline void *tkw__ledger_unaccept(struct tkw__shard *s,
 					 struct tkw__timeout *to)
 {
 	s->ledger.accepted--;
-	s->ledger.pending--;
-	return tkw__slab_put(&s->slab, to);
+	return tkw__slab_put(&s->slab, tkw__slab_block_of(to), to);
 }
 
 /*
@@ -74,9 +72,29 @@ static inline void tkw__ledger_settle(struct tkw_timer *t, struct tkw__shard *s,
 {
 	tkw__shard_take_out(s, to);
 	tkw__set_state(to, state);
-	s->ledger.pending--;
 	++*outcome;
 	tkw__ledger_unreserve(t, 1);
+}
+
+/* Counts a cancel whose timeout the caller takes out and frees. */
+static inline void tkw__ledger_count_cancelled(struct tkw_timer *t,
+					       struct tkw__shard *s)
+{
+	s->ledger.cancelled++;
+	tkw__ledger_unreserve(t, 1);
+}
+
+/* Settles a timeout of block n that ends without a call of the user's, and
+ * frees it. Returns what tkw__slab_put() returns. */
+static inline void *tkw__ledger_settle_and_free(struct tkw_timer *t,
+						struct tkw__shard *s,
+						struct tkw__timeout *to,
+						uint32_t n, uint64_t *outcome)
+{
+	tkw__shard_take_out(s, to);
+	++*outcome;
+	tkw__ledger_unreserve(t, 1);
+	return tkw__slab_put(&s->slab, n, to);
 }
 
 #endif /* TKW_TIMER_LEDGER_H */

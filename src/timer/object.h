@@ -49,7 +49,8 @@ struct tkw_timer {
 	bool boottime;
 	bool own_clock; /* the user gave a clock of their own */
 	bool limited;
-	int drive; /* enum tkw_timer_drive */
+	bool plain; /* not limited, and unit_ns is 1 */
+	int drive;  /* enum tkw_timer_drive */
 	uint64_t slack_max_ns;
 	uint64_t max_pending;
 	struct tkw_timer_hooks hooks;

@@ -4,10 +4,10 @@
  * Where a timeout is, and how it gets there, is in shard.h.
  *
  * Invariants, verified by tkw__shard_check() under the lock:
- * (T1) The law: accepted = fired + cancelled + dropped + handed over + pending.
- * (T2) The ledger's `pending` is the number of timeouts that are PENDING, OWN
- *      or QUEUED. QUEUED ones are in the list `queued`, the others in the wheel
- *      or in one of the other lists.
+ * (T1) The law: accepted = fired + cancelled + dropped + handed over + pending,
+ *      where those that are PENDING, OWN or QUEUED are pending.
+ * (T2) QUEUED timeouts are in the list `queued`, the other pending ones in the
+ *      wheel or in one of the other lists.
  * (T3) The slab has as many places in use as there are timeouts in these
  *      states, RUNNING and ENDING.
  */
@@ -165,12 +165,6 @@ struct tkw__timeout *tkw__shard_any(const struct tkw__shard *s)
 	return e ? tkw__timeout_of(e) : NULL;
 }
 
-void *tkw__shard_end(struct tkw__shard *s, struct tkw__timeout *to)
-{
-	tkw__bell_ring(&s->ended);
-	return tkw__slab_put(&s->slab, to);
-}
-
 static uint64_t list_length(const struct tkw_link *head)
 {
 	uint64_t n = 0;
@@ -195,7 +189,6 @@ static void count_states(const struct tkw__slab *slab,
 
 const char *tkw__shard_check(const struct tkw__shard *s)
 {
-	const struct tkw_ledger *l = &s->ledger;
 	uint64_t in[TKW__STATE_MASK + 1] = { 0 };
 	uint64_t pending;
 	const char *broken = s->wheel ? tkw_wheel_check(s->wheel) : NULL;
@@ -206,11 +199,9 @@ const char *tkw__shard_check(const struct tkw__shard *s)
 		return broken;
 	count_states(&s->slab, in);
 	pending = in[TKW__PENDING] + in[TKW__OWN] + in[TKW__QUEUED];
-	if (l->accepted !=
-	    l->fired + l->cancelled + l->dropped + l->handed_over + l->pending)
+	if (pending != tkw__shard_pending(s))
 		return "T1: the ledger does not balance";
-	if (pending != l->pending ||
-	    in[TKW__QUEUED] != list_length(&s->queued) ||
+	if (in[TKW__QUEUED] != list_length(&s->queued) ||
 	    pending != in[TKW__QUEUED] + tkw_wheel_count(s->wheel) +
 			       list_length(&s->due) + list_length(&s->late) +
 			       list_length(&s->refused))

@@ -101,11 +101,29 @@ static inline struct tkw__timeout *tkw__shard_find(const struct tkw__shard *s,
 	return tkw__slab_find(&s->slab, n.index, n.generation);
 }
 
+/* The id of a timeout in block n of the slab. */
+static inline struct tkw_timeout_id
+tkw__shard_id_in(const struct tkw__shard *s, uint32_t n,
+		 const struct tkw__timeout *to)
+{
+	return tkw__id_of((struct tkw__name){ s->number, tkw__slab_index(n, to),
+					      tkw__generation(to) });
+}
+
 static inline struct tkw_timeout_id tkw__shard_id(const struct tkw__shard *s,
 						  const struct tkw__timeout *to)
 {
-	return tkw__id_of((struct tkw__name){ s->number, tkw__slab_index(to),
-					      tkw__generation(to) });
+	return tkw__shard_id_in(s, tkw__slab_block_of(to), to);
+}
+
+/* How many timeouts are pending. The ledger's own field is not used, so that a
+ * schedule and a cancel have one number less to change. */
+static inline uint64_t tkw__shard_pending(const struct tkw__shard *s)
+{
+	const struct tkw_ledger *l = &s->ledger;
+
+	return l->accepted - l->fired - l->cancelled - l->dropped -
+	       l->handed_over;
 }
 
 /* Puts a PENDING timeout, which is in no list, at the end of a list. Its tick
@@ -191,7 +209,12 @@ struct tkw__timeout *tkw__shard_any(const struct tkw__shard *s);
 
 /* Frees a timeout that was RUNNING or ENDING, and wakes the threads that wait
  * for its end. Returns what tkw__slab_put() returns. */
-void *tkw__shard_end(struct tkw__shard *s, struct tkw__timeout *to);
+static inline void *tkw__shard_end(struct tkw__shard *s,
+				   struct tkw__timeout *to)
+{
+	tkw__bell_ring(&s->ended);
+	return tkw__slab_put(&s->slab, tkw__slab_block_of(to), to);
+}
 
 /* Returns what is broken, or NULL. */
 const char *tkw__shard_check(const struct tkw__shard *s);

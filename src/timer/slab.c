@@ -15,8 +15,7 @@
 
 enum {
 	FIRST_BLOCKS = 4,
-	MANY_BLOCKS = 32,
-	FRESH_PLACES = 1024 /* places prepared at a time */
+	MANY_BLOCKS = 32
 };
 
 void tkw__slab_init(struct tkw__slab *s, struct tkw__slab_rest *rest)
@@ -126,18 +125,13 @@ static bool is_large(const struct tkw__slab *s)
 	return s->directory->blocks >= MANY_BLOCKS;
 }
 
-struct tkw__timeout *tkw__slab_take_fresh(const struct tkw__slab *s,
-					  struct tkw__block *b)
+void tkw__slab_prepare_fresh(const struct tkw__slab *s,
+			     const struct tkw__block *b)
 {
 	struct tkw__timeout *to = &b->places[b->fresh];
 
-	if (b->fresh % FRESH_PLACES == 0 && s->rest->systems && !is_large(s))
-		tkw__memory_use_soon(to, FRESH_PLACES * sizeof(*to));
-	b->fresh++;
-	*to = (struct tkw__timeout){
-		.mark = b->generation << TKW__GENERATION_SHIFT,
-	};
-	return to;
+	if (s->rest->systems && !is_large(s))
+		tkw__memory_use_soon(to, TKW__FRESH_PLACES * sizeof(*to));
 }
 
 bool tkw__slab_add_block(struct tkw__slab *s)
@@ -175,6 +169,7 @@ static void *give_back(struct tkw__slab *s, uint32_t n)
 	s->directory->blocks--;
 	b->places = NULL;
 	b->free = NULL;
+	b->fresh = 0;
 	b->generation = b->top + 1;
 	/* A number that has used up its generations is never given out
 	 * again. */

@@ -36,6 +36,7 @@
 #endif
 enum {
 	TKW__BLOCK_PLACES = 1 << TKW__BLOCK_BITS,
+	TKW__FRESH_PLACES = 1024, /* places prepared at a time */
 	TKW__BLOCK_BYTES = TKW__BLOCK_PLACES * (int)sizeof(struct tkw__timeout)
 };
 _Static_assert((TKW__BLOCK_BYTES & (TKW__BLOCK_BYTES - 1)) == 0,
@@ -48,7 +49,8 @@ struct tkw__block {
 	 * own. */
 	_Alignas(64) struct tkw__timeout *places;
 	struct tkw__timeout *free; /* free places that were used before */
-	uint32_t fresh;            /* places from this one on were never used */
+	uint32_t fresh;            /* places from this one on were never used;
+				      0 if there are no places */
 	uint32_t live;             /* places in use */
 	uint32_t generation;       /* generation of fresh places */
 	uint32_t top;              /* highest generation in this life */
@@ -102,9 +104,10 @@ static inline bool tkw__slab_has_room(const struct tkw__slab *s)
 }
 
 /* The next four are the rare cases of take() and put(). */
-/* Takes a place of a block that was never used. */
-struct tkw__timeout *tkw__slab_take_fresh(const struct tkw__slab *s,
-					  struct tkw__block *b);
+/* Gets memory for the next TKW__FRESH_PLACES places of a block, which were
+ * never used. */
+void tkw__slab_prepare_fresh(const struct tkw__slab *s,
+			     const struct tkw__block *b);
 /* Put a block into the list `roomy`, and take it out. */
 void tkw__slab_list(struct tkw__slab *s, uint32_t n);
 void tkw__slab_unlist(struct tkw__slab *s, uint32_t n);
@@ -126,75 +129,156 @@ tkw__slab_place_0(const struct tkw__timeout *to)
 					       1));
 }
 
-static inline uint32_t tkw__slab_index(const struct tkw__timeout *to)
+/* The number of the block that a timeout is in. Who knows it already does not
+ * ask here, because place 0 is one cache line more. */
+static inline uint32_t tkw__slab_block_of(const struct tkw__timeout *to)
 {
-	const struct tkw__timeout *places = tkw__slab_place_0(to);
+	return tkw__slab_place_0(to)->before;
+}
 
-	return places->before << TKW__BLOCK_BITS | (uint32_t)(to - places);
+/* The index of a timeout in block n. */
+static inline uint32_t tkw__slab_index(uint32_t n,
+				       const struct tkw__timeout *to)
+{
+	uint32_t place =
+		(uint32_t)((uintptr_t)to / sizeof(*to)) % TKW__BLOCK_PLACES;
+
+	return n << TKW__BLOCK_BITS | place;
+}
+
+/* The number of the block in which the timeout of a name is, and the block. */
+static inline uint32_t tkw__number_of_name(struct tkw__name name)
+{
+	return name.index >> TKW__BLOCK_BITS;
+}
+
+static inline struct tkw__block *tkw__block_of_name(const struct tkw__slab *s,
+						    struct tkw__name name)
+{
+	return &s->directory->block[tkw__number_of_name(name)];
+}
+
+/* True if tkw__block_take() is all of a take from this block: the block is not
+ * the spare one, and has room afterwards. */
+static inline bool tkw__block_takes_fast(const struct tkw__block *b)
+{
+	if (b->live == 0)
+		return false;
+	if (b->fresh < TKW__BLOCK_PLACES - 1)
+		return b->free != NULL || b->fresh % TKW__FRESH_PLACES != 0;
+	return b->free != NULL && b->free->ctx != NULL;
+}
+
+/* True if tkw__block_put() is all of a put of a timeout of this generation. */
+static inline bool tkw__block_puts_fast(const struct tkw__block *b,
+					uint32_t generation)
+{
+	return b->live > 1 && tkw__block_has_room(b) &&
+	       generation < TKW__GENERATION_MAX;
+}
+
+/* Takes a place of a block that has room: one that was used before, if there is
+ * one. */
+static inline struct tkw__timeout *tkw__block_take(struct tkw__block *b)
+{
+	struct tkw__timeout *to = b->free;
+
+	b->live++;
+	if (to) {
+		b->free = to->ctx;
+	} else {
+		to = &b->places[b->fresh++];
+		to->entry.flags = 0;
+		to->mark = b->generation << TKW__GENERATION_SHIFT;
+	}
+	return to;
+}
+
+/* Frees a place whose next generation this is. */
+static inline void tkw__block_put(struct tkw__block *b, struct tkw__timeout *to,
+				  uint32_t generation)
+{
+	to->mark = generation << TKW__GENERATION_SHIFT;
+	to->ctx = b->free;
+	b->free = to;
+	if (b->top < generation)
+		b->top = generation;
+	b->live--;
 }
 
 /* Takes a free place. Its generation is set; the rest is as it was left. The
- * slab must have room. */
-static inline struct tkw__timeout *tkw__slab_take(struct tkw__slab *s)
+ * slab must have room. `block` receives the number of its block. */
+static inline struct tkw__timeout *tkw__slab_take(struct tkw__slab *s,
+						  uint32_t *block)
 {
+	uint32_t n = s->roomy;
 	struct tkw__block *b;
 	struct tkw__timeout *to;
 
 	assert(tkw__slab_has_room(s));
-	b = &s->directory->block[s->roomy];
-	to = b->free;
-	if (to)
-		b->free = to->ctx;
-	else
-		to = tkw__slab_take_fresh(s, b);
-	if (s->spare == s->roomy)
+	*block = n;
+	b = &s->directory->block[n];
+	if (s->spare == n)
 		s->spare = TKW__NO_BLOCK;
+	if (b->free == NULL && b->fresh % TKW__FRESH_PLACES == 0)
+		tkw__slab_prepare_fresh(s, b);
+	to = tkw__block_take(b);
 	if (!tkw__block_has_room(b))
-		tkw__slab_unlist(s, s->roomy);
-	b->live++;
+		tkw__slab_unlist(s, n);
 	return to;
 }
 
 /*
- * Frees a place. Returns NULL, or memory of TKW__BLOCK_BYTES that the caller
- * must give to hooks->free(). The caller does that after it has dropped the
- * lock, because it takes time.
+ * Frees a place of block n. Returns NULL, or memory of TKW__BLOCK_BYTES that
+ * the caller must give to hooks->free(). The caller does that after it has
+ * dropped the lock, because it takes time.
  */
-static inline void *tkw__slab_put(struct tkw__slab *s, struct tkw__timeout *to)
+static inline void *tkw__slab_put(struct tkw__slab *s, uint32_t n,
+				  struct tkw__timeout *to)
 {
-	uint32_t n = tkw__slab_place_0(to)->before;
 	struct tkw__block *b = &s->directory->block[n];
 	uint32_t generation = tkw__generation(to) + 1;
 	bool had_room = tkw__block_has_room(b);
 
 	assert(tkw__state(to) != TKW__FREE && b->live > 0);
-	/* If it is out of generations, no id is valid for it, and it is in no
-	 * list. */
-	to->mark = generation << TKW__GENERATION_SHIFT;
 	if (generation <= TKW__GENERATION_MAX) {
-		to->ctx = b->free;
-		b->free = to;
+		tkw__block_put(b, to, generation);
 		if (!had_room)
 			tkw__slab_list(s, n);
-	}
-	if (b->top < generation)
+	} else {
+		/* It is out of generations: no id is valid for it, and it is in
+		 * no list. */
+		to->mark = generation << TKW__GENERATION_SHIFT;
 		b->top = generation;
-	return --b->live > 0 ? NULL : tkw__slab_emptied(s, n);
+		b->live--;
+	}
+	return b->live > 0 ? NULL : tkw__slab_emptied(s, n);
 }
 
-/* The timeout of an index and a generation, or NULL if it is not in use. */
-static inline struct tkw__timeout *
-tkw__slab_find(const struct tkw__slab *s, uint32_t index, uint32_t generation)
+/* The place of an index, whatever is there, or NULL if there is no such place.
+ * A block without memory has no places. */
+static inline struct tkw__timeout *tkw__slab_place(const struct tkw__slab *s,
+						   uint32_t index)
 {
 	uint32_t n = index >> TKW__BLOCK_BITS;
 	uint32_t place = index % TKW__BLOCK_PLACES;
-	struct tkw__timeout *to;
+	const struct tkw__block *b;
 
-	if (n >= s->count || s->directory->block[n].places == NULL ||
-	    place == 0 || place >= s->directory->block[n].fresh)
+	if (n >= s->count)
 		return NULL;
-	to = &s->directory->block[n].places[place];
-	if (tkw__generation(to) != generation || tkw__state(to) == TKW__FREE)
+	b = &s->directory->block[n];
+	return place < b->fresh ? &b->places[place] : NULL;
+}
+
+/* The timeout of an index and a generation, or NULL if it is not in use. (Place
+ * 0 is FREE.) */
+static inline struct tkw__timeout *
+tkw__slab_find(const struct tkw__slab *s, uint32_t index, uint32_t generation)
+{
+	struct tkw__timeout *to = tkw__slab_place(s, index);
+
+	if (to == NULL || tkw__generation(to) != generation ||
+	    tkw__state(to) == TKW__FREE)
 		return NULL;
 	return to;
 }

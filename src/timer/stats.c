@@ -14,14 +14,16 @@ enum {
 	RINGS_MAX = 64
 };
 
-static void add_ledger(struct tkw_ledger *sum, const struct tkw_ledger *l)
+static void add_ledger(struct tkw_ledger *sum, const struct tkw__shard *s)
 {
+	const struct tkw_ledger *l = &s->ledger;
+
 	sum->accepted += l->accepted;
 	sum->fired += l->fired;
 	sum->cancelled += l->cancelled;
 	sum->dropped += l->dropped;
 	sum->handed_over += l->handed_over;
-	sum->pending += l->pending;
+	sum->pending += tkw__shard_pending(s);
 }
 
 static void drop_all(struct tkw_timer *t)
@@ -39,7 +41,7 @@ int tkw_timer_get_ledger(struct tkw_timer *t, struct tkw_ledger *out)
 		return err;
 	tkw__lock_shards(t);
 	for (uint32_t i = 0; i <= t->shard_mask; i++)
-		add_ledger(&sum, &t->shards[i].ledger);
+		add_ledger(&sum, &t->shards[i]);
 	drop_all(t);
 	*out = sum;
 	return 0;
@@ -204,7 +206,7 @@ static void say_shard(struct text *x, struct tkw__shard *s)
 	for (uint32_t r = 0; r < shape.rings; r++)
 		in_ring[r] = tkw_wheel_count_slots(s->wheel, r);
 	in_wheel = tkw_wheel_count(s->wheel);
-	pending = s->ledger.pending;
+	pending = tkw__shard_pending(s);
 	tkw__lock_drop(&s->lock);
 	if (shape.rings == 0) {
 		say(x, "shard %u: not used yet\n", (unsigned)s->number);

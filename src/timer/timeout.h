@@ -80,6 +80,17 @@ static inline uint32_t tkw__generation(const struct tkw__timeout *to)
 	return to->mark >> TKW__GENERATION_SHIFT;
 }
 
+/* Is it PENDING, and has it this generation? One comparison, in which the slack
+ * is left out. */
+static inline bool tkw__is_pending_as(const struct tkw__timeout *to,
+				      uint32_t generation)
+{
+	uint32_t slack = TKW__SLACK_MASK << TKW__SLACK_SHIFT;
+
+	return (to->mark & ~slack) ==
+	       (generation << TKW__GENERATION_SHIFT | TKW__PENDING);
+}
+
 /* May it still be cancelled? */
 static inline bool tkw__is_pending(const struct tkw__timeout *to)
 {

@@ -22,46 +22,6 @@
 #include "timer/due.h"
 #include "timer/fire.h"
 
-enum {
-	BATCH = 128 /* entries collected or moved while a lock is held */
-};
-
-/* True if the turn goes no further, because its budget is used up or the timer
- * stops. */
-static bool is_over(const struct tkw_timer *t)
-{
-	return t->budget == 0 || tkw__is_stopping(t);
-}
-
-/* Fires everything in a shard's due list, or gives it to the executor. The lock
- * is held before and after, but not during a call. Returns how many were
- * fired. */
-static uint64_t run_due(struct tkw_timer *t, struct tkw__shard *s)
-{
-	uint64_t fired = 0;
-	uint32_t n = 0;
-
-	while (!tkw__links_empty(&s->due) && !is_over(t)) {
-		struct tkw__timeout *to =
-			tkw__timeout_of((struct tkw_entry *)s->due.next);
-
-		if (++n % BATCH == 0) {
-			/* A thread that is let in may take `to` away, so look
-			 * again. */
-			tkw__lock_let_in(&s->lock);
-		} else if (t->refusal == TKW_REFUSED_RETRY &&
-			   t->refused_in_a_row >= BATCH) {
-			/* Do not ask an executor that is full for each of
-			 * them. */
-			tkw__shard_put_off(s, tkw__fire_patience(t));
-		} else {
-			t->budget--;
-			fired += tkw__fire(t, s, to);
-		}
-	}
-	return fired;
-}
-
 /* Fires what a shard has at a tick, which is the next tick of all shards. */
 static uint64_t run_tick(struct tkw_timer *t, struct tkw__shard *s,
 			 uint64_t tick)
@@ -72,10 +32,10 @@ static uint64_t run_tick(struct tkw_timer *t, struct tkw__shard *s,
 	tkw__lock_take_first(&s->lock);
 	do {
 		tkw__lock_let_in(&s->lock);
-		more = tkw__shard_collect(s, tick, BATCH);
+		more = tkw__shard_collect(s, tick, TKW__FIRE_BATCH);
 		t->next[s->number] = tkw_wheel_next_tick(s->wheel);
-		fired += run_due(t, s);
-	} while (more && !is_over(t));
+		fired += tkw__fire_due(t, s);
+	} while (more && !tkw__fire_is_over(t));
 	tkw__lock_drop(&s->lock);
 	return fired;
 }
@@ -90,9 +50,12 @@ static uint64_t least_next(const struct tkw_timer *t)
 	return least;
 }
 
-/* Begins a turn up to a tick. From here on nothing new comes into it. */
-static void begin_turn(struct tkw_timer *t, uint64_t to)
+/* Begins a turn up to a tick. From here on nothing new comes into it. Returns
+ * true if something is in the due lists. */
+static bool begin_turn(struct tkw_timer *t, uint64_t to)
 {
+	bool listed = false;
+
 	t->turn_to = to;
 	t->patient = false;
 	for (uint32_t i = 0; i <= t->shard_mask; i++) {
@@ -102,8 +65,10 @@ static void begin_turn(struct tkw_timer *t, uint64_t to)
 		tkw__shard_collect_late(s, to);
 		s->covered = to + 1;
 		t->next[i] = tkw_wheel_next_tick(s->wheel);
+		listed |= !tkw__links_empty(&s->due);
 		tkw__lock_drop(&s->lock);
 	}
+	return listed;
 }
 
 /* Fires what is in the due lists: late timeouts, and those that a bounded turn
@@ -112,9 +77,9 @@ static uint64_t run_lists(struct tkw_timer *t)
 {
 	uint64_t fired = 0;
 
-	for (uint32_t i = 0; i <= t->shard_mask && !is_over(t); i++) {
+	for (uint32_t i = 0; i <= t->shard_mask && !tkw__fire_is_over(t); i++) {
 		tkw__lock_take_first(&t->shards[i].lock);
-		fired += run_due(t, &t->shards[i]);
+		fired += tkw__fire_due(t, &t->shards[i]);
 		tkw__lock_drop(&t->shards[i].lock);
 	}
 	return fired;
@@ -194,20 +159,23 @@ static void end_turn(struct tkw_timer *t)
 
 uint64_t tkw__turn(struct tkw_timer *t, uint64_t max, uint64_t *next)
 {
-	uint64_t fired;
+	uint64_t fired = 0;
 	uint64_t tick;
+	bool listed = true; /* a bounded turn may have left something */
 
 	t->budget = max;
 	t->turn_ns = tkw__now(t);
 	t->seen_ns = t->turn_ns;
-	t->seen_coarse_ns = tkw__clock_coarse();
+	if (!t->own_clock)
+		t->seen_coarse_ns = tkw__clock_coarse();
 	t->refused_in_a_row = 0;
 	if (!t->unfinished)
-		begin_turn(t, tkw__tick_at(t, t->turn_ns));
-	fired = run_lists(t);
-	while ((tick = least_next(t)) <= t->turn_to && !is_over(t)) {
+		listed = begin_turn(t, tkw__tick_at(t, t->turn_ns));
+	if (listed)
+		fired = run_lists(t);
+	while ((tick = least_next(t)) <= t->turn_to && !tkw__fire_is_over(t)) {
 		for (uint32_t i = 0; i <= t->shard_mask; i++) {
-			if (t->next[i] <= tick && !is_over(t))
+			if (t->next[i] <= tick && !tkw__fire_is_over(t))
 				fired += run_tick(t, &t->shards[i], tick);
 		}
 	}

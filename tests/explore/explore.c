@@ -633,6 +633,19 @@ void explore_lock_take(struct explore_spot s, uint32_t *holder)
 	lock_turns++;
 }
 
+bool explore_lock_try(struct explore_spot s, uint32_t *holder)
+{
+	explore_point(s);
+	flush();
+	explore_memory_touch(holder);
+	explore_trace_value(holder, *holder);
+	if (*holder != 0)
+		return false;
+	*holder = (uint32_t)current + 1;
+	lock_turns++;
+	return true;
+}
+
 void explore_lock_drop(struct explore_spot s, uint32_t *holder)
 {
 	flush_in_time(EXPLORE_SPOT("is about to drop", s.object));

@@ -113,6 +113,7 @@ void explore_unpark(struct explore_spot s, const uint32_t *a, bool all);
 
 /* The lock as a primitive. *holder is the thread that holds it, or 0. */
 void explore_lock_take(struct explore_spot s, uint32_t *holder);
+bool explore_lock_try(struct explore_spot s, uint32_t *holder);
 void explore_lock_drop(struct explore_spot s, uint32_t *holder);
 void explore_lock_let_in(struct explore_spot s, uint32_t *holder);
 

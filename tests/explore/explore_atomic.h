@@ -12,6 +12,9 @@
 
 #include "explore.h"
 
+/* See os/thread.h. */
+#define TKW__THREADS_OF_EXPLORER
+
 struct tkw__a32 {
 	uint32_t v;
 };

@@ -312,7 +312,8 @@ static void test_histogram_quantiles_do_not_exceed_the_maximum(void **state)
 
 /* --- counters ------------------------------------------------------------ */
 
-/* Returns the statistics. Checks that the ledger in them balances. */
+/* Returns the statistics. Checks that the ledger in them balances, and that its
+ * pending is what the timer has: pending is computed from the other terms. */
 static struct tkw_stats *stats_of(struct timer_bed *b)
 {
 	static struct tkw_stats st;
@@ -322,6 +323,7 @@ static struct tkw_stats *stats_of(struct timer_bed *b)
 	assert_int_equal(tkw_timer_get_stats(b->t, &st), 0);
 	assert_true(l->accepted == l->fired + l->cancelled + l->dropped +
 					   l->handed_over + l->pending);
+	assert_null(tkw_timer_check(b->t));
 	return &st;
 }
 

@@ -319,8 +319,8 @@ static bool put_marker(struct timer_bed *b, struct marker *m,
 	}
 }
 
-/* Lets one marker fire. Its place is free again afterwards. Returns false if it
- * did not fire. */
+/* Lets one marker fire, or be dropped. Its place is free again afterwards.
+ * Returns false if the timer does not go on. */
 static bool marker_round(struct timer_bed *b)
 {
 	struct marker m = { .b = b };
@@ -335,23 +335,24 @@ static bool marker_round(struct timer_bed *b)
 	pthread_mutex_unlock(&b->lock);
 	ret = tkw_timer_cancel_wait(b->t, id);
 	assert_true(ret == 1 || ret == -ENOENT);
-	return m.fired;
+	return m.fired || !tkw_timer_is_stopped(b->t);
 }
 
-static uint64_t fired_in_all(struct timer_bed *b)
+/* How many were fired or dropped. */
+static uint64_t over_in_all(struct timer_bed *b)
 {
 	struct tkw_ledger l;
 
 	assert_int_equal(tkw_timer_get_ledger(b->t, &l), 0);
-	return l.fired;
+	return l.fired + l.dropped;
 }
 
 /*
- * When a marker has fired, its turn may have begun before the clock was set, or
+ * When a marker is over, its turn may have begun before the clock was set, or
  * may have more to fire. What tasks have scheduled waits for the turn after it.
- * Each marker fires in a later turn than the last one, because that turn had
+ * Each marker is over in a later turn than the last one, because that turn had
  * begun when the marker was scheduled. So nothing is left if, after the first,
- * only the marker has fired twice in a row.
+ * only the marker was over, twice in a row.
  */
 static void pass_by_thread(struct timer_bed *b)
 {
@@ -361,11 +362,11 @@ static void pass_by_thread(struct timer_bed *b)
 
 	if (!marker_round(b))
 		return;
-	before = fired_in_all(b);
+	before = over_in_all(b);
 	while (quiet < 2) {
 		if (!marker_round(b))
 			return;
-		after = fired_in_all(b);
+		after = over_in_all(b);
 		quiet = after == before + 1 ? quiet + 1 : 0;
 		before = after;
 	}
@@ -420,8 +421,10 @@ void bed_pass_to(struct timer_bed *b, int64_t at_ns)
 		(void)tkw_timer_next_turn(b->t, &next_ns);
 		if (next_ns > at_ns)
 			next_ns = at_ns;
-		while (now_ns + step_ns < next_ns)
-			step_ns += TKW_MSEC;
+		/* In whole milliseconds, rounded up. */
+		if (next_ns > now_ns + step_ns)
+			step_ns = (next_ns - now_ns + TKW_MSEC - 1) / TKW_MSEC *
+				  TKW_MSEC;
 		bed_pass(b, step_ns);
 	}
 }
