@@ -27,6 +27,7 @@ set(tkw_sources
   src/timer/schedule.c
   src/timer/cancel.c
   src/timer/reschedule.c
+  src/timer/group.c
   src/timer/batch.c
   src/timer/sleep.c
   src/timer/turn.c

@@ -6,6 +6,7 @@
 #include "tickwheel/calendar.h" /* IWYU pragma: export */
 #include "tickwheel/channel.h"  /* IWYU pragma: export */
 #include "tickwheel/exec.h"     /* IWYU pragma: export */
+#include "tickwheel/group.h"    /* IWYU pragma: export */
 #include "tickwheel/lease.h"    /* IWYU pragma: export */
 #include "tickwheel/repeat.h"   /* IWYU pragma: export */
 #include "tickwheel/request.h"  /* IWYU pragma: export */

@@ -217,8 +217,8 @@ enum tkw_timer_clock {
  * the system's own.
  *
  * They are called on any thread, and also while the library holds locks. So
- * they must not call the timer, nor a set or a repeat that uses the timer. This
- * struct will not grow.
+ * they must not call the timer, nor a group, a set or a repeat that uses the
+ * timer. This struct will not grow.
  */
 struct tkw_timer_hooks {
 	/*

@@ -7,6 +7,7 @@
 #include "timer/due.h"
 #include "timer/facts.h"
 #include "timer/lookup.h"
+#include "timer/member.h"
 #include "timer/text.h"
 
 struct tkw_timeout_info tkw__facts_of(const struct tkw_timer *t,
@@ -15,7 +16,9 @@ struct tkw_timeout_info tkw__facts_of(const struct tkw_timer *t,
 				      int64_t now_ns)
 {
 	int64_t deadline_ns = tkw__deadline_of(t, to);
+	struct tkw_task task = tkw__task_of(to);
 
+	task.slack_ns = (int64_t)(tkw__slack(to) * t->tick_ns);
 	/* A running task is due, even if the clock was read before its
 	 * deadline. */
 	if (tkw__state(to) == TKW__RUNNING)
@@ -27,12 +30,7 @@ struct tkw_timeout_info tkw__facts_of(const struct tkw_timer *t,
 		.deadline_ns = deadline_ns,
 		.left_ns = deadline_ns == TKW_NEVER_NS ? TKW_NEVER_NS
 						       : deadline_ns - now_ns,
-		.task = {
-			.fn = to->fn,
-			.ctx = to->ctx,
-			.on_cancel = to->on_cancel,
-			.slack_ns = (int64_t)(tkw__slack(to) * t->tick_ns),
-		},
+		.task = task,
 	};
 }
 

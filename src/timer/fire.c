@@ -12,6 +12,7 @@
 #include "timer/due.h"
 #include "timer/ending.h"
 #include "timer/ledger.h"
+#include "timer/member.h"
 #include "timer/sleep.h"
 
 /* Makes a timeout RUNNING. The lock is held. Returns its deadline. It is always
@@ -84,7 +85,7 @@ static inline void run(struct tkw_timer *t, struct tkw__shard *s,
 
 	tkw__lock_drop(&s->lock);
 	if (t->slow.limit_ns > 0)
-		tkw__slow_begin(t, to->fn, now_ns);
+		tkw__slow_begin(t, tkw__task_of(to).fn, now_ns);
 	call(t, id, to, deadline_ns, t->turn_ns);
 	if (t->slow.limit_ns > 0)
 		tkw__slow_end(t);

@@ -132,6 +132,16 @@ void limit_against_fire(void);
 void ledger_against_all(void);
 void query_against_all(void);
 
+void group_cancel_against_fire(void);
+void group_cancel_against_schedule(void);
+void group_move_against_fire(void);
+void group_move_against_cancel(void);
+void group_end_against_schedule(void);
+void group_destroy_against_fire(void);
+void group_destroy_inside_a_task(void);
+void group_cancel_against_timer_stop(void);
+void group_query_against_reuse(void);
+
 void start_against_start(void);
 void start_against_stop(void);
 void start_without_a_thread(void);

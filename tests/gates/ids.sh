@@ -42,6 +42,8 @@ uses()
 	retry tkw_retries_cancel(retries, id)
 	lease tkw_leases_add(leases, data, 0, &id)
 	lease tkw_leases_release(leases, id)
+	timeout tkw_group_schedule(group, task, 0, &id)
+	timeout tkw_group_schedule_at(group, task, 0, &id)
 	item tkw_queue_put(queue, put, 1, &id)
 	item tkw_queue_revive(queue, &id, 1, results)
 	item tkw_queue_purge(queue, &id, 1, results)
@@ -62,6 +64,7 @@ prelude()
 	extern struct tkw_requests *requests;
 	extern struct tkw_retries *retries;
 	extern struct tkw_leases *leases;
+	extern struct tkw_group *group;
 	extern const struct tkw_task *task;
 	extern const struct tkw_batch_item *items;
 	extern const struct tkw_firing *firing;
@@ -156,9 +159,10 @@ check_language()
 # Prints the public functions that have an id among their parameters.
 functions()
 {
-	printf '#include <%s>\n' tickwheel.h tickwheel/queue.h | $CC -std=c11 -E -P -I"$include" - |
+	printf '#include <%s>\n' tickwheel.h tickwheel/queue.h |
+		$CC -std=c11 -E -P -I"$include" - |
 		tr '\n' ' ' | sed 's/[;{}]/\n/g' |
-		grep -E '\(.*struct tkw_(timeout|request|retry|lease|item)_id ' |
+		grep -E "\(.*struct tkw_($(echo "$kinds" | tr ' ' '|'))_id " |
 		grep -Ev '^ *typedef' |
 		sed -n 's/^[^(]*\b\(tkw_[a-z0-9_]*\) *(.*/\1/p' | sort -u
 }

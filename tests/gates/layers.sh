@@ -25,7 +25,7 @@ os_for_patterns='src/os/atomic.h src/os/sync.h src/os/memory.h src/os/thread.h'
 os_for_patterns="$os_for_patterns src/os/bell.h src/os/rundown.h src/os/frame.h"
 os_for_patterns="$os_for_patterns src/os/fork.h src/os/cpus.h src/os/dice.h"
 os_for_patterns="$os_for_patterns src/os/id_table.h src/timer/for_patterns.h"
-api_timer="$api_wheel $api/exec.h $api/stats.h $api/timer.h"
+api_timer="$api_wheel $api/exec.h $api/stats.h $api/timer.h $api/group.h"
 
 # What is spoken through the socket of a queue.
 wire='src/store/wire.h src/store/address.h src/store/name.h'
