@@ -42,6 +42,10 @@ set(tkw_sources
   src/timer/histogram.c
   src/timer/slow.c
   src/patterns/channel.c
+  src/patterns/job.c
+  src/patterns/job_facts.c
+  src/patterns/job_run.c
+  src/patterns/job_times.c
   src/patterns/lease.c
   src/patterns/repeat.c
   src/patterns/request.c

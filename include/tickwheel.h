@@ -7,6 +7,7 @@
 #include "tickwheel/channel.h"  /* IWYU pragma: export */
 #include "tickwheel/exec.h"     /* IWYU pragma: export */
 #include "tickwheel/group.h"    /* IWYU pragma: export */
+#include "tickwheel/job.h"      /* IWYU pragma: export */
 #include "tickwheel/lease.h"    /* IWYU pragma: export */
 #include "tickwheel/repeat.h"   /* IWYU pragma: export */
 #include "tickwheel/request.h"  /* IWYU pragma: export */

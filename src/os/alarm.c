@@ -18,6 +18,11 @@ enum {
 	NS_PER_SEC = 1000000000
 };
 
+/* The time for which an alarm of the wall clock is set, because the kernel
+ * tells of a step only while it is set: the year 2242. Where a time_t has 32
+ * bits, the clock cannot go beyond its end. */
+#define FAR_S (sizeof(time_t) > 4 ? (time_t)(INT64_C(1) << 33) : INT32_MAX)
+
 _Static_assert(sizeof(pthread_t) <= sizeof(uintptr_t), "it holds a thread");
 
 /*
@@ -39,22 +44,31 @@ static bool has_mark(const struct tkw__alarm *a, const struct itimerspec *when)
 	       when->it_interval.tv_nsec == (long)a->mark;
 }
 
-int tkw__alarm_init(struct tkw__alarm *a, bool boottime)
+static int init(struct tkw__alarm *a, clockid_t clock)
 {
 	struct itimerspec when;
 
 	*a = (struct tkw__alarm){
-		.fd = timerfd_create(boottime ? CLOCK_BOOTTIME
-					      : CLOCK_MONOTONIC,
-				     TFD_CLOEXEC),
+		.fd = timerfd_create(clock, TFD_CLOEXEC),
 		.mark = (uint32_t)(tkw__random() % NS_PER_SEC),
-		.boottime = boottime,
+		.boottime = clock == CLOCK_BOOTTIME,
+		.wall = clock == CLOCK_REALTIME,
 	};
 	if (a->fd < 0)
 		return -errno;
 	when = with_mark(a);
 	(void)timerfd_settime(a->fd, 0, &when, NULL);
 	return 0;
+}
+
+int tkw__alarm_init(struct tkw__alarm *a, bool boottime)
+{
+	return init(a, boottime ? CLOCK_BOOTTIME : CLOCK_MONOTONIC);
+}
+
+int tkw__alarm_init_wall(struct tkw__alarm *a)
+{
+	return init(a, CLOCK_REALTIME);
 }
 
 void tkw__alarm_fini(struct tkw__alarm *a)
@@ -66,6 +80,22 @@ void tkw__alarm_fini(struct tkw__alarm *a)
 	 * shares the timer with its parent. */
 	if (!a->lost && timerfd_gettime(a->fd, &is) == 0 && has_mark(a, &is))
 		close(a->fd);
+}
+
+/* timerfd_settime() for the alarm. */
+static int settime(const struct tkw__alarm *a, bool relative,
+		   const struct itimerspec *when, struct itimerspec *was)
+{
+	int flags = relative ? 0 : TFD_TIMER_ABSTIME;
+	int err;
+
+	if (a->wall && !relative)
+		flags |= TFD_TIMER_CANCEL_ON_SET;
+	err = timerfd_settime(a->fd, flags, when, was);
+	/* The clock was set since the last time. Now this is known. */
+	if (err != 0 && errno == ECANCELED)
+		err = timerfd_settime(a->fd, flags, when, was);
+	return err;
 }
 
 /* Sets the timerfd. Returns 0, or -EBADF if the timerfd is lost. */
@@ -85,11 +115,12 @@ static int set_fd(struct tkw__alarm *a, int64_t ns, bool relative)
 	else if (ns != INT64_MAX) {
 		when.it_value.tv_sec = (time_t)(ns / NS_PER_SEC);
 		when.it_value.tv_nsec = (long)(ns % NS_PER_SEC);
+	} else if (a->wall) {
+		when.it_value.tv_sec = FAR_S;
 	}
 	/* EBADF if it was closed; EINVAL if the number belongs to another kind
 	 * of file now. */
-	if (timerfd_settime(a->fd, relative ? 0 : TFD_TIMER_ABSTIME, &when,
-			    &was) != 0) {
+	if (settime(a, relative, &when, &was) != 0) {
 		a->lost = true;
 	} else if (!has_mark(a, &was)) {
 		/* This is somebody else's timerfd. Set it back. */

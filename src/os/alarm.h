@@ -7,6 +7,9 @@
  * one system call and wakes nobody, it knows CLOCK_BOOTTIME, it has no slack
  * (unlike a futex or a condition variable), and an event loop can poll it.
  *
+ * An alarm of the wall clock rings when the clock is set: by a program, by a
+ * leap second, or because the machine was suspended. It has no time of its own.
+ *
  * Other code in the process may close the descriptor by mistake, and its number
  * may then belong to another file, even to another timerfd. So each alarm puts
  * a mark on its timerfd. A descriptor without this mark is lost. The sleeper
@@ -29,6 +32,7 @@ struct tkw__alarm {
 	int fd;
 	uint32_t mark; /* recognises the fd as ours */
 	bool boottime;
+	bool wall;             /* rings when the wall clock is set */
 	bool lost;             /* the fd is no longer ours */
 	bool by_futex;         /* the sleeper sleeps on `calls` */
 	bool has_sleeper;      /* `sleeper` is set */
@@ -41,6 +45,9 @@ struct tkw__alarm {
 
 /* Returns 0, or -errno from timerfd_create(). */
 int tkw__alarm_init(struct tkw__alarm *a, bool boottime);
+/* The same for an alarm of the wall clock. Set it to INT64_MAX: from then on it
+ * rings if the clock is set. Set it again after it has rung. */
+int tkw__alarm_init_wall(struct tkw__alarm *a);
 void tkw__alarm_fini(struct tkw__alarm *a);
 
 /*

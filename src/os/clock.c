@@ -22,6 +22,11 @@ int64_t tkw__clock_now(bool boottime)
 	return read_clock(boottime ? CLOCK_BOOTTIME : CLOCK_MONOTONIC);
 }
 
+int64_t tkw__clock_wall_us(void)
+{
+	return read_clock(CLOCK_REALTIME) / 1000;
+}
+
 int64_t tkw__clock_coarse(void)
 {
 	return read_clock(CLOCK_MONOTONIC_COARSE);

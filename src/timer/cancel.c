@@ -135,6 +135,16 @@ bool tkw__timer_is_child(const struct tkw_timer *t)
 	return tkw__is_child(t->epoch);
 }
 
+bool tkw__timer_has_own_clock(const struct tkw_timer *t)
+{
+	return t->own_clock;
+}
+
+bool tkw__timer_has_thread(const struct tkw_timer *t)
+{
+	return tkw__has_thread(t);
+}
+
 int tkw_timer_cancel_wait(struct tkw_timer *t, struct tkw_timeout_id id)
 {
 	struct tkw__name n = tkw__name_of(id);

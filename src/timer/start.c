@@ -12,8 +12,27 @@
 
 #include "os/thread.h"
 #include "tickwheel/timer.h"
+#include "timer/for_patterns.h"
 #include "timer/lookup.h"
 #include "timer/sleep.h"
+
+int tkw__timer_thread_create(struct tkw_timer *t, void *(*run)(void *arg),
+			     void *arg, void **handle)
+{
+	struct tkw__signals were;
+	int err;
+
+	tkw__signals_block(&were);
+	err = t->hooks.thread_create(run, arg, handle, t->hooks.ctx);
+	tkw__signals_restore(&were);
+	/* -EAGAIN would say that something is full. */
+	return err == 0 ? 0 : -ENOMEM;
+}
+
+void tkw__timer_thread_join(struct tkw_timer *t, void *handle)
+{
+	t->hooks.thread_join(handle, t->hooks.ctx);
+}
 
 /* Makes the worker. Signals are blocked meanwhile, so that it blocks them from
  * its start. */

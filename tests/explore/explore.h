@@ -121,6 +121,8 @@ void explore_lock_let_in(struct explore_spot s, uint32_t *holder);
 void explore_wait_until(struct explore_spot s, const int64_t *at);
 /* Waits until the fd of an alarm is readable, like poll(). See explore_os.c. */
 void explore_poll(int fd);
+/* Sets the wall clock to the virtual clock plus this time. */
+void explore_step_wall(int64_t ahead_us);
 /* A point for an operation that changes nothing itself. */
 void explore_point(struct explore_spot s);
 

@@ -22,14 +22,22 @@ enum {
 /* The fd of an alarm is its index here. Index 0 is free when a run begins. */
 static struct {
 	bool used;
+	bool wall; /* rings when the wall clock is set */
 	int64_t at;
 } alarms[ALARMS];
+
+static int64_t wall_ahead_us; /* the wall clock, of the other one */
 
 int64_t tkw__clock_now(bool boottime)
 {
 	(void)boottime;
 	explore_point(EXPLORE_SPOT("read the clock", ""));
 	return explore_now();
+}
+
+int64_t tkw__clock_wall_us(void)
+{
+	return tkw__clock_now(false) / 1000 + wall_ahead_us;
 }
 
 int64_t tkw__clock_coarse(void)
@@ -43,8 +51,27 @@ int tkw__alarm_init(struct tkw__alarm *a, bool boottime)
 	while (alarms[a->fd].used)
 		a->fd++;
 	alarms[a->fd].used = true;
+	alarms[a->fd].wall = false;
 	alarms[a->fd].at = INT64_MAX;
 	return 0;
+}
+
+int tkw__alarm_init_wall(struct tkw__alarm *a)
+{
+	int err = tkw__alarm_init(a, false);
+
+	alarms[a->fd].wall = true;
+	return err;
+}
+
+void explore_step_wall(int64_t ahead_us)
+{
+	explore_point(EXPLORE_SPOT("set the wall clock", ""));
+	wall_ahead_us = ahead_us;
+	for (int i = 0; i < ALARMS; i++) {
+		if (alarms[i].used && alarms[i].wall)
+			alarms[i].at = explore_now();
+	}
 }
 
 void tkw__alarm_fini(struct tkw__alarm *a)

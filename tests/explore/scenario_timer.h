@@ -191,6 +191,19 @@ void idle_against_cancel(void);
 void idle_against_stop(void);
 void idle_against_time(void);
 
+void job_remove_against_fire(void);
+void job_change_against_fire(void);
+void job_pause_against_fire(void);
+void job_run_now_against_fire(void);
+void job_clock_against_fire(void);
+void job_shutdown_against_done(void);
+void job_timer_stop_against_fire(void);
+void job_destroy_against_fire(void);
+void job_queue_against_destroy(void);
+void job_watch_against_steps(void);
+void job_answers_against_return(void);
+void job_change_against_drop(void);
+
 void release_against_renew(void);
 void lost_against_renewal_and_release(void);
 void timer_stop_against_release_and_add(void);

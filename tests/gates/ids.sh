@@ -14,7 +14,7 @@ set -u
 CC=${CC:-cc}
 CXX=${CXX:-g++}
 
-kinds='timeout request retry lease item'
+kinds='timeout request retry lease job item'
 
 # Prints a table. Each line has the right kind of id, and an expression that
 # uses an id of this kind. The gate complains about a call that is not in the
@@ -42,6 +42,16 @@ uses()
 	retry tkw_retries_cancel(retries, id)
 	lease tkw_leases_add(leases, data, 0, &id)
 	lease tkw_leases_release(leases, id)
+	job tkw_jobs_add(jobs, job, &id)
+	job tkw_jobs_change(jobs, id, job)
+	job tkw_jobs_pause(jobs, id)
+	job tkw_jobs_resume(jobs, id)
+	job tkw_jobs_run_now(jobs, id)
+	job tkw_jobs_done(jobs, id, 1, 0)
+	job tkw_jobs_remove(jobs, id)
+	job tkw_jobs_remove_wait(jobs, id)
+	job tkw_jobs_get(jobs, id, job_info)
+	job tkw_jobs_print(jobs, id, buf, 1)
 	timeout tkw_group_schedule(group, task, 0, &id)
 	timeout tkw_group_schedule_at(group, task, 0, &id)
 	item tkw_queue_put(queue, put, 1, &id)
@@ -51,6 +61,8 @@ uses()
 	request request_end->id.bits == (id = request_end->id).bits
 	retry attempt->id.bits == (id = attempt->id).bits
 	lease lease->id.bits == (id = lease->id).bits
+	job job_run->id.bits == (id = job_run->id).bits
+	job job_end->id.bits == (id = job_end->id).bits
 	item claim->id.bits == (id = claim->id).bits
 	item name->id.bits == (id = name->id).bits
 	END
@@ -74,6 +86,11 @@ prelude()
 	extern const struct tkw_retry *retry;
 	extern const struct tkw_try *attempt;
 	extern const struct tkw_lease *lease;
+	extern struct tkw_jobs *jobs;
+	extern const struct tkw_job_config *job;
+	extern struct tkw_job_info *job_info;
+	extern const struct tkw_job_run *job_run;
+	extern const struct tkw_job_end *job_end;
 	extern struct tkw_queue *queue;
 	extern const struct tkw_put *put;
 	extern const struct tkw_claim *claim;
@@ -216,10 +233,10 @@ struct tkw_lease_id { uint64_t bits; };'
 	broken '{ return tkw_timer_cancel(timer, id)' timer.h \
 		's/^int tkw_timer_cancel(.*/int tkw_timer_cancel(struct tkw_timer *t, uint64_t id);/'
 	# A call that writes through a void pointer accepts each kind.
-	broken 'compiles as c11: int use_5(uint64_t id); int use_5(uint64_t id)' \
+	broken 'compiles as c11: int use_6(uint64_t id); int use_6(uint64_t id)' \
 		lease.h 's/^\t\t   struct tkw_lease_id \*id);/\t\t   void *id);/'
 	# In C++ a constructor turns a number into an id.
-	broken 'compiles as c++11: int use_5(uint64_t id); int use_5(uint64_t id)' \
+	broken 'compiles as c++11: int use_6(uint64_t id); int use_6(uint64_t id)' \
 		lease.h '/^struct tkw_lease_id {/,/^};/s/^};/\
 #ifdef __cplusplus\
 tkw_lease_id(uint64_t b = 0) : bits(b) {}\
