@@ -42,6 +42,8 @@ set(tkw_sources
   src/timer/histogram.c
   src/timer/slow.c
   src/patterns/channel.c
+  src/patterns/delayed.c
+  src/patterns/delayed_set.c
   src/patterns/job.c
   src/patterns/job_facts.c
   src/patterns/job_run.c
@@ -49,7 +51,8 @@ set(tkw_sources
   src/patterns/lease.c
   src/patterns/repeat.c
   src/patterns/request.c
-  src/patterns/retry.c)
+  src/patterns/retry.c
+  src/patterns/watch.c)
 # The Redis module needs these, too.
 set(tkw_calendar_sources
   src/calendar/zone.c

@@ -5,6 +5,7 @@
 
 #include "tickwheel/calendar.h" /* IWYU pragma: export */
 #include "tickwheel/channel.h"  /* IWYU pragma: export */
+#include "tickwheel/delayed.h"  /* IWYU pragma: export */
 #include "tickwheel/exec.h"     /* IWYU pragma: export */
 #include "tickwheel/group.h"    /* IWYU pragma: export */
 #include "tickwheel/job.h"      /* IWYU pragma: export */

@@ -14,7 +14,7 @@
 
 enum {
 	USAGE = 2,
-	DEFAULT_ORDERS = 105000,
+	DEFAULT_ORDERS = 80000,
 	MOST_ORDERS = 1 << 28,
 	MOST_BOUND = 12
 };
@@ -35,7 +35,7 @@ struct options {
 
 static const char usage_text[] =
 	"  --orders N        distinct orders of each scenario (default: what\n"
-	"                    TKW_EXPLORE_ORDERS says, or 105000)\n"
+	"                    TKW_EXPLORE_ORDERS says, or 80000)\n"
 	"  --part I/N        every N-th scenario, from the I-th on\n"
 	"  --sequential      no store is kept back\n"
 	"  --random          random orders only, not all up to a bound\n"

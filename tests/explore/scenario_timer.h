@@ -124,6 +124,18 @@ void channel_remove_of_the_next(void);
 void channel_empty_against_step(void);
 void channel_destroy_against_step(void);
 
+void delayed_complete_against_expire(void);
+void delayed_lists_against_ends(void);
+void delayed_event_against_event(void);
+void delayed_add_against_events(void);
+void delayed_add_with_two_keys(void);
+void delayed_add_against_expire(void);
+void delayed_keys_against_each_other(void);
+void delayed_event_against_reuse(void);
+void delayed_shutdown_against_add(void);
+void delayed_timer_stop_against_event(void);
+void delayed_destroy_against_expire(void);
+
 void schedule_against_fire(void);
 void ticks_of_two_shards(void);
 void order_of_a_thread(void);

@@ -14,7 +14,7 @@ set -u
 CC=${CC:-cc}
 CXX=${CXX:-g++}
 
-kinds='timeout request retry lease job item'
+kinds='timeout request retry lease job delayed item'
 
 # Prints a table. Each line has the right kind of id, and an expression that
 # uses an id of this kind. The gate complains about a call that is not in the
@@ -52,6 +52,8 @@ uses()
 	job tkw_jobs_remove_wait(jobs, id)
 	job tkw_jobs_get(jobs, id, job_info)
 	job tkw_jobs_print(jobs, id, buf, 1)
+	delayed tkw_delayed_add(delayed, op, &id)
+	delayed tkw_delayed_cancel(delayed, id)
 	timeout tkw_group_schedule(group, task, 0, &id)
 	timeout tkw_group_schedule_at(group, task, 0, &id)
 	item tkw_queue_put(queue, put, 1, &id)
@@ -63,6 +65,7 @@ uses()
 	lease lease->id.bits == (id = lease->id).bits
 	job job_run->id.bits == (id = job_run->id).bits
 	job job_end->id.bits == (id = job_end->id).bits
+	delayed delayed_end->id.bits == (id = delayed_end->id).bits
 	item claim->id.bits == (id = claim->id).bits
 	item name->id.bits == (id = name->id).bits
 	END
@@ -76,6 +79,9 @@ prelude()
 	extern struct tkw_requests *requests;
 	extern struct tkw_retries *retries;
 	extern struct tkw_leases *leases;
+	extern struct tkw_delayed *delayed;
+	extern const struct tkw_delayed_op *op;
+	extern const struct tkw_delayed_end *delayed_end;
 	extern struct tkw_group *group;
 	extern const struct tkw_task *task;
 	extern const struct tkw_batch_item *items;
@@ -233,10 +239,10 @@ struct tkw_lease_id { uint64_t bits; };'
 	broken '{ return tkw_timer_cancel(timer, id)' timer.h \
 		's/^int tkw_timer_cancel(.*/int tkw_timer_cancel(struct tkw_timer *t, uint64_t id);/'
 	# A call that writes through a void pointer accepts each kind.
-	broken 'compiles as c11: int use_6(uint64_t id); int use_6(uint64_t id)' \
+	broken 'compiles as c11: int use_7(uint64_t id); int use_7(uint64_t id)' \
 		lease.h 's/^\t\t   struct tkw_lease_id \*id);/\t\t   void *id);/'
 	# In C++ a constructor turns a number into an id.
-	broken 'compiles as c++11: int use_6(uint64_t id); int use_6(uint64_t id)' \
+	broken 'compiles as c++11: int use_7(uint64_t id); int use_7(uint64_t id)' \
 		lease.h '/^struct tkw_lease_id {/,/^};/s/^};/\
 #ifdef __cplusplus\
 tkw_lease_id(uint64_t b = 0) : bits(b) {}\

@@ -21,7 +21,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 explorers='explore_timer explore_lock'
 LC_ALL=C
 TKW_QUEUE_KILLS=10 # the run goes on until all has happened that must
-export LC_ALL TKW_QUEUE_KILLS
+TKW_EXPLORE_ORDERS=105000
+export LC_ALL TKW_QUEUE_KILLS TKW_EXPLORE_ORDERS
 
 say()
 {
