@@ -12,5 +12,9 @@
  */
 int cmd_demo(int argc, char **argv);
 int cmd_queue(int argc, char **argv);
+int cmd_after(int argc, char **argv);
+int cmd_every(int argc, char **argv);
+int cmd_cron(int argc, char **argv);
+int cmd_next(int argc, char **argv);
 
 #endif /* TKW_TOOLS_CMD_H */

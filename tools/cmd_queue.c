@@ -543,7 +543,9 @@ static int open_and_run(struct line *l, struct queue_words *w)
 	int r = 0, status;
 
 	if (l->command->signals)
-		r = queue_signals_open(l->command->run == queue_work);
+		r = tool_signals_open(l->command->run == queue_work
+					      ? TOOL_SIGNALS_CHILDREN
+					      : TOOL_SIGNALS_END);
 	if (r) {
 		tool_complain("signals: %s", strerror(-r));
 		return TOOL_EXIT_FAILURE;

@@ -61,7 +61,7 @@ static int receive_all(const struct queue_way *w, int fd, uint8_t *bytes,
 		       size_t len)
 {
 	while (len > 0) {
-		int r = queue_signals_wait_answer(fd, w->wait_ms);
+		int r = tool_signals_wait_answer(fd, w->wait_ms);
 		ssize_t n;
 
 		if (r)

@@ -136,7 +136,7 @@ begin:
 		/* -1 would mean without a limit. */
 		if (until_ms != INT64_MAX && left < 0)
 			left = 0;
-		r = queue_signals_wait(fd, left);
+		r = tool_signals_wait(fd, left);
 		if (r < 0 || (r == 0 && queue_steady_ms() >= until_ms))
 			break;
 		if (r == 0)

@@ -20,12 +20,4 @@
 int queue_job_start(const struct queue_options *o, const struct tkw_item *item,
 		    pid_t *pid);
 
-/* Writes how a process has ended, from its wait status: "exit status 3" or
- * "signal 9". */
-void queue_job_word(char *buf, size_t size, int wait_status);
-
-/* Looks for a command as a shell does. Returns 0; -ENOENT: it is not there;
- * -EACCES: it is not executable. */
-int queue_job_find(const char *command);
-
 #endif /* TKW_TOOLS_QUEUE_JOB_H */

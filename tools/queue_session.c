@@ -84,7 +84,7 @@ int queue_session_fail(const struct queue_session *s, const char *what,
 		       int64_t error)
 {
 	if (error == -EINTR) {
-		interrupt_note(queue_signals_next());
+		interrupt_note(tool_signals_next());
 		return TOOL_EXIT_OK;
 	}
 	if (s->way)

@@ -8,26 +8,21 @@
  * queue_print.c     items and facts, as text and as JSON
  * queue_watch.c     `watch`
  * queue_work.c      `work`, and queue_job.c, a command that it runs
- * queue_signals.c   signals as descriptors
  * queue_way.h       the two ways to a queue
  */
 #ifndef TKW_TOOLS_QUEUE_TOOL_H
 #define TKW_TOOLS_QUEUE_TOOL_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "queue_way.h"
+#include "tool_signals.h"
 
 enum {
 	/* The exit status of a take that took nothing. */
 	QUEUE_EXIT_NOTHING = 3,
-	/* Of `work`, as in a shell: the command is not executable, and it is
-	 * not there. */
-	QUEUE_EXIT_CANNOT_RUN = 126,
-	QUEUE_EXIT_NO_COMMAND = 127,
 	QUEUE_JOBS_MAX = 1024,
 	/* The most items of one call. */
 	QUEUE_COUNT_MAX = 4096
@@ -151,41 +146,5 @@ void queue_print_json_stats(const char *queue,
 /* Returns how late the items were that were taken, in ms: the quantile, rounded
  * up to the end of its bucket; 0 if none was taken. */
 int64_t queue_lateness_ms(const struct tkw_queue_stats *st, unsigned permille);
-
-/* --- queue_signals.c ----------------------------------------------------- */
-
-/*
- * Reads these signals from descriptors from now on: SIGHUP, SIGINT, SIGQUIT and
- * SIGTERM, which end the program, and with `children` SIGCHLD and SIGTSTP. Call
- * it before any thread is started. A signal that is ignored stays ignored.
- * Without this call, the functions below see no signals.
- *
- * Returns 0 or -errno.
- */
-int queue_signals_open(bool children);
-
-/* Gives the signal mask from before queue_signals_open(), for a command. */
-void queue_signals_mask_before(sigset_t *mask);
-
-/* Waits for events of fd, or if it is -1 only for signals, up to wait_ms; -1
- * means without a limit. Returns 1 if fd is ready, 0 if the time is over, or
- * -EINTR if a signal has come. */
-int queue_signals_wait(int fd, int64_t wait_ms);
-
-/*
- * Waits until the answer of an owner can be read from fd, up to wait_ms; -1
- * means without a limit. An owner may be suspended. So if a signal comes that
- * ends the program, or has come before, this waits for a few seconds only.
- *
- * Returns 0, -EAGAIN if the time is over, or -EINTR if it gave up because of a
- * signal.
- */
-int queue_signals_wait_answer(int fd, int wait_ms);
-
-/* Returns the next signal that has come, or 0. */
-int queue_signals_next(void);
-
-/* Stops this process, as SIGTSTP does by default. Returns when it goes on. */
-void queue_signals_stop(void);
 
 #endif /* TKW_TOOLS_QUEUE_TOOL_H */

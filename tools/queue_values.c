@@ -9,6 +9,7 @@
 #include "queue_tool.h"
 #include "store/name.h"
 #include "tool.h"
+#include "tool_options.h"
 
 enum {
 	/* No queue takes a larger payload. */
@@ -36,47 +37,10 @@ static const char *read_digits(const char *text, uint64_t *number)
 	return at == text ? NULL : at;
 }
 
-/* Returns the milliseconds of a unit; 0 if there is no such unit. */
-static uint64_t find_unit(const char *text)
-{
-	static const struct {
-		const char *name;
-		uint64_t ms;
-	} units[] = {
-		{ "ms", 1 },      { "s", 1000 },     { "m", 60000 },
-		{ "h", 3600000 }, { "d", 86400000 },
-	};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (!strcmp(text, units[i].name))
-			return units[i].ms;
-	}
-	return 0;
-}
-
 int queue_read_time(const char *name, const char *text, int64_t max_ms,
 		    int64_t *ms)
 {
-	uint64_t n = 0;
-	const char *unit = read_digits(text, &n);
-	uint64_t scale = unit ? find_unit(unit) : 0;
-
-	if (unit && !*unit && n == 0)
-		scale = 1;
-	if (scale == 0) {
-		tool_complain("%s: '%.60s' is not a time like 500ms, 5s, 10m, "
-			      "2h or 1d",
-			      name, text);
-		return -1;
-	}
-	if (n > (uint64_t)max_ms / scale) {
-		tool_complain("%s: '%.60s' is too long; the longest time is "
-			      "%" PRId64 "d",
-			      name, text, max_ms / 86400000);
-		return -1;
-	}
-	*ms = (int64_t)(n * scale);
-	return 0;
+	return tool_read_time(name, text, max_ms, ms);
 }
 
 int queue_read_text(const char *name, const char *text, size_t max)

@@ -267,8 +267,8 @@ static bool wait_next(int64_t next_ms)
 {
 	int64_t left = next_ms - queue_steady_ms();
 
-	if (left > 0 && queue_signals_wait(-1, left) == -EINTR) {
-		interrupt_note(queue_signals_next());
+	if (left > 0 && tool_signals_wait(-1, left) == -EINTR) {
+		interrupt_note(tool_signals_next());
 		return false;
 	}
 	return true;

@@ -31,6 +31,7 @@
 #include "queue_job.h"
 #include "queue_tool.h"
 #include "tool.h"
+#include "tool_child.h"
 
 /* A command that runs. pid 0: a free place. */
 struct job {
@@ -64,12 +65,9 @@ struct work {
 
 int queue_work_check(const struct queue_options *o)
 {
-	int r = queue_job_find(o->words[0]);
+	int r = tool_child_find(o->words[0]);
 
-	if (!r)
-		return 0;
-	tool_complain("work: '%.60s': %s", o->words[0], strerror(-r));
-	return r == -ENOENT ? QUEUE_EXIT_NO_COMMAND : QUEUE_EXIT_CANNOT_RUN;
+	return r ? tool_child_fail("work", o->words[0], r) : 0;
 }
 
 /* --- results ------------------------------------------------------------- */
@@ -104,7 +102,7 @@ static void report(const struct work *k, const struct job *j, bool done)
 {
 	char end[40];
 
-	queue_job_word(end, sizeof(end), j->wait_status);
+	tool_child_word(end, sizeof(end), j->wait_status);
 	if (k->o->json) {
 		(void)printf("{\"id\":%" PRIu64 ",\"token\":%" PRIu64
 			     ",\"attempt\":%" PRIu32
@@ -169,7 +167,7 @@ static void give_back(struct work *k, const struct job *j)
 {
 	char end[40], reason[80];
 
-	queue_job_word(end, sizeof(end), j->wait_status);
+	tool_child_word(end, sizeof(end), j->wait_status);
 	(void)snprintf(reason, sizeof(reason), "%s%s", end,
 		       k->signal ? ", work was ended" : "");
 	nack(k, &j->claim, reason, k->signal != 0);
@@ -247,15 +245,11 @@ static void extend(struct work *k)
 /* The command could not be started. */
 static void fail_start(struct work *k, const struct tkw_item *item, int r)
 {
-	tool_complain("work: '%.60s': %s", k->o->words[0], strerror(-r));
+	int status = tool_child_fail("work", k->o->words[0], r);
+
 	nack(k, &item->claim, "the command cannot be run", true);
 	k->closing = true;
-	if (r == -ENOENT)
-		k->status = QUEUE_EXIT_NO_COMMAND;
-	else if (r == -EACCES || r == -ENOEXEC)
-		k->status = QUEUE_EXIT_CANNOT_RUN;
-	else
-		k->status = TOOL_EXIT_FAILURE;
+	k->status = status;
 }
 
 static void start(struct work *k, const struct tkw_item *item)
@@ -388,7 +382,7 @@ static void stop(struct work *k)
 {
 	cancel_take(k);
 	kill_all(k, SIGTSTP);
-	queue_signals_stop();
+	tool_signals_stop();
 	kill_all(k, SIGCONT);
 }
 
@@ -412,7 +406,7 @@ static void read_signals(struct work *k)
 {
 	int sig;
 
-	while ((sig = queue_signals_next()) != 0)
+	while ((sig = tool_signals_next()) != 0)
 		on_signal(k, sig);
 }
 
@@ -447,7 +441,7 @@ static void turn(struct work *k)
 {
 	/* Nothing is taken while all places are busy. */
 	int fd = count_wanted(k) ? k->take_fd : -1;
-	int r = queue_signals_wait(fd, count_sleep(k));
+	int r = tool_signals_wait(fd, count_sleep(k));
 
 	read_signals(k);
 	reap(k);

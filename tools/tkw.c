@@ -27,6 +27,11 @@ static const struct command commands[] = {
 	  cmd_demo },
 	{ "queue", "put items into a durable delay queue, and work on them",
 	  cmd_queue },
+	{ "after", "run a command once, after a delay", cmd_after },
+	{ "every", "run a command again and again, at a fixed rate",
+	  cmd_every },
+	{ "cron", "run a command by a plan, like '30 2 * * 1-5'", cmd_cron },
+	{ "next", "show a plan in words, and its next times", cmd_next },
 	{ NULL, NULL, NULL },
 };
 

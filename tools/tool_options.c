@@ -142,3 +142,75 @@ int tool_read_number(const char *name, const char *text, uint64_t lo,
 	*number = n;
 	return 0;
 }
+
+/* Returns the milliseconds of the unit that the text begins with, and the
+ * length of its name; 0 if there is none. */
+static uint64_t find_unit(const char *text, size_t *len)
+{
+	static const struct {
+		const char *name;
+		uint64_t ms;
+	} units[] = {
+		{ "ms", 1 },      { "s", 1000 },     { "m", 60000 },
+		{ "h", 3600000 }, { "d", 86400000 }, { "w", 604800000 },
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		*len = strlen(units[i].name);
+		if (!strncmp(text, units[i].name, *len))
+			return units[i].ms;
+	}
+	return 0;
+}
+
+/* Adds the number and the unit at the start of the text. The unit must be
+ * smaller than the one before. Returns what follows them, or NULL if they are
+ * not there. A sum that is too large becomes more than any time allowed. */
+static const char *add_time(const char *text, uint64_t *smallest, uint64_t *ms)
+{
+	uint64_t n = 0, unit;
+	const char *at = text;
+	size_t len;
+
+	for (; *at >= '0' && *at <= '9'; at++) {
+		if (n < (uint64_t)INT64_MAX / 20)
+			n = 10 * n + (uint64_t)(*at - '0');
+	}
+	unit = find_unit(at, &len);
+	if (at == text || unit == 0 || unit >= *smallest)
+		return NULL;
+	*smallest = unit;
+	if (n > ((uint64_t)INT64_MAX - *ms) / unit)
+		*ms = (uint64_t)INT64_MAX;
+	else
+		*ms += n * unit;
+	return at + len;
+}
+
+int tool_read_time(const char *name, const char *text, int64_t max_ms,
+		   int64_t *ms)
+{
+	const char *at = text;
+	uint64_t sum = 0, smallest = UINT64_MAX;
+
+	if (!strcmp(text, "0"))
+		at = "";
+	else if (!*text)
+		at = NULL;
+	while (at && *at)
+		at = add_time(at, &smallest, &sum);
+	if (!at) {
+		tool_complain("%s: '%.60s' is not a time like 500ms, 5s, 10m, "
+			      "2h or 1d",
+			      name, text);
+		return -1;
+	}
+	if (sum > (uint64_t)max_ms) {
+		tool_complain("%s: '%.60s' is too long; the longest time is "
+			      "%" PRId64 "d",
+			      name, text, max_ms / 86400000);
+		return -1;
+	}
+	*ms = (int64_t)sum;
+	return 0;
+}

@@ -57,4 +57,16 @@ int tool_next_word(int argc, char **argv, const struct option *options,
 int tool_read_number(const char *name, const char *text, uint64_t lo,
 		     uint64_t hi, uint64_t *number);
 
+/*
+ * Reads a length of time: a number and a unit, like 500ms, 5s, 10m, 2h, 1d or
+ * 1w; several of them, the largest unit first, like 1h30m; or 0.
+ *
+ * max_ms  The longest time allowed.
+ * ms      Written only on success.
+ *
+ * Returns 0, or -1 if the value is not allowed and the user was told.
+ */
+int tool_read_time(const char *name, const char *text, int64_t max_ms,
+		   int64_t *ms);
+
 #endif /* TKW_TOOLS_TOOL_OPTIONS_H */

@@ -262,7 +262,8 @@ check_programs()
 check_options()
 {
 	all=yes
-	for of in '' demo 'demo --virtual' queue; do
+	for of in '' demo 'demo --virtual' after every cron next \
+		queue; do
 		# shellcheck disable=SC2086 # words of a command line
 		if "$2" $of --help 2>"$scratch/why"; then
 			continue

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue_signals.c - signals as descriptors.
+ * tool_signals.c - signals as descriptors.
  *
  * The library has threads of its own, and a signal may arrive at any of them.
  * With a descriptor it does not matter which one that is, and a signal that
@@ -9,6 +9,8 @@
  * Signals that end the program have a descriptor of their own, so that one can
  * wait for them alone.
  */
+#include "tool_signals.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -17,19 +19,18 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "queue_tool.h"
-
 enum {
 	/* How long an owner may take to answer after a signal. */
 	PATIENCE_MS = 5000
 };
 
-/* The signals that end the program, and SIGCHLD and SIGTSTP. poll() passes over
- * a descriptor of -1. */
+/* The signals that end the program, and all others. poll() passes over a
+ * descriptor of -1. */
 static int ends = -1;
 static int others = -1;
 
-static bool has_ended; /* a signal that ends the program was read */
+static bool has_ended;   /* a signal that ends the program was read */
+static bool by_terminal; /* the system itself has sent the last signal */
 
 /* What the signals were before. */
 static sigset_t mask_before;
@@ -53,9 +54,9 @@ static int open_set(const sigset_t *set)
 	return fd < 0 ? -errno : fd;
 }
 
-int queue_signals_open(bool children)
+int tool_signals_open(enum tool_signals which)
 {
-	sigset_t set;
+	sigset_t set, unread;
 
 	if (sigprocmask(SIG_BLOCK, NULL, &mask_before))
 		return -errno;
@@ -65,23 +66,30 @@ int queue_signals_open(bool children)
 	add(&set, SIGQUIT);
 	add(&set, SIGTERM);
 	ends = open_set(&set);
-	if (ends < 0 || !children)
+	if (ends < 0 || which == TOOL_SIGNALS_END)
 		return ends < 0 ? ends : 0;
 	/* If the parent ignores it for us, nobody could be waited for. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	add(&set, SIGTSTP);
+	if (which == TOOL_SIGNALS_PASS) {
+		add(&set, SIGUSR1);
+		add(&set, SIGUSR2);
+		sigemptyset(&unread);
+		sigaddset(&unread, SIGPIPE);
+		(void)sigprocmask(SIG_BLOCK, &unread, NULL);
+	}
 	others = open_set(&set);
 	return others < 0 ? others : 0;
 }
 
-void queue_signals_mask_before(sigset_t *mask)
+void tool_signals_mask_before(sigset_t *mask)
 {
 	*mask = mask_before;
 }
 
-int queue_signals_wait(int fd, int64_t wait_ms)
+int tool_signals_wait(int fd, int64_t wait_ms)
 {
 	struct pollfd fds[] = { { .fd = ends, .events = POLLIN },
 				{ .fd = others, .events = POLLIN },
@@ -95,7 +103,7 @@ int queue_signals_wait(int fd, int64_t wait_ms)
 	return fds[2].revents ? 1 : 0;
 }
 
-int queue_signals_wait_answer(int fd, int wait_ms)
+int tool_signals_wait_answer(int fd, int wait_ms)
 {
 	struct pollfd fds[] = { { .fd = has_ended ? -1 : ends,
 				  .events = POLLIN },
@@ -127,10 +135,11 @@ static int read_one(int fd)
 
 	if (fd < 0 || read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return 0;
+	by_terminal = info.ssi_code == SI_KERNEL;
 	return (int)info.ssi_signo;
 }
 
-int queue_signals_next(void)
+int tool_signals_next(void)
 {
 	int sig = read_one(ends);
 
@@ -140,7 +149,12 @@ int queue_signals_next(void)
 	return sig;
 }
 
-void queue_signals_stop(void)
+bool tool_signals_by_terminal(void)
+{
+	return by_terminal;
+}
+
+void tool_signals_stop(void)
 {
 	sigset_t set, before;
 
