@@ -146,14 +146,23 @@ tkw_queue_part(tickwheel_heart
   src/queue/change.c
   src/queue/claim.c
   src/queue/index.c
+  src/queue/item.c
   src/queue/lateness.c
   src/queue/line.c
   src/queue/look.c
+  src/queue/plans.c
+  src/queue/plans_apply.c
+  src/queue/plans_change.c
+  src/queue/plans_look.c
+  src/queue/plans_next.c
   src/queue/put.c
   src/queue/record.c
   src/queue/take.c
   src/queue/treap.c
   src/queue/undo.c)
+
+# What both homes share.
+tkw_queue_part(tickwheel_home src/home/planner.c)
 
 # The home inside a process, on any store.
 tkw_queue_part(tickwheel_desk

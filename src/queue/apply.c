@@ -12,7 +12,7 @@
 #include "queue/hash.h"
 #include "queue/state.h"
 
-void tkw__unplace(struct tkw__queue *q, struct tkw__item *it)
+static inline void leave(struct tkw__queue *q, struct tkw__item *it)
 {
 	switch (it->state) {
 	case TKW__IDLE:
@@ -27,7 +27,7 @@ void tkw__unplace(struct tkw__queue *q, struct tkw__item *it)
 	}
 }
 
-void tkw__place(struct tkw__queue *q, struct tkw__item *it)
+static inline void enter(struct tkw__queue *q, struct tkw__item *it)
 {
 	switch (it->state) {
 	case TKW__IDLE:
@@ -40,6 +40,38 @@ void tkw__place(struct tkw__queue *q, struct tkw__item *it)
 		it->place = TKW__IN_TREE;
 		tkw__treap_insert(&q->dead, it);
 	}
+}
+
+/* Items of plans have functions of their own, so that those of all others save
+ * no registers. */
+__attribute__((cold)) static void leave_planned(struct tkw__queue *q,
+						struct tkw__item *it)
+{
+	tkw__plan_count(q, it, false);
+	leave(q, it);
+}
+
+__attribute__((cold)) static void enter_planned(struct tkw__queue *q,
+						struct tkw__item *it)
+{
+	tkw__plan_count(q, it, true);
+	enter(q, it);
+}
+
+void tkw__unplace(struct tkw__queue *q, struct tkw__item *it)
+{
+	if (it->has & TKW__HAS_PLAN)
+		leave_planned(q, it);
+	else
+		leave(q, it);
+}
+
+void tkw__place(struct tkw__queue *q, struct tkw__item *it)
+{
+	if (it->has & TKW__HAS_PLAN)
+		enter_planned(q, it);
+	else
+		enter(q, it);
 }
 
 void tkw__detach(struct tkw__queue *q, struct tkw__item *it)
@@ -60,92 +92,10 @@ void tkw__attach(struct tkw__queue *q, struct tkw__item *it)
 	q->bytes += (uint64_t)it->key_len + it->payload_len;
 }
 
-void tkw__reason_free(struct tkw__queue *q, struct tkw__reason *r)
-{
-	if (r)
-		tkw__queue_free(q, r, sizeof(*r) + r->len);
-}
-
-void tkw__item_free(struct tkw__queue *q, struct tkw__item *it)
-{
-	if (it->state != TKW__TAKEN)
-		tkw__reason_free(q, it->reason);
-	tkw__queue_free(q, it,
-			tkw__item_bytes(it->has, it->key_len, it->payload_len));
-}
-
-/* NULL is the empty reason. */
-static int make_reason(struct tkw__queue *q, struct tkw__queue_text text,
-		       struct tkw__reason **out)
-{
-	struct tkw__reason *r = NULL;
-
-	if (text.len) {
-		r = tkw__queue_alloc(q, sizeof(*r) + text.len);
-		if (!r)
-			return -ENOMEM;
-		r->len = (uint8_t)text.len;
-		memcpy(r->text, text.at, text.len);
-	}
-	*out = r;
-	return 0;
-}
-
 static void set_reason(struct tkw__item *it, struct tkw__reason *r)
 {
 	it->token = 0; /* a pointer may be shorter */
 	it->reason = r;
-}
-
-/* Allocates an item with what a PUT, a REPLACE or an ITEM has in common. */
-static int make_item(struct tkw__queue *q, const struct tkw__record *r,
-		     struct tkw__item **out)
-{
-	struct tkw__backoff b = {
-		.first_ms = (uint32_t)(r->word[TKW__PUT_OPTIONS] >> 32),
-		.max_ms = (uint32_t)r->word[TKW__PUT_MAX_BACKOFF],
-	};
-	unsigned has = (r->key.len ? TKW__HAS_KEY : 0) |
-		       (b.first_ms || b.max_ms ? TKW__HAS_BACKOFF : 0);
-	struct tkw__item *it = tkw__queue_alloc(
-		q, tkw__item_bytes(has, r->key.len, r->payload.len));
-	unsigned char *at;
-
-	if (!it)
-		return -ENOMEM;
-	*it = (struct tkw__item){
-		.id = r->id,
-		.max_attempts = (uint32_t)r->word[TKW__PUT_OPTIONS],
-		.payload_len = (uint32_t)r->payload.len,
-		.key_len = (uint8_t)r->key.len,
-		.has = has & 3u,
-	};
-	it->node.tick = r->word[TKW__PUT_DUE];
-	at = it->tail + tkw__item_parts(has & TKW__HAS_KEY);
-	if (has & TKW__HAS_BACKOFF)
-		memcpy(at, &b, sizeof(b));
-	at = it->tail + tkw__item_parts(has);
-	if (r->key.len)
-		memcpy(at, r->key.at, r->key.len);
-	if (r->payload.len)
-		memcpy(at + r->key.len, r->payload.at, r->payload.len);
-	*out = it;
-	return 0;
-}
-
-/* Gets everything that the attachment of a new item needs. */
-static int prepare(struct tkw__queue *q, const struct tkw__record *r,
-		   struct tkw__item **out)
-{
-	int err = tkw__index_prepare(q, &q->by_id);
-
-	if (!err && r->key.len)
-		err = tkw__index_prepare(q, &q->by_key);
-	if (!err)
-		err = tkw__undo_reserve(q, 2);
-	if (!err)
-		err = make_item(q, r, out);
-	return err;
 }
 
 static void saw_id(struct tkw__queue *q, uint64_t id)
@@ -172,9 +122,10 @@ static int apply_put(struct tkw__queue *q, const struct tkw__record *r)
 
 	/* No item has an id above the last one. So this needs no search. */
 	if (r->id <= q->totals.last_id ||
-	    (r->key.len && tkw__index_find_key(q, r->key)))
+	    (r->key.len && tkw__index_find_key(q, r->key)) ||
+	    (r->kind == TKW__RECORD_PLANNED && !tkw__plan_takes_item(q, r)))
 		return -EBADMSG;
-	err = prepare(q, r, &it);
+	err = tkw__item_make(q, r, NULL, &it);
 	if (err)
 		return err;
 	it->other = r->id;
@@ -209,10 +160,11 @@ static int apply_replace(struct tkw__queue *q, const struct tkw__record *r)
 	    r->word[TKW__REPLACE_SEQ] <= q->totals.last_id ||
 	    tkw__index_find_key(q, r->key) != old)
 		return -EBADMSG;
-	err = prepare(q, r, &it);
+	err = tkw__item_make(q, r, old, &it);
 	if (err)
 		return err;
 	it->other = r->word[TKW__REPLACE_SEQ];
+	it->started = old->started;
 	swap_items(q, old, it);
 	q->totals.replaces++;
 	saw_id(q, it->other);
@@ -227,6 +179,7 @@ static void set_state(struct tkw__item *it, const struct tkw__record *r,
 	it->attempts = (uint32_t)(r->word[TKW__ITEM_STATE] >> 32);
 	it->lost = (r->flags & TKW__RECORD_LOST) != 0;
 	it->timed = (r->flags & TKW__RECORD_TIMED) != 0;
+	it->started = (r->flags & TKW__RECORD_STARTED) != 0;
 	it->other = r->word[TKW__ITEM_OTHER];
 	if (it->state == TKW__TAKEN) {
 		it->other = it->node.tick;
@@ -249,10 +202,10 @@ static int apply_item(struct tkw__queue *q, const struct tkw__record *r)
 		same = tkw__index_find_key(q, r->key);
 	if ((same && same != old) || (!old && q->past != TKW__LOADING))
 		return -EBADMSG;
-	err = make_reason(q, r->reason, &reason);
+	err = tkw__reason_make(q, r->reason, &reason);
 	if (err)
 		return err;
-	err = prepare(q, r, &it);
+	err = tkw__item_make(q, r, NULL, &it);
 	if (err) {
 		tkw__reason_free(q, reason);
 		return err;
@@ -290,6 +243,7 @@ static int apply_take(struct tkw__queue *q, const struct tkw__record *r,
 	it->node.tick = r->word[TKW__TAKE_LEASE];
 	it->token = r->word[TKW__TAKE_TOKEN];
 	it->state = TKW__TAKEN;
+	it->started = (it->has & TKW__HAS_PLAN) != 0;
 	it->lost = 0;
 	it->timed = 0;
 	it->attempts += it->attempts < UINT32_MAX;
@@ -323,7 +277,7 @@ static int apply_give_back(struct tkw__queue *q, const struct tkw__record *r,
 	if (it->state != TKW__TAKEN || dead != tkw__item_used_up(it) ||
 	    (!dead && !lost && r->word[TKW__NACK_SEQ] <= q->totals.last_id))
 		return -EBADMSG;
-	if (tkw__undo_reserve(q, 1) || make_reason(q, r->reason, &reason))
+	if (tkw__undo_reserve(q, 1) || tkw__reason_make(q, r->reason, &reason))
 		return -ENOMEM;
 	tkw__undo_push(q, TKW__CHANGED, it);
 	tkw__unplace(q, it);
@@ -411,7 +365,7 @@ static int apply_totals(struct tkw__queue *q, const struct tkw__record *r)
 		return memcmp(&t, &q->totals, sizeof(t)) == 0 ? 0 : -EBADMSG;
 	if (t.last_id < q->totals.last_id ||
 	    t.last_token < q->totals.last_token ||
-	    !tkw__law_holds(&t, q->by_id.count))
+	    !tkw__law_holds(&t, q->by_id.count) || !tkw__plans_recount(q))
 		return -EBADMSG;
 	q->totals = t;
 	q->past = TKW__WHOLE;
@@ -465,11 +419,19 @@ int tkw__apply(struct tkw__queue *q, const struct tkw__record *r)
 	q->steps++;
 	switch (r->kind) {
 	case TKW__RECORD_PUT:
+	case TKW__RECORD_PLANNED:
 		return apply_put(q, r);
 	case TKW__RECORD_REPLACE:
 		return apply_replace(q, r);
 	case TKW__RECORD_ITEM:
+	case TKW__RECORD_PLANNED_ITEM:
 		return apply_item(q, r);
+	case TKW__RECORD_PLAN:
+	case TKW__RECORD_REPLAN:
+	case TKW__RECORD_UNPLAN:
+	case TKW__RECORD_STEP:
+	case TKW__RECORD_PLAN_FACTS:
+		return tkw__plan_apply(q, r);
 	case TKW__RECORD_PAUSE:
 	case TKW__RECORD_RESUME:
 	case TKW__RECORD_LIMIT:
@@ -600,6 +562,7 @@ static uint64_t seq_of(const struct tkw__record *r)
 {
 	switch (r->kind) {
 	case TKW__RECORD_PUT:
+	case TKW__RECORD_PLANNED:
 		return r->id;
 	case TKW__RECORD_REPLACE:
 		return r->word[TKW__REPLACE_SEQ];

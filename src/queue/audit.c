@@ -7,9 +7,10 @@
  * (Q3) Each item is in the structure of its state: the counts agree.
  * (Q4) The fields of an item are legal for its state.
  * (Q5) No id, sequence or token is above the last one given.
- * (Q6) `bytes` is the sum of all keys and payloads.
+ * (Q6) `bytes` is the sum of all keys and payloads, and of the plans.
  * (Q7) The law: puts = acks + cancels + purges + items. It binds when the end
  *      of a snapshot has been loaded.
+ * (Q8) The plans are sound (plans.h).
  */
 #include "queue/state.h"
 
@@ -20,6 +21,21 @@ struct audit {
 	uint64_t keys;
 	uint64_t by_state[3];
 };
+
+static const char *check_planned(const struct tkw__item *it)
+{
+	struct tkw__queue_text key = { tkw__item_key(it), it->key_len };
+	uint64_t planned_ms = tkw__item_planned(it).planned_ms;
+
+	if (!(it->has & TKW__HAS_PLAN))
+		return it->started ? "an item without a plan has started"
+				   : NULL;
+	if (!tkw__plan_is_key(key, planned_ms))
+		return "an item of a plan has another key";
+	if (!it->started && (it->state != TKW__IDLE || it->attempts))
+		return "an item of a plan has not started, but was taken";
+	return NULL;
+}
 
 static const char *check_fields(const struct tkw__queue *q,
 				const struct tkw__item *it)
@@ -52,7 +68,7 @@ static const char *check_fields(const struct tkw__queue *q,
 		return "a token is above the last one";
 	if ((it->key_len != 0) != ((it->has & TKW__HAS_KEY) != 0))
 		return "an item does not know whether it has a key";
-	return NULL;
+	return check_planned(it);
 }
 
 static void check_item(struct tkw__queue *q, struct tkw__item *it, void *ctx)
@@ -80,13 +96,17 @@ static void check_item(struct tkw__queue *q, struct tkw__item *it, void *ctx)
 
 static const char *check_sums(const struct tkw__queue *q, const struct audit *a)
 {
+	uint64_t bytes = a->bytes;
+
 	if (a->items != q->by_id.count || a->keys != q->by_key.count)
 		return "an index has the wrong count";
 	if (a->by_state[TKW__IDLE] != tkw__line_count(&q->idle) ||
 	    a->by_state[TKW__TAKEN] != tkw__line_count(&q->taken) ||
 	    a->by_state[TKW__DEAD] != tkw__treap_size(q->dead.root))
 		return "the counts by state are wrong";
-	if (a->bytes != q->bytes)
+	for (uint32_t i = 0; i < q->plans.count; i++)
+		bytes += tkw__plan_bytes(q->plans.at[i]);
+	if (bytes != q->bytes)
 		return "the sum of bytes is wrong";
 	if (q->past != TKW__LOADING && !tkw__law_holds(&q->totals, a->items))
 		return "the law is broken";
@@ -107,6 +127,8 @@ const char *tkw__queue_check(struct tkw__queue *q)
 		wrong = tkw__line_check(q, &q->taken);
 	if (!wrong)
 		wrong = tkw__treap_check(&q->dead);
+	if (!wrong)
+		wrong = tkw__plans_check(q);
 	if (!wrong) {
 		tkw__index_each(q, &q->by_id, check_item, &a);
 		wrong = a.wrong ? a.wrong : check_sums(q, &a);

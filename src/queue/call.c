@@ -39,6 +39,7 @@ int tkw__queue_create(struct tkw__queue **out,
 		.now_ms = cfg->now_us / 1000,
 		.place_ms = cfg->now_us / 1000,
 		.by_key.by_key = true,
+		.calendar = cfg->calendar,
 		.allocated = sizeof(*q),
 	};
 	tkw__line_init(q, &q->idle, true);
@@ -55,14 +56,14 @@ int tkw__queue_free_some(struct tkw__queue *q, uint64_t max_items)
 	if (!q->freeing)
 		tkw__queue_commit(q);
 	q->freeing = true;
-	while (max_items-- > 0) {
+	for (; max_items > 0; max_items--) {
 		struct tkw__item *it = tkw__index_drain(q, &q->by_id);
 
 		if (!it)
 			break;
 		tkw__item_free(q, it);
 	}
-	if (q->by_id.count > 0)
+	if (q->by_id.count > 0 || tkw__plans_free_some(q, &max_items))
 		return 1;
 	tkw__index_fini(q, &q->by_id);
 	tkw__index_fini(q, &q->by_key);
@@ -136,15 +137,21 @@ int tkw__finish(struct tkw__queue *q, struct tkw__queue_call *call,
 int tkw__emit(struct tkw__queue *q, struct tkw__queue_call *call,
 	      const struct tkw__record *r)
 {
-	struct tkw__record more = *r;
+	struct tkw__queue_log *log = call->log;
 	int err = 0;
 
 	if (!tkw__record_is_legal(r))
 		return -EOVERFLOW;
-	more.flags |= TKW__RECORD_MORE;
-	if (call->log)
-		err = tkw__record_write(q, call->log, &more);
-	return err ? err : tkw__apply(q, r);
+	if (log) {
+		err = tkw__record_write(q, log, r);
+		if (err)
+			return err;
+		log->bytes[log->last + 6] |= TKW__RECORD_MORE;
+	}
+	err = tkw__apply(q, r);
+	if (!err && r->item && (r->item->has & TKW__HAS_PLAN))
+		err = tkw__plan_follow(q, call, r);
+	return err;
 }
 
 uint64_t tkw__when_ms(const struct tkw__queue *q, struct tkw__queue_when when)

@@ -33,6 +33,11 @@
  *            answers are always exact, unless the call says that it is behind.
  *            A replica counts items whose leases have run out as taken, until a
  *            record of the master says that they are lost.
+ *   Plans    A plan keeps one fresh item: an item for its next planned time
+ *            that was never taken. The command that takes or ends the fresh
+ *            item also puts the next one, by a record with an absolute time. So
+ *            replay and replicas need no calendar. tkw__queue_plan() has the
+ *            rules.
  *   Bounds   A call takes O(1) steps, or O(items asked for). Some steps need
  *            an ordered tree, and take O(log n); docs/internals/queue.md says
  *            when. tkw__queue_count_steps() returns the number of steps.
@@ -68,7 +73,17 @@ enum {
 	/* A line of more items than this uses a wheel; see line.h. */
 	TKW__QUEUE_SMALL = 64,
 	/* How many steps a take may make, besides four for each item. */
-	TKW__QUEUE_TAKE_STEPS = 256
+	TKW__QUEUE_TAKE_STEPS = 256,
+	/* The name of a plan; the key of an item has 17 bytes more. */
+	TKW__QUEUE_MAX_PLAN_NAME = 200,
+	TKW__QUEUE_MAX_PLAN_TEXT = 255,
+	TKW__QUEUE_MAX_ZONE = 63,
+	/* The largest max_missed of a plan. */
+	TKW__QUEUE_MAX_MISSED = 100,
+	/* How many planned times with a held key a plan passes over. */
+	TKW__QUEUE_MAX_HELD = 64,
+	/* How many plans a queue can have. */
+	TKW__QUEUE_MAX_PLANS = 1 << 16
 };
 
 struct tkw__queue;
@@ -80,8 +95,39 @@ struct tkw__queue_hooks {
 	void *ctx;
 };
 
+/* Bytes of the caller. */
+struct tkw__queue_text {
+	const void *at;
+	size_t len;
+};
+
+/*
+ * Where planned times come from. Only commands of a master use it.
+ *
+ * compile   Reads a plan and its zone. An empty zone means UTC. If anew is
+ *           true, the rules of the zone are read again, even if they are known.
+ *           Returns 0 or an error. -ENOMEM fails the command. Any other error
+ *           becomes the error of the plan, so it must not be -ENOENT; see
+ *           struct tkw__queue_plan_facts.
+ * next      Finds the first planned time after after_ms. Returns 0, or -ENOENT
+ *           if there is none.
+ * previous  Finds the last planned time before before_ms, in the same way.
+ * free      Frees what compile has made. A command frees all that it compiles.
+ */
+struct tkw__queue_calendar {
+	int (*compile)(void **out, struct tkw__queue_text plan,
+		       struct tkw__queue_text zone, bool anew, void *ctx);
+	int (*next)(void *compiled, uint64_t after_ms, uint64_t *out_ms);
+	int (*previous)(void *compiled, uint64_t before_ms, uint64_t *out_ms);
+	void (*free)(void *compiled, void *ctx);
+	void *ctx;
+};
+
 struct tkw__queue_config {
 	struct tkw__queue_hooks hooks;
+	/* NULL: no calendar. Plans can then be replayed, but not made, and no
+	 * plan goes on. The struct must stay valid. */
+	const struct tkw__queue_calendar *calendar;
 	uint64_t now_us;
 	/* A secret, so that users cannot choose keys that collide. Use a new
 	 * one in each process. Otherwise a dump, which is in the order of
@@ -120,12 +166,6 @@ struct tkw__queue_when {
 	int64_t ms; /* a negative one counts as 0 */
 };
 
-/* Bytes of the caller. */
-struct tkw__queue_text {
-	const void *at;
-	size_t len;
-};
-
 /* What happens if the key of a put is held by an item. */
 enum tkw__queue_held {
 	TKW__QUEUE_REFUSE, /* -EEXIST */
@@ -151,6 +191,7 @@ struct tkw__queue_taken {
 	uint64_t id;
 	uint64_t token;
 	uint64_t due_ms;
+	uint64_t planned_ms; /* an item of a plan: its planned time; else 0 */
 	uint32_t attempt;
 	struct tkw__queue_text payload;
 	struct tkw__queue_text key;
@@ -213,6 +254,7 @@ struct tkw__queue_facts {
 	uint64_t token;    /* taken */
 	uint64_t lease_ms; /* taken: when the lease ends */
 	uint64_t died_ms;  /* dead */
+	uint64_t planned_ms; /* an item of a plan: its planned time; else 0 */
 	uint32_t attempts;
 	uint32_t max_attempts;
 	uint32_t backoff_ms;
@@ -254,7 +296,7 @@ struct tkw__queue_stats {
 	struct tkw__queue_totals totals;
 	uint64_t count[TKW__QUEUE_STATES]; /* exact if quiet */
 	uint64_t items;
-	uint64_t bytes;     /* of keys and payloads */
+	uint64_t bytes;     /* of keys and payloads, and of plans */
 	uint64_t allocated; /* bytes that the queue has from its hooks */
 	/* How long the first ready item has been due. Exact if quiet. */
 	uint64_t oldest_age_ms;
@@ -374,6 +416,161 @@ int tkw__queue_resume(struct tkw__queue *q, struct tkw__queue_call *call);
 int tkw__queue_limit(struct tkw__queue *q, struct tkw__queue_call *call,
 		     const struct tkw__queue_limits *limits);
 
+/* Which of the planned times that were missed are given out. */
+enum tkw__queue_misfire {
+	TKW__QUEUE_MISSED_ONCE, /* the latest one */
+	TKW__QUEUE_MISSED_ALL,  /* the latest max_missed, the oldest first */
+	TKW__QUEUE_MISSED_SKIP  /* none */
+};
+
+struct tkw__queue_plan {
+	struct tkw__queue_text name; /* 1 to TKW__QUEUE_MAX_PLAN_NAME bytes */
+	struct tkw__queue_text plan; /* 1 to TKW__QUEUE_MAX_PLAN_TEXT bytes */
+	struct tkw__queue_text zone; /* empty: UTC */
+	struct tkw__queue_text payload;
+	uint64_t grace_ms; /* taken as it is: 0 is no grace */
+	enum tkw__queue_misfire misfire;
+	/* TKW__QUEUE_MISSED_ALL: 1 to TKW__QUEUE_MAX_MISSED; else 0. */
+	uint32_t max_missed;
+	/* A planned time that comes while an earlier item of the plan is
+	 * running is given out too. Otherwise it is left out. */
+	bool allow_overlap;
+	/* The next item is put when all earlier ones have ended, not when they
+	 * are taken. */
+	bool next_on_end;
+	/* Of each item, as in struct tkw__queue_put. */
+	uint32_t max_attempts;
+	uint32_t backoff_ms;
+	uint32_t max_backoff_ms;
+};
+
+/* Everything about a plan. The pointers are valid until the plan changes, and
+ * that is committed. */
+struct tkw__queue_plan_facts {
+	struct tkw__queue_plan plan;
+	bool paused;
+	/* Not 0: the plan cannot go on. A resume, or a new plan of this name,
+	 * tries again.
+	 *   -ENOENT   the plan has no more times
+	 *   -EEXIST   the keys of the next TKW__QUEUE_MAX_HELD times are held
+	 *   -EOVERFLOW
+	 *             there is no id left for an item
+	 *   -ENOSYS   there is no calendar
+	 *   another   an error of the calendar */
+	int32_t error;
+	uint64_t fresh_id; /* the fresh item; 0: none */
+	uint64_t next_ms;  /* its planned time; 0: none */
+	/* No planned time up to this one comes again. It is the latest time
+	 * that was taken, cancelled by a user, missed or left out. Or it is the
+	 * moment at which the plan got other times or was resumed, if it had to
+	 * wait for an item that was running. */
+	uint64_t decided_ms;
+	uint64_t running;  /* items that are running; exact if quiet */
+	uint64_t runs;     /* fresh items that were taken */
+	uint64_t missed;   /* fresh items that ended because they were missed */
+	uint64_t overlaps; /* fresh items that were left out */
+};
+
+/*
+ * Makes a plan, or replaces the plan of this name.
+ *
+ *   First     Puts the fresh item: for the first planned time after now.
+ *   Key       The key of an item is the name of its plan, "@", and the planned
+ *             time in ms. A time whose key is held is passed over.
+ *   Due       The item is due at its planned time. A reschedule, a replacement
+ *             or a nack can change when it is due, but not its planned time.
+ *   Running   An item is running from its first take until it is acked,
+ *             cancelled or dead, and also between two attempts. A dead item
+ *             that is revived is running again.
+ *   Next      The command that takes or cancels the fresh item also puts the
+ *             next one, for the first time after it. Without allow_overlap, and
+ *             if an item is running then, it is for the first time after now.
+ *             With next_on_end, the command that ends the last running item
+ *             puts the next one, in the same way. A plan that is not paused
+ *             and has no error always has a fresh item or a running one.
+ *   Missed    A planned time is missed if it passed more than the grace ago. A
+ *             fresh item that was rescheduled is missed if it has also been due
+ *             for longer than the grace. A take that meets a missed fresh item
+ *             gives it out if misfire wants its time. If not, the take ends it,
+ *             and puts the item for the first time that misfire wants, or that
+ *             is not missed. This item may be ready at once.
+ *   All       With TKW__QUEUE_MISSED_ALL and without allow_overlap, a missed
+ *             item that is taken puts the next one when it ends: for the time
+ *             after it. So the times that wait are not left out.
+ *   Overlap   Without allow_overlap, a fresh item that is ready while another
+ *             item of the plan is running is left out: it ends, and the item
+ *             for the first time after now is put. A take that meets it does
+ *             this, or the command that ends the last running item. If a lease
+ *             that has run out ends that item, "now" is the end of the lease.
+ *   Replaced  The old fresh item is cancelled. Items that are running go on.
+ *             The plan keeps decided_ms and its counters. A paused plan stays
+ *             paused. If plan and zone are the same as before, and the planned
+ *             time of the old fresh item has passed, it comes again, and
+ *             missed times that come in turn go on. If nothing at all differs,
+ *             nothing changes.
+ *   Limits    The limits of the queue hold for this call. A plan that is
+ *             replaced adds no item. Items that are put later are not refused.
+ *             The name, text, zone and payload of a plan count as bytes of the
+ *             queue.
+ *
+ * An item that ends because it was missed or left out counts as cancelled.
+ *
+ * next_ms  Receives the planned time of the fresh item. 0: there is none,
+ *          because the plan is paused, or because of next_on_end. May be NULL.
+ *
+ * Returns 0, or
+ *   -ENOENT    the plan has no time after now
+ *   -EEXIST    the keys of the next TKW__QUEUE_MAX_HELD times are held
+ *   -ENOSYS    there is no calendar
+ *   -EAGAIN    the queue is full: items, bytes or plans
+ *   -EMSGSIZE  the payload is larger than the limit
+ *   -EINVAL, -ENOMEM, -EOVERFLOW, or an error of the calendar
+ */
+int tkw__queue_plan(struct tkw__queue *q, struct tkw__queue_call *call,
+		    const struct tkw__queue_plan *plan, uint64_t *next_ms);
+
+/* Ends a plan and cancels its fresh item. Items that are running go on; if a
+ * plan of this name is made again, they do not belong to it. The answer is
+ * TKW__QUEUE_DONE or TKW__QUEUE_UNKNOWN. */
+int tkw__queue_unplan(struct tkw__queue *q, struct tkw__queue_call *call,
+		      struct tkw__queue_text name,
+		      enum tkw__queue_answer *answer);
+
+/* A pause cancels the fresh item of a plan, and puts no more. Its time is not
+ * decided by this. A resume of a plan that is paused or has an error puts the
+ * item for the first time after now and after decided_ms, as tkw__queue_plan()
+ * does. It reads the zone anew. If that fails, it becomes the error of the
+ * plan, and the call returns 0. The answer is TKW__QUEUE_DONE or
+ * TKW__QUEUE_UNKNOWN. */
+int tkw__queue_pause_plan(struct tkw__queue *q, struct tkw__queue_call *call,
+			  struct tkw__queue_text name,
+			  enum tkw__queue_answer *answer);
+int tkw__queue_resume_plan(struct tkw__queue *q, struct tkw__queue_call *call,
+			   struct tkw__queue_text name,
+			   enum tkw__queue_answer *answer);
+
+/* Gets a plan by its name. Returns 0 or -ENOENT. */
+int tkw__queue_get_plan(struct tkw__queue *q, struct tkw__queue_text name,
+			struct tkw__queue_plan_facts *out);
+
+typedef void tkw__queue_visit_plan_fn(const struct tkw__queue_plan_facts *facts,
+				      void *ctx);
+
+/*
+ * Lists plans in the order of the bytes of their names. visit must not change
+ * the queue.
+ *
+ * after  List the names behind this one. at = NULL: from the first one.
+ *
+ * Returns how many were visited. Fewer than max: there are no more.
+ */
+uint32_t tkw__queue_list_plans(struct tkw__queue *q,
+			       struct tkw__queue_text after, uint32_t max,
+			       tkw__queue_visit_plan_fn *visit, void *ctx);
+
+/* Returns how many plans there are. */
+uint32_t tkw__queue_count_plans(const struct tkw__queue *q);
+
 /* What advance does. */
 enum tkw__queue_role {
 	TKW__QUEUE_MASTER, /* records the leases that have run out */
@@ -411,7 +608,8 @@ enum tkw__queue_ready {
 /* Tells whether a take would give something out. A paused queue has nothing
  * ready. If leases have run out that come before the ready items, a take
  * records them first: it may give nothing out yet, and say that it is behind.
- * The call takes O(1) steps, and a walk down a tree. */
+ * And a take may end the item of a plan instead of giving it out. The call
+ * takes O(1) steps, and a walk down a tree. */
 enum tkw__queue_ready tkw__queue_has_ready(struct tkw__queue *q,
 					   uint64_t now_us);
 
@@ -478,7 +676,7 @@ bool tkw__queue_is_whole(const struct tkw__queue *q);
  * tkw__queue_load() makes a new queue equal to this one. Each piece is a
  * command of its own. The queue must not change between two pieces.
  *
- * This call and the next two also write what is not committed.
+ * This call and the next three also write what is not committed.
  *
  * cursor  Starts at 0. It is 0 again at the end.
  */
@@ -489,15 +687,19 @@ int tkw__queue_dump(struct tkw__queue *q, uint64_t *cursor, uint32_t max,
 int tkw__queue_dump_item(struct tkw__queue *q, uint64_t id,
 			 struct tkw__queue_log *log);
 
+/* The same for a plan, by its name. Its items have records of their own. */
+int tkw__queue_dump_plan(struct tkw__queue *q, struct tkw__queue_text name,
+			 struct tkw__queue_log *log);
+
 /*
  * Writes the record that ends a snapshot.
  *
  * A journal may copy its items forward while the queue is in use. Note the
- * place of the next record. List all items, and write tkw__queue_dump_item() of
- * each; these records and those of other commands go to the journal in the
- * order in which they were made. Then write this record. The commands before
- * the place can now be dropped. The rest is a snapshot, and what has happened
- * since.
+ * place of the next record. List all plans and all items, in any order, and
+ * write tkw__queue_dump_plan() or tkw__queue_dump_item() of each; these records
+ * and those of other commands go to the journal in the order in which they were
+ * made. Then write this record. The commands before the place can now be
+ * dropped. The rest is a snapshot, and what has happened since.
  */
 int tkw__queue_dump_totals(struct tkw__queue *q, struct tkw__queue_log *log);
 

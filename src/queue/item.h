@@ -38,7 +38,8 @@ enum tkw__item_place {
 /* Which optional parts follow the header. */
 enum {
 	TKW__HAS_KEY = 1,
-	TKW__HAS_BACKOFF = 2
+	TKW__HAS_BACKOFF = 2,
+	TKW__HAS_PLAN = 4
 };
 
 /* Why a consumer has nacked an item. */
@@ -74,15 +75,18 @@ struct tkw__item {
 	uint8_t key_len;
 	uint8_t state; /* enum tkw__item_state */
 	uint8_t place; /* enum tkw__item_place */
-	uint8_t has : 2;
+	uint8_t has : 3;
 	/* The last nack was a lost lease. Then `reason` is NULL. */
 	uint8_t lost : 1;
 	/* Idle: the sequence is the end of that lease, in microseconds. */
 	uint8_t timed : 1;
 	/* In a wheel, and out of order. See line.h. */
 	uint8_t stray : 1;
+	/* Of a plan, and taken at least once. Otherwise it is fresh. */
+	uint8_t started : 1;
 	/* With a key: the next item in its bucket by key, a pointer. With a
-	 * back-off: struct tkw__backoff. Then the key and the payload. */
+	 * back-off: struct tkw__backoff. Of a plan: struct tkw__planned. Then
+	 * the key and the payload. */
 	unsigned char tail[];
 };
 _Static_assert(sizeof(struct tkw__item) <= 96, "the budget of an item");
@@ -100,6 +104,14 @@ struct tkw__backoff {
 	uint32_t max_ms;
 };
 
+/* Of which plan an item is. */
+struct tkw__planned {
+	uint64_t planned_ms;
+	uint64_t plan_id;
+};
+
+struct tkw__plan_state;
+
 /* The fields that change. */
 struct tkw__saved {
 	uint64_t tick;
@@ -107,11 +119,13 @@ struct tkw__saved {
 	union {
 		uint64_t token;
 		struct tkw__reason *reason;
+		struct tkw__plan_state *plan_state; /* of a plan; see undo.h */
 	};
 	uint32_t attempts;
 	uint8_t state;
 	uint8_t lost;
 	uint8_t timed;
+	uint8_t started;
 };
 
 static inline struct tkw__item *tkw__item_of(struct tkw_link *l)
@@ -128,7 +142,8 @@ static inline struct tkw__item **tkw__item_key_next(struct tkw__item *it)
 static inline size_t tkw__item_parts(unsigned has)
 {
 	return (has & TKW__HAS_KEY ? sizeof(void *) : 0) +
-	       (has & TKW__HAS_BACKOFF ? sizeof(struct tkw__backoff) : 0);
+	       (has & TKW__HAS_BACKOFF ? sizeof(struct tkw__backoff) : 0) +
+	       (has & TKW__HAS_PLAN ? sizeof(struct tkw__planned) : 0);
 }
 
 static inline struct tkw__backoff tkw__item_backoff(const struct tkw__item *it)
@@ -139,6 +154,18 @@ static inline struct tkw__backoff tkw__item_backoff(const struct tkw__item *it)
 		memcpy(&b, it->tail + tkw__item_parts(it->has & TKW__HAS_KEY),
 		       sizeof(b));
 	return b;
+}
+
+static inline struct tkw__planned tkw__item_planned(const struct tkw__item *it)
+{
+	struct tkw__planned p = { 0, 0 };
+
+	if (it->has & TKW__HAS_PLAN)
+		memcpy(&p,
+		       it->tail + tkw__item_parts(it->has & (TKW__HAS_KEY |
+							     TKW__HAS_BACKOFF)),
+		       sizeof(p));
+	return p;
 }
 
 static inline const unsigned char *tkw__item_key(const struct tkw__item *it)
@@ -197,6 +224,7 @@ static inline struct tkw__saved tkw__item_save(const struct tkw__item *it)
 		.state = it->state,
 		.lost = it->lost,
 		.timed = it->timed,
+		.started = it->started,
 	};
 
 	s.token = it->token;
@@ -213,6 +241,7 @@ static inline void tkw__item_restore(struct tkw__item *it,
 	it->state = s->state;
 	it->lost = s->lost != 0;
 	it->timed = s->timed != 0;
+	it->started = s->started != 0;
 }
 
 #endif /* TKW_QUEUE_ITEM_H */

@@ -54,6 +54,7 @@ static void item_facts(const struct tkw__item *it, uint64_t now_ms,
 		.max_attempts = it->max_attempts,
 		.backoff_ms = b.first_ms,
 		.max_backoff_ms = b.max_ms,
+		.planned_ms = tkw__item_planned(it).planned_ms,
 		.key = { it->key_len ? tkw__item_key(it) : NULL, it->key_len },
 		.payload = { tkw__item_payload(it), it->payload_len },
 		.reason = tkw__reason_of(it),
@@ -207,35 +208,40 @@ void tkw__queue_get_stats(struct tkw__queue *q, uint64_t now_us,
 	tkw__lateness_get(q, out->lateness);
 }
 
-static uint64_t hash_word(uint64_t h, uint64_t word)
+uint64_t tkw__hash_word(uint64_t h, uint64_t word)
 {
 	return tkw__mix(h * 3 + word);
 }
 
-static uint64_t hash_text(uint64_t h, const void *at, size_t len)
+uint64_t tkw__hash_text(uint64_t h, const void *at, size_t len)
 {
 	static const uint64_t seed[2] = { 1, 2 };
 
-	return hash_word(hash_word(h, len), tkw__hash(seed, at, len));
+	return tkw__hash_word(tkw__hash_word(h, len), tkw__hash(seed, at, len));
 }
 
 uint64_t tkw__item_digest(const struct tkw__item *it)
 {
 	struct tkw__backoff b = tkw__item_backoff(it);
 	struct tkw__queue_text reason = tkw__reason_of(it);
-	uint64_t h = hash_word(1, it->id);
+	uint64_t h = tkw__hash_word(1, it->id);
 
-	h = hash_word(h, it->node.tick);
-	h = hash_word(h, it->other);
-	h = hash_word(h, it->state == TKW__TAKEN ? it->token : 0);
-	h = hash_word(h, (uint64_t)it->attempts << 32 | it->max_attempts);
-	h = hash_word(h, (uint64_t)b.first_ms << 32 | b.max_ms);
-	h = hash_word(h, it->state);
-	h = hash_word(h, it->lost);
-	h = hash_word(h, it->timed);
-	h = hash_text(h, tkw__item_key(it), it->key_len);
-	h = hash_text(h, tkw__item_payload(it), it->payload_len);
-	return hash_text(h, reason.at ? reason.at : "", reason.len);
+	h = tkw__hash_word(h, it->node.tick);
+	h = tkw__hash_word(h, it->other);
+	h = tkw__hash_word(h, it->state == TKW__TAKEN ? it->token : 0);
+	h = tkw__hash_word(h, (uint64_t)it->attempts << 32 | it->max_attempts);
+	h = tkw__hash_word(h, (uint64_t)b.first_ms << 32 | b.max_ms);
+	h = tkw__hash_word(h, it->state);
+	h = tkw__hash_word(h, it->lost);
+	h = tkw__hash_word(h, it->timed);
+	h = tkw__hash_text(h, tkw__item_key(it), it->key_len);
+	h = tkw__hash_text(h, tkw__item_payload(it), it->payload_len);
+	if (it->has & TKW__HAS_PLAN) {
+		h = tkw__hash_word(h, tkw__item_planned(it).planned_ms);
+		h = tkw__hash_word(h, tkw__item_planned(it).plan_id);
+		h = tkw__hash_word(h, it->started);
+	}
+	return tkw__hash_text(h, reason.at ? reason.at : "", reason.len);
 }
 
 /* A sum over the items does not depend on their order. */
@@ -254,9 +260,9 @@ uint64_t tkw__queue_digest(struct tkw__queue *q)
 
 	memcpy(words, &q->totals, sizeof(words));
 	for (int i = 0; i < TKW__RECORD_WORDS; i++)
-		sum = hash_word(sum, words[i]);
+		sum = tkw__hash_word(sum, words[i]);
 	tkw__index_each(q, &q->by_id, add_item, &sum);
-	return sum;
+	return sum + tkw__plans_digest(q);
 }
 
 static void item_record(const struct tkw__item *it, struct tkw__record *r)
@@ -281,11 +287,17 @@ static void item_record(const struct tkw__item *it, struct tkw__record *r)
 	r->word[TKW__ITEM_OTHER] = taken ? it->node.tick : it->other;
 	r->word[TKW__ITEM_TOKEN] = taken ? it->token : 0;
 	r->word[TKW__ITEM_STATE] = (uint64_t)it->attempts << 32 | it->state;
+	if (it->has & TKW__HAS_PLAN) {
+		r->kind = TKW__RECORD_PLANNED_ITEM;
+		r->flags |= it->started ? TKW__RECORD_STARTED : 0;
+		r->word[TKW__ITEM_PLANNED] = tkw__item_planned(it).planned_ms;
+		r->word[TKW__ITEM_PLAN] = tkw__item_planned(it).plan_id;
+	}
 }
 
 struct dumping {
 	struct tkw__queue_log *log;
-	uint32_t items;
+	uint32_t records;
 	int err;
 };
 
@@ -299,7 +311,23 @@ static void dump_one(struct tkw__queue *q, struct tkw__item *it, void *ctx)
 	item_record(it, &r);
 	r.flags |= TKW__RECORD_MORE;
 	d->err = tkw__record_write(q, d->log, &r);
-	d->items++;
+	d->records++;
+}
+
+/* Plans come before the items. Returns the index of the next plan. */
+static uint64_t dump_plans(struct tkw__queue *q, struct dumping *d, uint64_t at,
+			   uint32_t max)
+{
+	do {
+		struct tkw__record r;
+
+		q->steps++;
+		tkw__plan_record(q->plans.at[at++], &r);
+		r.flags |= TKW__RECORD_MORE;
+		d->err = tkw__record_write(q, d->log, &r);
+		d->records++;
+	} while (at < q->plans.count && d->records < max && !d->err);
+	return at;
 }
 
 int tkw__queue_dump_totals(struct tkw__queue *q, struct tkw__queue_log *log)
@@ -310,19 +338,36 @@ int tkw__queue_dump_totals(struct tkw__queue *q, struct tkw__queue_log *log)
 	return tkw__record_write(q, log, &r);
 }
 
+/* The cursor of the items has at least 30 zero bits at its end. So a cursor
+ * below this is the index of a plan. If it is behind the last plan, the items
+ * begin. */
+static uint64_t dump_piece(struct tkw__queue *q, struct dumping *d, uint64_t at,
+			   uint32_t max)
+{
+	if (at < q->plans.count) {
+		at = dump_plans(q, d, at, max);
+		if (at < q->plans.count || d->records >= max || d->err)
+			return at;
+	}
+	if (at <= TKW__QUEUE_MAX_PLANS)
+		at = 0;
+	do {
+		at = tkw__index_scan(q, &q->by_id, at, dump_one, d);
+	} while (at != 0 && d->records < max && !d->err);
+	return at;
+}
+
 int tkw__queue_dump(struct tkw__queue *q, uint64_t *cursor, uint32_t max,
 		    struct tkw__queue_log *log)
 {
 	struct tkw__queue_call call = { .now_us = q->now_ms * 1000,
 					.log = log };
 	struct dumping d = { log, 0, 0 };
-	uint64_t at = *cursor;
 	struct tkw__mark m;
+	uint64_t at;
 
 	tkw__begin(q, &call, &m);
-	do {
-		at = tkw__index_scan(q, &q->by_id, at, dump_one, &d);
-	} while (at != 0 && d.items < max && !d.err);
+	at = dump_piece(q, &d, *cursor, max);
 	if (at == 0 && !d.err)
 		d.err = tkw__queue_dump_totals(q, log);
 	if (!d.err)
@@ -339,5 +384,17 @@ int tkw__queue_dump_item(struct tkw__queue *q, uint64_t id,
 	if (!it)
 		return -ENOENT;
 	item_record(it, &r);
+	return tkw__record_write(q, log, &r);
+}
+
+int tkw__queue_dump_plan(struct tkw__queue *q, struct tkw__queue_text name,
+			 struct tkw__queue_log *log)
+{
+	const struct tkw__plan *p = tkw__plans_find(q, name);
+	struct tkw__record r;
+
+	if (!p)
+		return -ENOENT;
+	tkw__plan_record(p, &r);
 	return tkw__record_write(q, log, &r);
 }

@@ -14,8 +14,10 @@
  *   ...            only kinds with a body, and only if it is not empty:
  *           1      the length of the key
  *           1      the length of the reason
- *           2      0
- *           ...    the key, the reason, and then the payload up to the end
+ *           1      the length of the zone
+ *           1      0
+ *           ...    the key, the reason, the zone, and then the payload up to
+ *                  the end
  *
  * All times are UNIX times. The records of a command follow each other; each
  * but the last has the flag TKW__RECORD_MORE. So a reader can tell a whole
@@ -44,8 +46,28 @@
  * options: the largest number of attempts, and the first back-off in the upper
  * half. state of ITEM: the state, and the attempts in the upper half. other of
  * ITEM: idle: the sequence; taken: the end of the lease; dead: when it died.
- * The sequence of a PUT is its id. The kinds from 32 to 47 are reserved for the
- * plans of a calendar, which does not exist yet.
+ * The sequence of a PUT is its id.
+ *
+ * The kinds from 32 to 47 are about plans. PLANNED and PLANNED_ITEM are PUT and
+ * ITEM for items of a plan. The others have the id of a plan, its name as the
+ * key, and the text of the plan as the reason.
+ *
+ *   kind          words                                      body
+ *   PLAN          grace, policy, options, max back-off       name, text, zone,
+ *                                                            payload
+ *   REPLAN        the same, for a plan that is there         the same
+ *   UNPLAN                                                   name
+ *   STEP          decided, status, runs, missed, overlaps    name
+ *   PLAN_FACTS    those of PLAN, those of STEP (snapshots)   as PLAN
+ *   PLANNED       planned, options, max back-off,            key, payload
+ *                 id of the plan
+ *   PLANNED_ITEM  those of ITEM, planned, id of the plan     as ITEM
+ *                 (snapshots)
+ *
+ * The planned time of PLANNED is also when it is due.
+ *
+ * policy: enum tkw__queue_misfire, TKW__POLICY flags, and max_missed in the
+ * upper half. status: the error, positive, and TKW__STATUS flags.
  */
 #ifndef TKW_QUEUE_RECORD_H
 #define TKW_QUEUE_RECORD_H
@@ -74,9 +96,14 @@ enum tkw__record_kind {
 	TKW__RECORD_TOTALS,
 	TKW__RECORD_ITEM,
 	TKW__RECORD_KINDS,
-	/* SPEC 12.4: reserved. */
-	TKW__RECORD_FIRST_PLAN = 32,
-	TKW__RECORD_LAST_PLAN = 47
+	TKW__RECORD_PLAN = 32,
+	TKW__RECORD_REPLAN,
+	TKW__RECORD_UNPLAN,
+	TKW__RECORD_STEP,
+	TKW__RECORD_PLAN_FACTS,
+	TKW__RECORD_PLANNED,
+	TKW__RECORD_PLANNED_ITEM,
+	TKW__RECORD_PLAN_KINDS
 };
 
 enum {
@@ -87,7 +114,9 @@ enum {
 	TKW__RECORD_MORE = 1, /* the command goes on in the next record */
 	TKW__RECORD_LOST = 2, /* NACK, DEAD, ITEM: by a lease that ran out */
 	/* ITEM: the sequence is the end of that lease, not a number. */
-	TKW__RECORD_TIMED = 4
+	TKW__RECORD_TIMED = 4,
+	/* PLANNED_ITEM: the item was taken at least once. */
+	TKW__RECORD_STARTED = 8
 };
 _Static_assert(sizeof(struct tkw__queue_totals) / 8 == TKW__RECORD_WORDS,
 	       "the totals are words");
@@ -109,8 +138,29 @@ enum {
 	TKW__LIMIT_PAYLOAD = 2,
 	TKW__ITEM_OTHER = 3,
 	TKW__ITEM_TOKEN = 4,
-	TKW__ITEM_STATE = 5
+	TKW__ITEM_STATE = 5,
+	TKW__ITEM_PLANNED = 6,
+	TKW__ITEM_PLAN = 7,
+	TKW__PLANNED_PLAN = 3,
+	TKW__PLAN_GRACE = 0, /* also of REPLAN and PLAN_FACTS */
+	TKW__PLAN_POLICY = 1,
+	TKW__PLAN_OPTIONS = 2,
+	TKW__PLAN_MAX_BACKOFF = 3,
+	TKW__PLAN_STATE = 4, /* PLAN_FACTS: where the words of STEP begin */
+	TKW__STEP_DECIDED = 0,
+	TKW__STEP_STATUS = 1,
+	TKW__STEP_RUNS = 2,
+	TKW__STEP_MISSED = 3,
+	TKW__STEP_OVERLAPS = 4
 };
+
+/* Flags in the words of plans. */
+#define TKW__POLICY_MISFIRE UINT64_C(0xff)
+#define TKW__POLICY_OVERLAP (UINT64_C(1) << 8)
+#define TKW__POLICY_ON_END (UINT64_C(1) << 9)
+#define TKW__STATUS_ERROR UINT64_C(0xffff)
+#define TKW__STATUS_PAUSED (UINT64_C(1) << 32)
+#define TKW__STATUS_IN_TURN (UINT64_C(1) << 33)
 
 struct tkw__item;
 
@@ -119,10 +169,13 @@ struct tkw__item;
 struct tkw__record {
 	enum tkw__record_kind kind;
 	uint16_t flags;
+	/* The plan of the item does not go on by itself. Not in the bytes. */
+	bool alone;
 	uint64_t id;
 	uint64_t word[TKW__RECORD_WORDS];
 	struct tkw__queue_text key;
 	struct tkw__queue_text reason;
+	struct tkw__queue_text zone;
 	struct tkw__queue_text payload;
 	/* The item, if a command has found it already. Not in the bytes. */
 	struct tkw__item *item;

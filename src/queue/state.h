@@ -2,7 +2,7 @@
 /*
  * state.h - the struct of a queue, and what its files share.
  *
- *   commands (put.c take.c claim.c change.c advance.c)
+ *   commands (put.c take.c claim.c change.c advance.c, and of plans: plans.h)
  *        |  decide, and make records
  *   tkw__emit()          record.c, call.c
  *        |  write the record to the log, and apply it
@@ -18,6 +18,7 @@
 #include "queue/item.h"
 #include "queue/lateness.h"
 #include "queue/line.h"
+#include "queue/plans.h"
 #include "queue/record.h"
 #include "queue/treap.h"
 #include "queue/undo.h"
@@ -47,7 +48,9 @@ struct tkw__queue {
 	struct tkw__line idle;
 	struct tkw__line taken;
 	struct tkw__treap dead;
-	uint64_t bytes; /* of keys and payloads */
+	struct tkw__plans plans;
+	const struct tkw__queue_calendar *calendar; /* may be NULL */
+	uint64_t bytes; /* of keys and payloads, and of plans */
 
 	struct tkw__undo undo;
 	uint64_t steps;
@@ -76,7 +79,8 @@ int tkw__begin(struct tkw__queue *q, struct tkw__queue_call *call,
 	       struct tkw__mark *m);
 int tkw__finish(struct tkw__queue *q, struct tkw__queue_call *call,
 		const struct tkw__mark *m, int err);
-/* Writes a record to the log and applies it. Returns 0 or an error. */
+/* Writes a record to the log and applies it. If it is about an item of a plan,
+ * the plan goes on. Returns 0 or an error. */
 int tkw__emit(struct tkw__queue *q, struct tkw__queue_call *call,
 	      const struct tkw__record *r);
 
@@ -91,8 +95,16 @@ void tkw__place(struct tkw__queue *q, struct tkw__item *it);
 /* The same for all structures of the queue. attach() needs prepared indexes. */
 void tkw__detach(struct tkw__queue *q, struct tkw__item *it);
 void tkw__attach(struct tkw__queue *q, struct tkw__item *it);
+/* Makes an item with what a PUT, a REPLACE or an ITEM has in common, and gets
+ * everything that its attachment needs. old is what a REPLACE replaces. Returns
+ * 0 or -ENOMEM. */
+int tkw__item_make(struct tkw__queue *q, const struct tkw__record *r,
+		   const struct tkw__item *old, struct tkw__item **out);
 /* Frees an item that is in no structure. */
 void tkw__item_free(struct tkw__queue *q, struct tkw__item *it);
+/* NULL is the empty reason. */
+int tkw__reason_make(struct tkw__queue *q, struct tkw__queue_text text,
+		     struct tkw__reason **out);
 void tkw__reason_free(struct tkw__queue *q, struct tkw__reason *r);
 
 /* The next number of a counter: max(last + 1, now). */
@@ -135,6 +147,9 @@ struct tkw__item *tkw__find(struct tkw__queue *q,
 			    const struct tkw__queue_name *name);
 
 struct tkw__queue_text tkw__reason_of(const struct tkw__item *it);
+/* Add a number or a text to a checksum. */
+uint64_t tkw__hash_word(uint64_t h, uint64_t word);
+uint64_t tkw__hash_text(uint64_t h, const void *at, size_t len);
 /* A checksum of all recorded facts of an item. */
 uint64_t tkw__item_digest(const struct tkw__item *it);
 

@@ -84,6 +84,24 @@ static int find_first(struct tkw__queue *q, struct tkw__queue_call *call,
 	return 0;
 }
 
+/* An item of a plan is first. Says if it has ended, or if it is too early to
+ * say anything: then the take looks again. */
+static int meet(struct tkw__queue *q, struct tkw__queue_call *call,
+		struct tkw__item *it, uint64_t *budget, bool *again)
+{
+	*again = false;
+	if (!(it->has & TKW__HAS_PLAN))
+		return 0;
+	/* Whether another item of the plan is running may depend on leases
+	 * that have run out since this one was due. */
+	if (tkw__line_bound(q, &q->taken) <= q->now_ms &&
+	    tkw__plan_overlaps(q, it)) {
+		*again = true;
+		return work_on_leases(q, call, q->now_ms, budget);
+	}
+	return tkw__plan_meet(q, call, it, budget, again);
+}
+
 static int give(struct tkw__queue *q, struct tkw__queue_call *call,
 		struct tkw__item *it, uint64_t lease_ms,
 		struct tkw__queue_taken *out)
@@ -92,6 +110,7 @@ static int give(struct tkw__queue *q, struct tkw__queue_call *call,
 				 .id = it->id,
 				 .item = it };
 	uint64_t late_ms = q->now_ms - it->node.tick;
+	bool fresh = (it->has & TKW__HAS_PLAN) && !it->started;
 	int err = tkw__lateness_reserve(q, late_ms);
 
 	if (err)
@@ -107,11 +126,12 @@ static int give(struct tkw__queue *q, struct tkw__queue_call *call,
 		.id = it->id,
 		.token = it->token,
 		.due_ms = it->other,
+		.planned_ms = tkw__item_planned(it).planned_ms,
 		.attempt = it->attempts,
 		.payload = { tkw__item_payload(it), it->payload_len },
 		.key = { it->key_len ? tkw__item_key(it) : NULL, it->key_len },
 	};
-	return 0;
+	return fresh ? tkw__plan_taken(q, call, it) : 0;
 }
 
 int tkw__queue_take(struct tkw__queue *q, struct tkw__queue_call *call,
@@ -130,11 +150,16 @@ int tkw__queue_take(struct tkw__queue *q, struct tkw__queue_call *call,
 		return err;
 	while (!q->totals.paused && n < max) {
 		struct tkw__item *it;
+		bool again;
 
 		err = find_first(q, call, &budget, &it);
 		if (err || !it)
 			break;
-		err = give(q, call, it, lease_ms, &out[n]);
+		err = meet(q, call, it, &budget, &again);
+		if (!err && again)
+			continue;
+		if (!err)
+			err = give(q, call, it, lease_ms, &out[n]);
 		if (err)
 			break;
 		n++;

@@ -25,22 +25,38 @@ int tkw__undo_reserve(struct tkw__queue *q, uint32_t n)
 	return 0;
 }
 
-struct tkw__undo_entry *tkw__undo_push(struct tkw__queue *q,
-				       enum tkw__undo_kind kind,
-				       struct tkw__item *it)
+static struct tkw__undo_entry *push(struct tkw__queue *q,
+				    enum tkw__undo_kind kind)
 {
 	struct tkw__undo *u = &q->undo;
 	struct tkw__undo_entry *e;
 
 	assert(u->block && u->block->used < TKW__UNDO_BLOCK);
 	e = &u->block->entry[u->block->used++];
-	*e = (struct tkw__undo_entry){ .below = u->top,
-				       .item = it,
-				       .kind = (uint8_t)kind };
-	if (kind == TKW__CHANGED)
-		e->saved = tkw__item_save(it);
+	*e = (struct tkw__undo_entry){ .below = u->top, .kind = (uint8_t)kind };
 	u->top = e;
 	return e;
+}
+
+struct tkw__undo_entry *tkw__undo_push(struct tkw__queue *q,
+				       enum tkw__undo_kind kind,
+				       struct tkw__item *it)
+{
+	struct tkw__undo_entry *e = push(q, kind);
+
+	e->item = it;
+	if (kind == TKW__CHANGED)
+		e->saved = tkw__item_save(it);
+	return e;
+}
+
+void tkw__undo_push_plan(struct tkw__queue *q, enum tkw__undo_kind kind,
+			 struct tkw__plan *p)
+{
+	struct tkw__undo_entry *e = push(q, kind);
+
+	e->plan = p;
+	e->saved.plan_state = p->state;
 }
 
 /* One empty block is kept. */
@@ -84,6 +100,25 @@ static void restore(struct tkw__queue *q, const struct tkw__undo_entry *e)
 		tkw__lateness_undo(q, e->sample - 1U);
 }
 
+static void undo_plan(struct tkw__queue *q, const struct tkw__undo_entry *e)
+{
+	struct tkw__plan *p = e->plan;
+
+	switch (e->kind) {
+	case TKW__PLAN_MADE:
+		tkw__plans_remove(q, p);
+		tkw__plan_free(q, p);
+		break;
+	case TKW__PLAN_CHANGED:
+		tkw__plan_state_free(q, p->state);
+		p->state = e->saved.plan_state;
+		break;
+	default:
+		/* Its place is still there: the array does not shrink. */
+		tkw__plans_insert(q, p);
+	}
+}
+
 void tkw__undo_to(struct tkw__queue *q, const struct tkw__undo_entry *top)
 {
 	while (q->undo.top != top) {
@@ -97,10 +132,21 @@ void tkw__undo_to(struct tkw__queue *q, const struct tkw__undo_entry *top)
 		case TKW__CHANGED:
 			restore(q, &e);
 			break;
-		default:
+		case TKW__ENDED:
 			tkw__attach(q, e.item);
+			break;
+		default:
+			undo_plan(q, &e);
 		}
 	}
+}
+
+static void commit_plan(struct tkw__queue *q, const struct tkw__undo_entry *e)
+{
+	if (e->kind == TKW__PLAN_CHANGED)
+		tkw__plan_state_free(q, e->saved.plan_state);
+	else if (e->kind == TKW__PLAN_ENDED)
+		tkw__plan_free(q, e->plan);
 }
 
 void tkw__queue_commit(struct tkw__queue *q)
@@ -112,6 +158,8 @@ void tkw__queue_commit(struct tkw__queue *q)
 			tkw__item_free(q, e.item);
 		else if (e.kind == TKW__CHANGED && e.drops)
 			tkw__reason_free(q, e.saved.reason);
+		else if (e.kind > TKW__ENDED)
+			commit_plan(q, &e);
 	}
 	q->committed = q->totals;
 	q->committed_past = q->past;

@@ -5,7 +5,8 @@
  * Idea:   each change of an item pushes an entry with the item's changing
  *         fields as they were. Undo pops the entries and restores them, the
  *         last one first. An item that has ended stays in memory until commit,
- *         and so does a reason that was dropped.
+ *         and so does a reason that was dropped. Plans do the same, and keep
+ *         their changing fields in a block of their own.
  * Memory: entries lie in blocks. One block is kept for the next batch.
  */
 #ifndef TKW_QUEUE_UNDO_H
@@ -16,12 +17,19 @@
 enum tkw__undo_kind {
 	TKW__MADE,    /* undo: the item goes, and is freed */
 	TKW__CHANGED, /* undo: its fields are restored */
-	TKW__ENDED    /* undo: the item comes back. commit: it is freed */
+	TKW__ENDED,   /* undo: the item comes back. commit: it is freed */
+	/* The same for plans. */
+	TKW__PLAN_MADE,
+	TKW__PLAN_CHANGED, /* saved.plan_state is the old one */
+	TKW__PLAN_ENDED
 };
 
 struct tkw__undo_entry {
 	struct tkw__undo_entry *below;
-	struct tkw__item *item;
+	union {
+		struct tkw__item *item;
+		struct tkw__plan *plan;
+	};
 	struct tkw__saved saved; /* CHANGED */
 	uint8_t kind;
 	bool drops;      /* CHANGED: the item no longer has the saved reason */
@@ -53,6 +61,9 @@ int tkw__undo_reserve(struct tkw__queue *q, uint32_t n);
 struct tkw__undo_entry *tkw__undo_push(struct tkw__queue *q,
 				       enum tkw__undo_kind kind,
 				       struct tkw__item *it);
+/* The same for a plan. */
+void tkw__undo_push_plan(struct tkw__queue *q, enum tkw__undo_kind kind,
+			 struct tkw__plan *p);
 /* Takes back all changes after an entry; NULL: all. */
 void tkw__undo_to(struct tkw__queue *q, const struct tkw__undo_entry *top);
 /* Frees all blocks. There must be no entries. */

@@ -34,7 +34,7 @@ wire='src/store/wire.h src/store/address.h src/store/name.h'
 
 # The oracles judge the wheel and the queue, so they share no code with them.
 oracle='tests/model/oracle.[ch]'
-queue_oracle='tests/queue/queue_oracle.[ch]'
+queue_oracle='tests/queue/queue_oracle*.[ch]'
 
 # Prints a table with three columns: a room, the files or folders of the tree
 # that it may include, and the system headers that it may include.
@@ -51,6 +51,7 @@ rules()
 	src/exec  | src/exec src/os src/base $api_exec         | $libc
 	src/timer | src/timer src/wheel src/os src/base $api_timer | $libc
 	src/queue | src/queue src/wheel src/base $api_wheel    | $plain string.h
+	src/home  | src/home src/queue/heart.h $api/calendar.h | $libc
 	src/store | src/store src/queue src/os src/base include | *
 	src/redis | src/redis src/queue/heart.h $api_wheel     | *
 	src/patterns | src/patterns src/base $os_for_patterns include   | $libc
@@ -173,6 +174,7 @@ check_tree()
 	find $(ls -d include src adapters tools examples bench \
 		tests/model/oracle.c tests/model/oracle.h \
 		tests/queue/queue_oracle.c tests/queue/queue_oracle.h \
+		tests/queue/queue_oracle_plans.c \
 		2>/dev/null) \
 		\( -name '*.[ch]' -o -name '*.cc' \) -exec awk '
 		/^[ \t]*#[ \t]*include/ {
@@ -207,7 +209,8 @@ plant()
 		src/base/links.h src/wheel/engine.h src/os/sync.h \
 		src/os/clock.h src/timer/shard.h src/exec/queue.h \
 		src/timer/for_patterns.h bench/harness/report.h \
-		src/queue/heart.h src/queue/state.h src/store/store.h src/store/wire.h \
+		src/queue/heart.h src/queue/state.h src/home/planner.h \
+		include/tickwheel/calendar.h src/store/store.h src/store/wire.h \
 		"${1%.c}.h" "$1"; do
 		mkdir -p "$scratch/tree/$(dirname "$h")"
 		: >"$scratch/tree/$h"
@@ -259,6 +262,10 @@ self_test()
 	for h in time pthread stdatomic stdio stdlib unistd sqlite3; do
 		bad src/queue/a.c "<$h.h>"
 	done
+	bad src/queue/a.c '"home/planner.h"'
+	bad src/home/a.c '"queue/state.h"'
+	bad src/home/a.c '"store/store.h"'
+	bad src/home/a.c '<time.h>'
 	bad src/store/a.c '"wheel/engine.h"'
 	bad src/store/a.c '"timer/shard.h"'
 	bad src/redis/a.c '"queue/state.h"' src/queue/state.h
@@ -290,6 +297,7 @@ self_test()
 	bad tests/queue/queue_oracle.c '"queue/heart.h"'
 	bad tests/queue/queue_oracle.c '"tickwheel/wheel.h"'
 	bad tests/queue/queue_oracle.h '<time.h>'
+	bad tests/queue/queue_oracle_plans.c '"queue/heart.h"'
 	plant tests/queue/judge.c '<stdint.h>'
 	must_reject 'no queue_oracle.c' sh "$self" "$scratch/tree"
 	plant tests/model/judge.c '<stdint.h>'
@@ -301,6 +309,8 @@ self_test()
 	good src/queue/a.c '"base/links.h"'
 	good src/queue/a.c '"tickwheel/wheel.h"'
 	good src/queue/a.c '<string.h>'
+	good src/home/a.c '"queue/heart.h"'
+	good src/home/a.c '"tickwheel/calendar.h"'
 	good src/store/a.c '"queue/heart.h"'
 	good src/store/a.c '"os/sync.h"'
 	good src/store/a.c '"tickwheel/timer.h"'

@@ -46,6 +46,8 @@ int queue_bed_begin(void **state)
 	b->now = BED_START;
 	b->cfg.hooks = (struct tkw__queue_hooks){ bed_alloc, bed_free, b };
 	b->cfg.seed[0] = 1;
+	queue_calendar_init(&b->calendar);
+	b->cfg.calendar = &b->calendar.calls;
 	bed_restart(b, 0, 0);
 	*state = b;
 	return 0;
@@ -59,6 +61,7 @@ int queue_bed_end(void **state)
 	tkw__queue_log_fini(b->q, &b->log);
 	tkw__queue_destroy(b->q);
 	assert_int_equal(b->bytes, 0);
+	assert_int_equal(b->calendar.open, 0);
 	free(b);
 	return 0;
 }
@@ -186,4 +189,35 @@ uint64_t bed_count(struct queue_bed *b, enum tkw__queue_state state)
 	bed_quiet(b);
 	tkw__queue_get_stats(b->q, b->now * 1000, &s);
 	return s.count[state];
+}
+
+struct tkw__queue_text bed_text(const char *s)
+{
+	return (struct tkw__queue_text){ s, strlen(s) };
+}
+
+struct tkw__queue_plan bed_plan(const char *name, const char *text)
+{
+	return (struct tkw__queue_plan){ .name = bed_text(name),
+					 .plan = bed_text(text),
+					 .payload = bed_text("hello"),
+					 .grace_ms = 100 };
+}
+
+int64_t bed_make_plan(struct queue_bed *b, const struct tkw__queue_plan *p)
+{
+	struct tkw__queue_call call = bed_call(b);
+	uint64_t next_ms = 0;
+	int err = tkw__queue_plan(b->q, &call, p, &next_ms);
+
+	bed_check(b);
+	return err ? err : (int64_t)next_ms;
+}
+
+struct tkw__queue_plan_facts bed_get_plan(struct queue_bed *b, const char *name)
+{
+	struct tkw__queue_plan_facts f;
+
+	assert_int_equal(tkw__queue_get_plan(b->q, bed_text(name), &f), 0);
+	return f;
 }

@@ -21,6 +21,7 @@
 #include "queue/heart.h"
 #include "queue/item.h"
 #include "queue/record.h"
+#include "queue_calendar.h"
 
 #define BED_START UINT64_C(1700000000000)
 
@@ -28,6 +29,7 @@ struct queue_bed {
 	struct tkw__queue *q;
 	struct tkw__queue_config cfg;
 	struct tkw__queue_log log;
+	struct queue_calendar calendar;
 	uint64_t now; /* ms */
 	uint64_t bytes;
 	uint64_t allocs;
@@ -65,6 +67,19 @@ void bed_quiet(struct queue_bed *b);
 /* How many items are in a state. */
 uint64_t bed_count(struct queue_bed *b, enum tkw__queue_state state);
 void bed_check(struct queue_bed *b);
+
+/* A text that ends with a zero byte. */
+struct tkw__queue_text bed_text(const char *s);
+/* Makes a plan with a text of queue_calendar.h, a payload and a grace of 100
+ * ms.
+ */
+struct tkw__queue_plan bed_plan(const char *name, const char *text);
+/* Makes the plan, or replaces it. Returns when its fresh item is planned, or an
+ * error. */
+int64_t bed_make_plan(struct queue_bed *b, const struct tkw__queue_plan *p);
+/* The facts of a plan, which must be there. */
+struct tkw__queue_plan_facts bed_get_plan(struct queue_bed *b,
+					  const char *name);
 
 void *bed_alloc(size_t bytes, void *ctx);
 void bed_free(void *mem, size_t bytes, void *ctx);

@@ -5,77 +5,14 @@
 
 #include "queue_driving.h"
 
-static uint64_t le(const uint8_t *at, int n)
-{
-	uint64_t x = 0;
-
-	while (n-- > 0)
-		x = x << 8 | at[n];
-	return x;
-}
-
-struct tkw__queue_call *qd_call(struct qd *d)
-{
-	d->log_mark = d->log.len;
-	d->call = (struct tkw__queue_call){ d->now_us, &d->log, false };
-	d->mem->failed = false;
-	if (qd_below(d, 32) == 0) {
-		d->digest = tkw__queue_digest(d->q);
-		d->mem->fail_at = 1 + qd_below(d, 4);
-	}
-	return &d->call;
-}
-
-/* Reads the new records as record.h documents them: NACK or DEAD, LOST. */
-static void hear_losses(struct qd *d)
-{
-	size_t at = d->log_mark;
-
-	while (at < d->log.len) {
-		const uint8_t *r = d->log.bytes + at;
-		size_t len = (size_t)le(r, 4);
-		bool last = at + len == d->log.len;
-
-		if (len < 16 || len > d->log.len - at)
-			qd_fail(d, "a record has no sound length");
-		if (((le(r + 6, 2) & 1) == 0) != last)
-			qd_fail(d, "a record does not tell the command's end");
-		if ((r[4] == 6 || r[4] == 7) && (le(r + 6, 2) & 2)) {
-			qd_trace(d, "  lost", le(r + 8, 8), 0);
-			qo_lost(&d->oracle, le(r + 8, 8), qd_now_ms(d));
-			d->tally->n[QT_LOSS]++;
-		}
-		at += len;
-	}
-}
-
-bool qd_answered(struct qd *d, int64_t answer)
-{
-	d->mem->fail_at = 0;
-	if (answer == -ENOMEM) {
-		if (!d->mem->failed)
-			qd_fail(d, "no memory, though there was");
-		if (tkw__queue_digest(d->q) != d->digest ||
-		    d->log.len != d->log_mark)
-			qd_fail(d,
-				"a command without memory changed something");
-		d->tally->n[QT_NO_MEMORY]++;
-		return true;
-	}
-	if (d->mem->failed)
-		d->tally->n[QT_NO_MEMORY_BORNE]++;
-	if (answer < 0 && d->log.len != d->log_mark)
-		qd_fail(d, "a refused command made records");
-	hear_losses(d);
-	return false;
-}
-
-static void expect(struct qd *d, int64_t got, int64_t wanted)
+void qd_expect(struct qd *d, int64_t got, int64_t wanted)
 {
 	if (d->oracle.wrong)
 		qd_fail(d, d->oracle.wrong);
-	if (got != wanted)
-		qd_fail(d, "a command did not answer what it must");
+	if (got == wanted)
+		return;
+	qd_trace(d, "  answer, wanted", (uint64_t)got, (uint64_t)wanted);
+	qd_fail(d, "a command did not answer what it must");
 }
 
 /* Up to the end of time, of any number of digits. */
@@ -129,6 +66,8 @@ static void draw_want(struct qd *d, struct qo_want *w)
 		w->key = 1 + qd_below(d, QD_KEYS);
 		w->key_len = (uint32_t)qd_key(w->key).len;
 		w->held = (int)qd_below(d, 3);
+	} else if (qd_below(d, 8) == 0) {
+		qd_draw_planned(d, w);
 	}
 	w->payload = qd_below(d, 256);
 	w->payload_len = qd_below(d, 40);
@@ -155,8 +94,8 @@ static void make_put(struct qd *d, const struct qo_want *w,
 		.backoff_ms = w->backoff,
 		.max_backoff_ms = w->max_backoff,
 	};
-	if (w->key)
-		p->key = qd_key(w->key);
+	if (w->key || w->job)
+		p->key = qd_key_of(w);
 	if (w->due >= now && qd_below(d, 2))
 		p->when = (struct tkw__queue_when){ false,
 						    (int64_t)(w->due - now) };
@@ -168,10 +107,13 @@ static void make_put(struct qd *d, const struct qo_want *w,
 
 static void count_put(struct qd *d, const struct qo_want *w)
 {
-	struct qo_item *old = qo_find_key(&d->oracle, w->key);
+	struct qo_item *old = qo_find_same(&d->oracle, w);
 	uint32_t i;
 
 	d->tally->n[QT_PUT]++;
+	d->tally->n[QT_PUT_PLANNED] += w->job && !old;
+	d->tally->n[QT_REPLACE_PLANNED] +=
+		w->held == 1 && old && old->plan && !old->token;
 	d->tally->n[QT_PUT_PAST] += w->due < qd_now_ms(d);
 	for (i = 0; i < d->oracle.count; i++) {
 		if (d->oracle.items[i].want.due == w->due) {
@@ -201,13 +143,19 @@ void qd_put(struct qd *d)
 	uint64_t id[QD_MANY], wanted[QD_MANY];
 	uint32_t n = qd_below(d, 4) ? 1 : 1 + qd_below(d, QD_MANY);
 	uint64_t losses = d->oracle.losses;
+	struct qo_item *old;
 	uint32_t i;
 	int got, err = 0;
 
-	if (d->oracle.count + n > QO_MAX)
+	if (d->oracle.count + n > QD_FULL)
 		return;
 	for (i = 0; i < n; i++) {
 		draw_want(d, &want[i]);
+		/* All or none: what a plan does then is in no record. */
+		if (n > 1 && want[i].job) {
+			want[i].job = 0;
+			want[i].key_len = 0;
+		}
 		make_put(d, &want[i], &put[i]);
 		qd_trace(d, "put, due, key", want[i].due, want[i].key);
 	}
@@ -218,11 +166,14 @@ void qd_put(struct qd *d)
 		d->before = d->oracle;
 	for (i = 0; i < n && !err; i++) {
 		count_put(d, &want[i]);
+		old = qo_find_same(&d->oracle, &want[i]);
 		err = qo_put(&d->oracle, d->now_us, &want[i], &wanted[i]);
+		if (!old || want[i].held != 2)
+			qd_hear_on(d);
 	}
 	if (err && n > 1)
 		d->oracle = d->before;
-	expect(d, got, err);
+	qd_expect(d, got, err);
 	count_refusal(d, err);
 	d->tally->n[QT_PUT_MANY] += n > 1;
 	/* A put records a lost lease only if it replaces its item. */
@@ -241,7 +192,6 @@ static void expect_taken(struct qd *d, const struct tkw__queue_taken *t,
 			 const struct qo_item *it)
 {
 	static const struct qo_item none;
-	struct tkw__queue_text no_key = { NULL, 0 };
 
 	if (d->oracle.wrong)
 		qd_fail(d, d->oracle.wrong);
@@ -250,18 +200,21 @@ static void expect_taken(struct qd *d, const struct tkw__queue_taken *t,
 	if (it->id != t->id)
 		qd_fail(d, "the wrong item was given out, or one too many");
 	if (it->token != t->token || it->attempts != t->attempt ||
-	    it->want.due != t->due_ms)
+	    it->want.due != t->due_ms ||
+	    (it->plan ? it->want.planned : 0) != t->planned_ms)
 		qd_fail(d, "an item was given out with wrong facts");
 	if (!qd_same(t->payload,
 		     qd_payload(it->want.payload, it->want.payload_len)) ||
-	    !qd_same(t->key, it->want.key ? qd_key(it->want.key) : no_key))
+	    !qd_same(t->key, qd_key_of(&it->want)))
 		qd_fail(d, "an item was given out with the wrong bytes");
 }
 
 static void count_take(struct qd *d, int got)
 {
 	if (d->call.behind) {
-		if (d->quiet_ms == qd_now_ms(d))
+		/* Looking for the next time of a plan takes steps, too. */
+		if (d->quiet_ms == qd_now_ms(d) &&
+		    tkw__queue_count_plans(d->q) == 0)
 			qd_fail(d, "a take is behind, and all was quiet");
 		d->tally->n[QT_TAKE_BEHIND]++;
 		d->tally->n[QT_TAKE_BEHIND_SOME] += got > 0;
@@ -278,32 +231,56 @@ static uint64_t draw_lease(struct qd *d, uint32_t most)
 	return 1 + qd_below(d, qd_below(d, 2) ? 6 : most);
 }
 
+/* The oracle takes what the queue has taken, in the same order. Before an item
+ * is taken, items of plans may end that must not be given out. */
+static void play_take(struct qd *d, uint64_t lease,
+		      const struct tkw__queue_taken *out, int got)
+{
+	uint64_t due = UINT64_MAX;
+	int i = 0;
+
+	while (d->heard < d->log.len) {
+		const uint8_t *r = d->log.bytes + d->heard;
+
+		if (r[4] == QD_CANCEL) {
+			qd_trace(d, "  ended", qd_id_of(r), 0);
+			qo_meet(&d->oracle, d->now_us, qd_id_of(r));
+			d->tally->n[QT_MEET]++;
+		} else if (r[4] == QD_TAKE && i < got) {
+			qd_trace(d, "  taken, token", out[i].id, out[i].token);
+			expect_taken(d, &out[i],
+				     qo_take(&d->oracle, d->now_us, lease));
+			d->tally->n[QT_TAKE_TIE] += due == out[i].due_ms;
+			due = out[i].due_ms;
+			remember(d, out[i].id, out[i].token);
+			i++;
+		} else {
+			qd_fail(d, "a take has made a strange record");
+		}
+		qd_hear_on(d);
+	}
+	qd_expect(d, got, i);
+}
+
 void qd_take(struct qd *d)
 {
 	struct tkw__queue_taken out[QD_MANY];
 	uint64_t lease = draw_lease(d, 60);
 	uint32_t max = 1 + qd_below(d, QD_MANY);
 	uint64_t losses = d->oracle.losses;
-	uint64_t due = UINT64_MAX;
-	int got, i;
+	int got;
 
+	if (d->oracle.count > QD_FULL)
+		return;
 	qd_trace(d, "take, lease", max, lease);
 	got = tkw__queue_take(d->q, qd_call(d), max, lease, out);
 	if (qd_answered(d, got))
 		return;
 	if (got < 0)
 		qd_fail(d, "a take was refused");
-	for (i = 0; i < got; i++) {
-		struct qo_item *it = qo_take(&d->oracle, d->now_us, lease);
-
-		qd_trace(d, "  taken, token", out[i].id, out[i].token);
-		expect_taken(d, &out[i], it);
-		d->tally->n[QT_TAKE_TIE] += due == out[i].due_ms;
-		due = out[i].due_ms;
-		remember(d, out[i].id, out[i].token);
-	}
+	play_take(d, lease, out, got);
 	if ((uint32_t)got < max && !d->call.behind &&
-	    qo_take(&d->oracle, d->now_us, lease))
+	    qo_first(&d->oracle, qd_now_ms(d)))
 		qd_fail(d, "an item that is ready was not given out");
 	d->tally->n[QT_TAKE_LOST] += d->oracle.losses > losses;
 	count_take(d, got);
@@ -339,7 +316,7 @@ static uint32_t draw_claims(struct qd *d, struct tkw__queue_claim *claim)
 static void expect_answer(struct qd *d, enum tkw__queue_answer got, int wanted,
 			  enum queue_tally_kind kind)
 {
-	expect(d, (int)got, wanted);
+	qd_expect(d, (int)got, wanted);
 	d->tally->n[wanted == 1 ? kind : QT_STALE]++;
 }
 
@@ -356,7 +333,7 @@ void qd_ack(struct qd *d)
 	got = tkw__queue_ack(d->q, qd_call(d), &claims);
 	if (qd_answered(d, got))
 		return;
-	expect(d, got, 0);
+	qd_expect(d, got, 0);
 	for (i = 0; i < n; i++)
 		expect_answer(d, answer[i],
 			      qo_ack(&d->oracle, d->now_us, claim[i].id,
@@ -391,7 +368,7 @@ void qd_nack(struct qd *d)
 	got = tkw__queue_nack(d->q, qd_call(d), &claims, &how);
 	if (qd_answered(d, got))
 		return;
-	expect(d, got, 0);
+	qd_expect(d, got, 0);
 	for (i = 0; i < n; i++) {
 		nack.id = claim[i].id;
 		nack.token = claim[i].token;
@@ -415,7 +392,7 @@ void qd_extend(struct qd *d)
 	got = tkw__queue_extend(d->q, qd_call(d), &claims, lease);
 	if (qd_answered(d, got))
 		return;
-	expect(d, got, 0);
+	qd_expect(d, got, 0);
 	for (i = 0; i < n; i++) {
 		struct qo_item *it = qo_find(&d->oracle, claim[i].id);
 		uint64_t was = it ? it->lease : 0;
@@ -440,7 +417,8 @@ static struct tkw__queue_name draw_name(struct qd *d, uint32_t *key)
 	} else if (d->oracle.count && qd_below(d, 8)) {
 		name.id = d->oracle.items[qd_below(d, d->oracle.count)].id;
 	} else {
-		name.id = d->oracle.last_id + qd_below(d, 2);
+		/* Not the next id: a plan may give it in this command. */
+		name.id = d->oracle.last_id + (qd_below(d, 2) ? 65536 : 0);
 	}
 	qd_trace(d, "  name, key", name.id, *key);
 	return name;
@@ -468,12 +446,16 @@ void qd_cancel(struct qd *d)
 	got = tkw__queue_cancel(d->q, qd_call(d), name, n, answer);
 	if (qd_answered(d, got))
 		return;
-	expect(d, got, 0);
+	qd_expect(d, got, 0);
 	for (i = 0; i < n; i++) {
-		int wanted = qo_cancel(&d->oracle, d->now_us,
-				       named(d, &name[i], key[i]));
+		struct qo_item *it = named(d, &name[i], key[i]);
+		bool fresh = it && it->plan && !it->started;
+		int wanted = qo_cancel(&d->oracle, d->now_us, it);
 
-		expect(d, (int)answer[i], wanted);
+		if (wanted == 1)
+			qd_hear_on(d);
+		d->tally->n[QT_CANCEL_FRESH] += fresh;
+		qd_expect(d, (int)answer[i], wanted);
 		d->tally->n[QT_CANCEL] += wanted == 1;
 		d->tally->n[QT_CANCEL_TAKEN] += wanted == -1;
 	}
@@ -493,10 +475,10 @@ void qd_reschedule(struct qd *d)
 		(struct tkw__queue_when){ true, (int64_t)due }, &answer);
 	if (qd_answered(d, got))
 		return;
-	expect(d, got, 0);
+	qd_expect(d, got, 0);
 	wanted =
 		qo_reschedule(&d->oracle, d->now_us, named(d, &name, key), due);
-	expect(d, (int)answer, wanted);
+	qd_expect(d, (int)answer, wanted);
 	d->tally->n[QT_RESCHEDULE] += wanted == 1;
 }
 
@@ -519,13 +501,15 @@ void qd_revive_or_purge(struct qd *d)
 							      id, n, answer);
 	if (qd_answered(d, got))
 		return;
-	expect(d, got, 0);
+	qd_expect(d, got, 0);
 	for (i = 0; i < n; i++) {
 		struct qo_item *it = qo_find(&d->oracle, id[i]);
 
 		wanted = (revive ? qo_revive : qo_purge)(&d->oracle, d->now_us,
 							 it);
-		expect(d, (int)answer[i], wanted);
+		qd_expect(d, (int)answer[i], wanted);
+		if (wanted == 1)
+			qd_hear_on(d);
 		d->tally->n[revive ? QT_REVIVE : QT_PURGE] += wanted == 1;
 	}
 }
@@ -598,7 +582,7 @@ void qd_some_dead(struct qd *d)
 		was.begin_ms = qd_now_ms(d);
 	}
 	n = play_walk(d, &was, revive, max);
-	expect(d, got, n);
+	qd_expect(d, got, n);
 	d->tally->n[QT_SOME_DEAD] += n > 0;
 	d->tally->n[QT_WALK_ON] += n > 0 && was.from > 0;
 }
@@ -618,7 +602,7 @@ static void set_limits(struct qd *d)
 	got = tkw__queue_limit(d->q, qd_call(d), &l);
 	if (qd_answered(d, got))
 		return;
-	expect(d, got, 0);
+	qd_expect(d, got, 0);
 	d->oracle.max_items = l.items;
 	d->oracle.max_bytes = l.bytes;
 	d->oracle.max_payload = l.payload;
@@ -638,7 +622,7 @@ void qd_settings(struct qd *d)
 	got = (paused ? tkw__queue_pause : tkw__queue_resume)(d->q, qd_call(d));
 	if (qd_answered(d, got))
 		return;
-	expect(d, got, 0);
+	qd_expect(d, got, 0);
 	d->oracle.paused = paused;
 	d->tally->n[QT_PAUSE] += paused;
 }
@@ -651,7 +635,7 @@ void qd_make_quiet(struct qd *d)
 	d->mem->fail_at = 0;
 	got = tkw__queue_advance(d->q, call, UINT64_MAX, TKW__QUEUE_MASTER);
 	qd_answered(d, got);
-	expect(d, got, 0);
+	qd_expect(d, got, 0);
 	d->quiet_ms = qd_now_ms(d);
 	qd_verify_quiet(d);
 }

@@ -230,6 +230,21 @@ static void visit_copied(const struct tkw__queue_facts *f, void *ctx)
 		qd_fail(d, "an item could not be copied");
 }
 
+static void visit_plan(const struct tkw__queue_plan_facts *f, void *ctx)
+{
+	struct qd *d = ctx;
+
+	if (tkw__queue_dump_plan(d->q, f->plan.name, &d->log) != 0)
+		qd_fail(d, "a plan could not be copied");
+}
+
+static void copy_plans(struct qd *d)
+{
+	struct tkw__queue_text first = { NULL, 0 };
+
+	tkw__queue_list_plans(d->q, first, UINT32_MAX, visit_plan, d);
+}
+
 void qd_copy_some(struct qd *d)
 {
 	struct tkw__queue_list list = { d->now_us, TKW__QUEUE_STATES,
@@ -244,11 +259,16 @@ void qd_copy_some(struct qd *d)
 		if (d->log.len)
 			qd_commit(d);
 		*c = (struct qd_copy){ .on = true,
+				       .plans_first = qd_below(d, 2),
 				       .first = d->journal.records.len };
+		if (c->plans_first)
+			copy_plans(d);
 	}
 	c->cursor = tkw__queue_list(d->q, &list, c->cursor);
 	if (c->cursor != 0)
 		return;
+	if (!c->plans_first)
+		copy_plans(d);
 	if (tkw__queue_dump_totals(d->q, &d->log) != 0)
 		qd_fail(d, "totals could not be written");
 	c->ended = true;

@@ -8,6 +8,7 @@
  */
 #include "queue_driver.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +21,13 @@ static const struct {
 	qd_op *op;
 	uint8_t lots;
 } ops[] = {
-	{ qd_put, 20 },     { qd_take, 12 },      { qd_ack, 5 },
-	{ qd_nack, 6 },     { qd_extend, 4 },     { qd_cancel, 4 },
-	{ qd_advance, 8 },  { qd_reschedule, 4 }, { qd_revive_or_purge, 3 },
-	{ qd_settings, 2 }, { qd_some_dead, 1 },  { qd_scan_some, 6 },
-	{ qd_commit, 10 },  { qd_undo, 2 },       { qd_verify_items, 2 },
-	{ qd_crash, 1 },    { qd_failover, 1 },   { qd_copy_some, 5 },
+	{ qd_put, 20 },     { qd_take, 12 },       { qd_ack, 5 },
+	{ qd_nack, 6 },     { qd_extend, 4 },      { qd_cancel, 4 },
+	{ qd_advance, 8 },  { qd_reschedule, 4 },  { qd_revive_or_purge, 3 },
+	{ qd_settings, 2 }, { qd_some_dead, 1 },   { qd_scan_some, 6 },
+	{ qd_commit, 10 },  { qd_undo, 2 },        { qd_verify_items, 2 },
+	{ qd_crash, 1 },    { qd_failover, 1 },    { qd_copy_some, 5 },
+	{ qd_plan, 3 },     { qd_change_plan, 1 },
 };
 enum {
 	OPS = sizeof(ops) / sizeof(ops[0])
@@ -83,12 +85,14 @@ static void begin_life(struct qd *d)
 	draw_lots(d, qd_below(d, 4096));
 	d->mem = &d->memory[0];
 	d->replica_mem = &d->memory[1];
+	queue_calendar_init(&d->calendar);
 	d->cfg = (struct tkw__queue_config){
 		.hooks = { qd_alloc, qd_free, d->mem },
 		.now_us = d->now_us,
 		.seed = { qd_below(d, 65536), 7 },
 		.small = 1 + qd_below(d, qd_below(d, 2) ? 4 : 40),
 		.take_steps = 1 + qd_below(d, 8),
+		.calendar = &d->calendar.calls,
 	};
 	if (qd_below(d, 2))
 		d->cfg.take_steps = 0;
@@ -113,7 +117,7 @@ static void end_life(struct qd *d)
 	tkw__queue_log_fini(d->q, &d->log);
 	while (tkw__queue_free_some(d->q, 3) == 1)
 		pieces++;
-	if (pieces > d->oracle.count / 3 + 1)
+	if (pieces > (d->oracle.count + QO_PLANS) / 3 + 1)
 		qd_fail(d, "freeing took too many pieces");
 	tkw__queue_destroy(d->replica);
 	d->q = NULL;
@@ -216,6 +220,13 @@ static void pass_time(struct qd *d)
 		d->now_us = last_us;
 }
 
+/* Now and then the zone files cannot be read. */
+static void draw_calendar(struct qd *d)
+{
+	d->calendar.error = qd_below(d, 64) ? 0 : -EBADMSG;
+	d->oracle.calendar = d->calendar.error;
+}
+
 /* Remembers what the oracle says after a command that has made records. */
 static void note_point(struct qd *d)
 {
@@ -235,6 +246,7 @@ static void run(struct qd *d)
 	for (; d->op < d->opts->ops && !choice_spent(d->choice); d->op++) {
 		d->tally->n[QT_COMMAND]++;
 		pass_time(d);
+		draw_calendar(d);
 		ops[d->lots[qd_below(d, QD_LOTS)]].op(d);
 		note_point(d);
 		qd_scan_watch(d);

@@ -6,10 +6,14 @@ include_guard(GLOBAL)
 set(dir ${CMAKE_CURRENT_LIST_DIR})
 add_library(queue_model STATIC
   ${dir}/../model/choice.c
+  ${dir}/queue_calendar.c
   ${dir}/queue_calls.c
   ${dir}/queue_crash.c
   ${dir}/queue_driver.c
+  ${dir}/queue_hear.c
   ${dir}/queue_oracle.c
+  ${dir}/queue_oracle_plans.c
+  ${dir}/queue_plan_calls.c
   ${dir}/queue_records.c
   ${dir}/queue_tally.c
   ${dir}/queue_verify.c)

@@ -9,6 +9,7 @@
 
 #include "choice.h"
 #include "queue/heart.h"
+#include "queue_calendar.h"
 #include "queue_driver.h"
 #include "queue_oracle.h"
 #include "queue_tally.h"
@@ -18,6 +19,8 @@ enum {
 	QD_MANY = 4,    /* items of one command */
 	QD_TOKENS = 16, /* claims remembered */
 	QD_KEYS = 12,
+	/* Items, before the commands that may put more of them stop. */
+	QD_FULL = QO_MAX - 16,
 	QD_BATCH = 12 /* commands with records between two commits, at most */
 };
 
@@ -68,7 +71,8 @@ struct qd_journal {
  * dropped. */
 struct qd_copy {
 	bool on;
-	bool ended; /* its TOTALS are in the log */
+	bool plans_first; /* before the items, or after them */
+	bool ended;       /* its TOTALS are in the log */
 	uint64_t cursor;
 	size_t first; /* where in the journal it began */
 };
@@ -85,6 +89,7 @@ struct qd {
 	struct tkw__queue *replica;
 	struct qd_memory memory[2];
 	struct qd_memory *mem, *replica_mem;
+	struct queue_calendar calendar;
 	struct tkw__queue_config cfg;
 	struct qo oracle;
 	struct qo saved;  /* at the last commit */
@@ -100,6 +105,7 @@ struct qd {
 
 	struct tkw__queue_log log; /* since the last commit */
 	size_t log_mark;           /* before this command */
+	size_t heard;              /* the oracle was told of these records */
 	uint64_t digest;           /* before a command that may fail */
 	struct tkw__queue_call call;
 	struct qd_point point[QD_BATCH];
@@ -118,6 +124,9 @@ static inline uint64_t qd_now_ms(const struct qd *d)
 
 /* Texts, made from numbers. */
 struct tkw__queue_text qd_key(uint32_t key);
+struct tkw__queue_text qd_plan_name(uint32_t name);
+/* The key that an item has, or that a put wants. Valid up to the next call. */
+struct tkw__queue_text qd_key_of(const struct qo_want *w);
 struct tkw__queue_text qd_payload(uint32_t payload, uint32_t len);
 struct tkw__queue_text qd_reason(uint32_t reason);
 bool qd_same(struct tkw__queue_text a, struct tkw__queue_text b);
@@ -137,11 +146,34 @@ void qd_make_quiet(struct qd *d);
 void qd_settings(struct qd *d);
 void qd_advance(struct qd *d);
 
+/* The commands of plans. */
+void qd_plan(struct qd *d);
+void qd_change_plan(struct qd *d);
+/* Chooses the key of an item of a plan, or one that such an item may get. */
+void qd_draw_planned(struct qd *d, struct qo_want *w);
+void qd_verify_plans(struct qd *d);
+
 /* Gets ready for a command; memory may run out in it. */
 struct tkw__queue_call *qd_call(struct qd *d);
-/* The queue has answered: tell the oracle which leases were lost. Returns true
- * if it failed for want of memory, and so changed nothing. */
+/* The queue has answered: tell the oracle which leases were lost, up to the
+ * first record of something else. Returns true if it failed for want of memory,
+ * and so changed nothing. */
 bool qd_answered(struct qd *d, int64_t answer);
+/* Kinds of records, as record.h documents them. */
+enum {
+	QD_TAKE = 3,
+	QD_NACK = 6,
+	QD_DEAD = 7,
+	QD_CANCEL = 8,
+	QD_STEP = 35,
+	QD_PLANNED = 37
+};
+/* The id in a record. */
+uint64_t qd_id_of(const uint8_t *r);
+/* Goes on behind the record of something else. */
+void qd_hear_on(struct qd *d);
+/* All records of the command must have been heard. */
+void qd_expect(struct qd *d, int64_t got, int64_t wanted);
 
 /* Holds the queue against the oracle. */
 void qd_verify(struct qd *d);

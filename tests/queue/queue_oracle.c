@@ -33,6 +33,24 @@ struct qo_item *qo_find_key(struct qo *o, uint32_t key)
 	return NULL;
 }
 
+struct qo_item *qo_find_planned(struct qo *o, uint32_t job, uint64_t planned)
+{
+	uint32_t i;
+
+	for (i = 0; i < o->count; i++) {
+		if (job && o->items[i].want.job == job &&
+		    o->items[i].want.planned == planned)
+			return &o->items[i];
+	}
+	return NULL;
+}
+
+struct qo_item *qo_find_same(struct qo *o, const struct qo_want *w)
+{
+	return w->job ? qo_find_planned(o, w->job, w->planned)
+		      : qo_find_key(o, w->key);
+}
+
 static uint64_t later(uint64_t ms, uint64_t delay)
 {
 	return delay > latest - ms ? latest : ms + delay;
@@ -87,9 +105,10 @@ enum qo_state qo_state_of(const struct qo_item *it, uint64_t now_ms)
 	return v.want.due <= now_ms ? QO_READY : QO_WAITING;
 }
 
-void qo_lost(struct qo *o, uint64_t id, uint64_t now_ms)
+void qo_lost(struct qo *o, uint64_t id, uint64_t now_us)
 {
 	struct qo_item *it = qo_find(o, id);
+	uint64_t now_ms = now_us / 1000;
 
 	if (!it || !it->token) {
 		o->wrong = "a lease was lost of an item that was not taken";
@@ -102,6 +121,8 @@ void qo_lost(struct qo *o, uint64_t id, uint64_t now_ms)
 	*it = qo_view(it, now_ms);
 	o->losses++;
 	o->deaths += it->dead != 0;
+	if (it->dead)
+		qo_plan_ended(o, it, it->died, now_us);
 }
 
 /* A command needs to know that this lease has run out: so the queue must have
@@ -113,7 +134,7 @@ static void want_recorded(struct qo *o, const struct qo_item *it,
 		o->wrong = "a lease that has run out was not recorded";
 }
 
-static uint64_t next_number(uint64_t *last, uint64_t now_us)
+uint64_t qo_next_number(uint64_t *last, uint64_t now_us)
 {
 	*last = now_us > *last + 1 ? now_us : *last + 1;
 	return *last;
@@ -139,23 +160,36 @@ static int over_limit(const struct qo *o, const struct qo_want *w,
 		if (&o->items[i] != old)
 			bytes += bytes_of(&o->items[i].want);
 	}
+	for (i = 0; i < QO_PLANS; i++)
+		bytes += qo_plan_bytes(&o->plan[i]);
 	return o->max_bytes && bytes > o->max_bytes ? -EAGAIN : 0;
 }
 
 static void renew(struct qo_item *it, const struct qo_want *w, uint64_t id,
 		  uint64_t seq)
 {
-	struct qo_item fresh = { 0 };
+	struct qo_item new = { 0 };
 
-	fresh.id = id;
-	fresh.seq = seq;
-	fresh.want = *w;
-	*it = fresh;
+	new.id = id;
+	new.seq = seq;
+	new.want = *w;
+	*it = new;
+}
+
+/* It stays what it is to its plan. */
+static void replace(struct qo_item *it, const struct qo_want *w, uint64_t seq)
+{
+	uint64_t plan = it->plan;
+	int started = it->started;
+
+	renew(it, w, it->id, seq);
+	it->plan = plan;
+	it->started = started;
 }
 
 int qo_put(struct qo *o, uint64_t now_us, const struct qo_want *w, uint64_t *id)
 {
-	struct qo_item *old = qo_find_key(o, w->key);
+	struct qo_item *old = qo_find_same(o, w);
 	int err;
 
 	if (old && w->held == 0)
@@ -173,16 +207,16 @@ int qo_put(struct qo *o, uint64_t now_us, const struct qo_want *w, uint64_t *id)
 		want_recorded(o, old, now_us / 1000);
 		*id = old->id;
 		o->replaces++;
-		renew(old, w, old->id, next_number(&o->last_id, now_us));
+		replace(old, w, qo_next_number(&o->last_id, now_us));
 		return 0;
 	}
-	*id = next_number(&o->last_id, now_us);
+	*id = qo_next_number(&o->last_id, now_us);
 	renew(&o->items[o->count++], w, *id, *id);
 	o->puts++;
 	return 0;
 }
 
-static int before(const struct qo_item *a, const struct qo_item *b)
+int qo_before(const struct qo_item *a, const struct qo_item *b)
 {
 	if (a->want.due != b->want.due)
 		return a->want.due < b->want.due;
@@ -208,9 +242,8 @@ static uint32_t bucket_of(uint64_t ms)
 	return bucket;
 }
 
-struct qo_item *qo_take(struct qo *o, uint64_t now_us, uint64_t lease_ms)
+struct qo_item *qo_first(struct qo *o, uint64_t now_ms)
 {
-	uint64_t now_ms = now_us / 1000;
 	struct qo_item *best = NULL;
 	struct qo_item best_view = { 0 };
 	uint32_t i;
@@ -220,20 +253,30 @@ struct qo_item *qo_take(struct qo *o, uint64_t now_us, uint64_t lease_ms)
 
 		if (qo_state_of(&o->items[i], now_ms) != QO_READY)
 			continue;
-		if (!best || before(&v, &best_view)) {
+		if (!best || qo_before(&v, &best_view)) {
 			best = &o->items[i];
 			best_view = v;
 		}
 	}
+	want_recorded(o, best, now_ms);
+	return best;
+}
+
+struct qo_item *qo_take(struct qo *o, uint64_t now_us, uint64_t lease_ms)
+{
+	uint64_t now_ms = now_us / 1000;
+	struct qo_item *best = qo_first(o, now_ms);
+
 	if (!best)
 		return NULL;
-	want_recorded(o, best, now_ms);
+	qo_plan_gives(o, best, now_us);
 	best->attempts++;
 	best->reason = 0;
-	best->token = next_number(&o->last_token, now_us);
+	best->token = qo_next_number(&o->last_token, now_us);
 	best->lease = later(now_ms, lease_ms);
 	o->takes++;
 	o->lateness[bucket_of(now_ms - best->want.due)]++;
+	qo_plan_gave(o, best, now_us);
 	return best;
 }
 
@@ -248,7 +291,7 @@ static struct qo_item *held(struct qo *o, uint64_t now_us, uint64_t id,
 	return it;
 }
 
-static void drop(struct qo *o, struct qo_item *it)
+void qo_drop(struct qo *o, struct qo_item *it)
 {
 	*it = o->items[--o->count];
 }
@@ -256,11 +299,14 @@ static void drop(struct qo *o, struct qo_item *it)
 int qo_ack(struct qo *o, uint64_t now_us, uint64_t id, uint64_t token)
 {
 	struct qo_item *it = held(o, now_us, id, token);
+	struct qo_item was;
 
 	if (!it)
 		return 0;
-	drop(o, it);
+	was = *it;
+	qo_drop(o, it);
 	o->acks++;
+	qo_plan_ended(o, &was, now_us / 1000, now_us);
 	return 1;
 }
 
@@ -290,21 +336,28 @@ int qo_nack(struct qo *o, uint64_t now_us, const struct qo_nack *n)
 		it->dead = 1;
 		it->died = now_ms;
 		o->deaths++;
+		qo_plan_ended(o, it, now_ms, now_us);
 		return 1;
 	}
 	it->want.due =
 		later(now_ms, n->delay < 0 ? backoff(it) : (uint64_t)n->delay);
-	it->seq = next_number(&o->last_id, now_us);
+	it->seq = qo_next_number(&o->last_id, now_us);
 	return 1;
 }
 
 int qo_cancel(struct qo *o, uint64_t now_us, struct qo_item *it)
 {
+	struct qo_item was;
+
 	want_recorded(o, it, now_us / 1000);
 	if (!it || it->token)
 		return it ? -1 : 0;
-	drop(o, it);
+	was = *it;
+	qo_drop(o, it);
 	o->cancels++;
+	/* A dead item was not running. */
+	if (!was.dead)
+		qo_plan_ended(o, &was, now_us / 1000, now_us);
 	return 1;
 }
 
@@ -317,7 +370,7 @@ int qo_reschedule(struct qo *o, uint64_t now_us, struct qo_item *it,
 	if (it->token)
 		return -1;
 	it->want.due = due;
-	it->seq = next_number(&o->last_id, now_us);
+	it->seq = qo_next_number(&o->last_id, now_us);
 	o->reschedules++;
 	return 1;
 }
@@ -331,7 +384,7 @@ int qo_revive(struct qo *o, uint64_t now_us, struct qo_item *it)
 	it->attempts = 0;
 	it->reason = 0;
 	it->want.due = now_us / 1000;
-	it->seq = next_number(&o->last_id, now_us);
+	it->seq = qo_next_number(&o->last_id, now_us);
 	o->revivals++;
 	return 1;
 }
@@ -341,7 +394,7 @@ int qo_purge(struct qo *o, uint64_t now_us, struct qo_item *it)
 	want_recorded(o, it, now_us / 1000);
 	if (!it || !it->dead)
 		return 0;
-	drop(o, it);
+	qo_drop(o, it);
 	o->purges++;
 	return 1;
 }

@@ -148,6 +148,7 @@ static void starve(struct qd *d, const uint8_t *bytes, size_t len)
 void qd_replicate(struct qd *d, const uint8_t *bytes, size_t len)
 {
 	struct tkw__queue_call call = { .now_us = d->now_us };
+	uint64_t compiles = d->calendar.compiles;
 	size_t at = 0;
 
 	if (len && qd_below(d, 16) == 0)
@@ -167,6 +168,8 @@ void qd_replicate(struct qd *d, const uint8_t *bytes, size_t len)
 		tkw__queue_advance(d->replica, &call, qd_below(d, 8),
 				   TKW__QUEUE_REPLICA);
 	tkw__queue_commit(d->replica);
+	if (d->calendar.compiles != compiles || d->calendar.open)
+		qd_fail(d, "a replica has used the calendar");
 	if (len && qd_below(d, 4) == 0 && tkw__queue_check(d->replica))
 		qd_fail(d, tkw__queue_check(d->replica));
 	if (len && tkw__queue_digest(d->replica) != tkw__queue_digest(d->q))

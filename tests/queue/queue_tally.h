@@ -75,6 +75,30 @@
 	X(SCAN, "scans finished")                                              \
 	X(SCAN_DEAD, "scans of the dead finished")                             \
 	X(COMPARE, "comparisons item by item")                                 \
+	X(PLAN, "plans made")                                                  \
+	X(PLAN_AGAIN, "plans replaced")                                        \
+	X(PLAN_SAME, "equal plans, which changed nothing")                     \
+	X(PLAN_LATER, "plans replaced while an item had to end first")         \
+	X(PLAN_OVER, "plans refused: no time comes")                           \
+	X(PLAN_FULL, "plans refused: full")                                    \
+	X(PLAN_LARGE, "plans refused: the payload is too large")               \
+	X(PLAN_BROKEN, "plans refused by the calendar")                        \
+	X(UNPLAN, "plans ended")                                               \
+	X(UNPLAN_RUNNING, "plans ended while an item was running")             \
+	X(PLAN_PAUSE, "plans paused")                                          \
+	X(PLAN_RESUME, "plans resumed")                                        \
+	X(PLAN_UNKNOWN, "changes of a plan that is not there")                 \
+	X(PUT_PLANNED, "items put with the key of a plan")                     \
+	X(REPLACE_PLANNED, "items of plans replaced")                          \
+	X(CANCEL_FRESH, "fresh items cancelled")                               \
+	X(MEET, "fresh items that a take has ended")                           \
+	X(RUN_AGAIN, "commands while a plan had several running items")        \
+	X(IN_TURN, "commands while missed times came in turn")                 \
+	X(PLAN_WAITS, "commands while a plan waited for an end")               \
+	X(PLAN_ENDED, "commands on a plan without more times")                 \
+	X(PLAN_STOPPED, "commands on a plan that the calendar has stopped")    \
+	X(PLAN_MISSED, "commands on a plan that has missed times")             \
+	X(PLAN_OVERLAP, "commands on a plan that has left times out")          \
 	X(WITH_WHEEL, "commands on a queue with a wheel")                      \
 	X(WITHOUT_WHEEL, "commands on a queue without one")                    \
 	X(WITH_STRAYS, "commands on a queue with strays in its wheel")

@@ -38,6 +38,35 @@ struct tkw__queue_text qd_key(uint32_t key)
 	return (struct tkw__queue_text){ text[key], key == 1 ? 255 : key };
 }
 
+/* Names that could be mistaken for keys, and the longest one. */
+struct tkw__queue_text qd_plan_name(uint32_t name)
+{
+	static char text[TKW__QUEUE_MAX_PLAN_NAME];
+
+	if (name == 1)
+		return (struct tkw__queue_text){ "job", 3 };
+	if (name == 2)
+		return (struct tkw__queue_text){ "job@17", 6 };
+	memset(text, 'a', sizeof(text));
+	return (struct tkw__queue_text){ text, sizeof(text) };
+}
+
+struct tkw__queue_text qd_key_of(const struct qo_want *w)
+{
+	static char text[TKW__QUEUE_MAX_KEY + 1];
+	struct tkw__queue_text name;
+	int n;
+
+	if (w->key)
+		return qd_key(w->key);
+	if (!w->job)
+		return (struct tkw__queue_text){ NULL, 0 };
+	name = qd_plan_name(w->job);
+	n = snprintf(text, sizeof(text), "%.*s@%" PRIu64, (int)name.len,
+		     (const char *)name.at, w->planned);
+	return (struct tkw__queue_text){ text, (size_t)n };
+}
+
 /* All payloads are windows of one text. */
 struct tkw__queue_text qd_payload(uint32_t payload, uint32_t len)
 {
@@ -112,6 +141,20 @@ static void verify_age(struct qd *d, uint64_t age)
 	}
 }
 
+static uint64_t all_bytes(const struct qd *d)
+{
+	const struct qo *o = &d->oracle;
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < o->count; i++)
+		bytes += (uint64_t)o->items[i].want.key_len +
+			 o->items[i].want.payload_len;
+	for (i = 0; i < QO_PLANS; i++)
+		bytes += qo_plan_bytes(&o->plan[i]);
+	return bytes;
+}
+
 void qd_verify(struct qd *d)
 {
 	const char *wrong = tkw__queue_check(d->q);
@@ -130,6 +173,8 @@ void qd_verify(struct qd *d)
 		       "the same buckets");
 	if (memcmp(s.lateness, d->oracle.lateness, sizeof(s.lateness)) != 0)
 		qd_fail(d, "the histogram of lateness is wrong");
+	if (s.bytes != all_bytes(d))
+		qd_fail(d, "the number of bytes is wrong");
 	verify_age(d, s.oldest_age_ms);
 	if (tkw__queue_next_ms(d->q, d->now_us) >
 	    qo_next(&d->oracle, qd_now_ms(d)))
@@ -137,6 +182,7 @@ void qd_verify(struct qd *d)
 	if (s.quiet)
 		qd_verify_quiet(d);
 	verify_ready(d, s.quiet);
+	qd_verify_plans(d);
 	d->tally->n[d->q->idle.wheel ? QT_WITH_WHEEL : QT_WITHOUT_WHEEL]++;
 	d->tally->n[QT_WITH_STRAYS] += d->q->idle.strays != 0;
 }
@@ -203,7 +249,8 @@ static void verify_facts(struct qd *d, const struct tkw__queue_facts *f,
 		     qd_payload(v.want.payload, v.want.payload_len)) ||
 	    !qd_same(f->reason, qd_reason(v.reason)))
 		qd_fail(d, "an item has the wrong bytes");
-	if (v.want.key ? !qd_same(f->key, qd_key(v.want.key)) : f->key.len)
+	if (!qd_same(f->key, qd_key_of(&v.want)) ||
+	    f->planned_ms != (v.plan ? v.want.planned : 0))
 		qd_fail(d, "an item has the wrong key");
 }
 
@@ -292,6 +339,7 @@ void qd_verify_items(struct qd *d)
 	}
 	verify_list(d);
 	verify_dead(d);
+	qd_verify_plans(d);
 }
 
 static void visit_scanned(const struct tkw__queue_facts *f, void *ctx)

@@ -137,7 +137,7 @@ static void test_queue_unknown_records_are_refused(void **state)
 	assert_int_equal(tkw__queue_replay(q, b->log.bytes, b->log.len, &used),
 			 -EBADMSG);
 	b->log.bytes[5] = 1;
-	b->log.bytes[4] = TKW__RECORD_FIRST_PLAN;
+	b->log.bytes[4] = TKW__RECORD_PLAN_KINDS;
 	assert_int_equal(tkw__queue_replay(q, b->log.bytes, b->log.len, &used),
 			 -EBADMSG);
 	assert_int_equal(used, 7);
