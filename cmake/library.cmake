@@ -168,7 +168,9 @@ tkw_queue_part(tickwheel_home src/home/planner.c)
 tkw_queue_part(tickwheel_desk
   src/store/api.c
   src/store/api_async.c
+  src/store/api_plans.c
   src/store/clerk.c
+  src/store/clerk_plans.c
   src/store/desk.c
   src/store/desk_agenda.c
   src/store/desk_decide.c
@@ -179,6 +181,8 @@ tkw_queue_part(tickwheel_desk
   src/store/items.c
   src/store/keeper.c
   src/store/looks.c
+  src/store/plan_copies.c
+  src/store/plan_looks.c
   src/store/quiet_thread.c)
 
 # What the home uses of src/os. libtickwheel.so does not export it, so the shared
@@ -190,7 +194,8 @@ set(tkw_queue_map ${PROJECT_SOURCE_DIR}/src/tickwheel-queue.map)
 # libtickwheel to link.
 function(tkw_queue_library target kind wheel)
   add_library(${target} ${kind} $<TARGET_OBJECTS:tickwheel_heart>
-              $<TARGET_OBJECTS:tickwheel_desk> $<TARGET_OBJECTS:tickwheel_file>)
+              $<TARGET_OBJECTS:tickwheel_home> $<TARGET_OBJECTS:tickwheel_desk>
+              $<TARGET_OBJECTS:tickwheel_file>)
   target_link_libraries(${target} PUBLIC ${wheel} PRIVATE SQLite::SQLite3)
   tkw_flags(${target})
 endfunction()

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "home/planner.h"
 #include "ram_store.h"
 #include "store/clerk.h"
 #include "store/desk.h"
@@ -28,6 +29,7 @@ struct world {
 	struct tkw__store *store;
 	struct tkw__desk *desk;
 	struct tkw__clerk clerk;
+	struct tkw__planner planner;
 	uint64_t now_us;
 };
 
@@ -104,6 +106,8 @@ static void begin(struct world *w)
 	w->store = ram_store_open(&w->disk);
 	memset(&cfg, 0, sizeof(cfg));
 	cfg.store = w->store;
+	tkw__planner_init(&w->planner, NULL);
+	cfg.calendar = &w->planner.calendar;
 	cfg.now_us = w->now_us;
 	cfg.mono_us = w->now_us;
 	must(tkw__desk_create(&w->desk, &cfg) == 0, "no desk");
@@ -118,6 +122,7 @@ static void end(struct world *w)
 	tkw__clerk_fini(&w->clerk);
 	tkw__desk_shutdown(w->desk);
 	tkw__desk_destroy(w->desk);
+	tkw__planner_fini(&w->planner);
 	w->store->ops->close(w->store);
 	ram_disk_fini(&w->disk);
 }

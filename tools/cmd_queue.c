@@ -43,6 +43,12 @@ enum {
 	OPT_MAX_ITEMS,
 	OPT_MAX_BYTES,
 	OPT_MAX_PAYLOAD,
+	OPT_ZONE,
+	OPT_MISFIRE,
+	OPT_MAX_MISSED,
+	OPT_GRACE,
+	OPT_OVERLAP,
+	OPT_NEXT,
 	OPTIONS
 };
 
@@ -78,6 +84,15 @@ static const struct option options[] = {
 			    LONG(OPT_MAX_BYTES) },
 	[OPT_MAX_PAYLOAD] = { "max-payload", required_argument, NULL,
 			      LONG(OPT_MAX_PAYLOAD) },
+	[OPT_ZONE] = { "zone", required_argument, NULL, LONG(OPT_ZONE) },
+	[OPT_MISFIRE] = { "misfire", required_argument, NULL,
+			  LONG(OPT_MISFIRE) },
+	[OPT_MAX_MISSED] = { "max-missed", required_argument, NULL,
+			     LONG(OPT_MAX_MISSED) },
+	[OPT_GRACE] = { "grace", required_argument, NULL, LONG(OPT_GRACE) },
+	[OPT_OVERLAP] = { "overlap", required_argument, NULL,
+			  LONG(OPT_OVERLAP) },
+	[OPT_NEXT] = { "next", required_argument, NULL, LONG(OPT_NEXT) },
 	[OPTIONS] = { NULL, 0, NULL, 0 },
 };
 
@@ -116,12 +131,25 @@ static const char usage[] =
 "  pause, resume      a paused queue gives nothing out\n"
 "  limit              [--max-items N] [--max-bytes N] [--max-payload N];\n"
 "                     0 means the default: no limit, and 1 MiB for a payload\n"
+"  plan NAME PLAN PAYLOAD          put an item at each time of PLAN: '30 2 * * 1'\n"
+"                     or 'every 90s'. Prints the next time. See 'tkw next'.\n"
+"      --zone NAME        the time zone, like Europe/Berlin (default UTC)\n"
+"      --misfire once|all|skip     if times were missed by more than --grace T\n"
+"                         (default 1m): the latest, the latest --max-missed N\n"
+"                         (default 100), or none\n"
+"      --overlap skip|allow        if the last item has not ended (default skip)\n"
+"      --next take|ack    when the next item is put (default take)\n"
+"      --attempts, --backoff, --max-backoff    of each item, as for put\n"
+"  unplan NAME...     end plans\n"
+"  plan-pause NAME..., plan-resume NAME...\n"
+"  plans [NAME]       list plans, or show one and its next -n N times\n"
 "  stats              the facts of the queue, or with --all of all queues\n"
 "  watch              show the queues every second [-n TIMES]\n"
 "  work -- COMMAND    run COMMAND for each item, with the payload as its standard\n"
-"                     input and TKW_ID, TKW_TOKEN, TKW_KEY, TKW_ATTEMPT and\n"
-"                     TKW_QUEUE in its environment. Exit status 0 acks the item.\n"
-"                     Any other is a nack. The lease is extended meanwhile.\n"
+"                     input and TKW_ID, TKW_TOKEN, TKW_KEY, TKW_ATTEMPT,\n"
+"                     TKW_PLANNED_MS (if a plan has put it) and TKW_QUEUE in its\n"
+"                     environment. Exit status 0 acks the item. Others nack it.\n"
+"                     The lease is extended meanwhile.\n"
 "      -j, --jobs N       run up to N at once (default 1)\n"
 "      --lease T, -d T    the lease; how long to wait after a failure\n"
 "      -n N, --wait T     end after N items, or when there was none for T\n"
@@ -133,8 +161,8 @@ static const char usage[] =
 "\n"
 "A time T is a number with a unit: 500ms, 5s, 10m, 2h or 1d. In text, control\n"
 "bytes of a payload are written as printf %b reads them. A word that starts with\n"
-"'-' goes behind '--'. put, take, pause, limit and work make the file and the\n"
-"queue.\n"
+"'-' goes behind '--'. put, plan, take, pause, limit and work make the file and\n"
+"the queue.\n"
 "\n"
 "Exit status: 0 success; 1 it failed, or a claim is stale, or an item is not\n"
 "there; 2 bad command line, nothing was changed; 3 nothing could be taken; 126 or\n"
@@ -147,9 +175,12 @@ enum words {
 	WORDS_NONE,
 	WORDS_PAYLOADS,
 	WORDS_CLAIMS,
-	WORDS_NAMES, /* ids, or --key */
-	WORDS_NAME,  /* one id, or --key */
-	WORDS_IDS,   /* ids, or --all */
+	WORDS_NAMES,    /* ids, or --key */
+	WORDS_NAME,     /* one id, or --key */
+	WORDS_IDS,      /* ids, or --all */
+	WORDS_PLAN,     /* name, plan and payload */
+	WORDS_PLANS,    /* names of plans */
+	WORDS_ONE_PLAN, /* the name of a plan, or none */
 	WORDS_COMMAND
 };
 
@@ -171,6 +202,12 @@ struct queue_command {
 	(BIT(OPT_MAX_ITEMS) | BIT(OPT_MAX_BYTES) | BIT(OPT_MAX_PAYLOAD))
 #define WORK_OPTIONS (TAKE_OPTIONS | BIT(OPT_JOBS) | BIT(OPT_DELAY))
 
+#define RETRY_OPTIONS                                                          \
+	(BIT(OPT_ATTEMPTS) | BIT(OPT_BACKOFF) | BIT(OPT_MAX_BACKOFF))
+#define PLAN_OPTIONS                                                           \
+	(BIT(OPT_ZONE) | BIT(OPT_MISFIRE) | BIT(OPT_MAX_MISSED) |              \
+	 BIT(OPT_GRACE) | BIT(OPT_OVERLAP) | BIT(OPT_NEXT) | RETRY_OPTIONS)
+
 static const struct queue_command commands[] = {
 	{ "put", queue_put, WORDS_PAYLOADS, PUT_OPTIONS, true, false },
 	{ "take", queue_take, WORDS_NONE, TAKE_OPTIONS, true, true },
@@ -191,6 +228,11 @@ static const struct queue_command commands[] = {
 	{ "pause", queue_pause, WORDS_NONE, 0, true, false },
 	{ "resume", queue_resume, WORDS_NONE, 0, false, false },
 	{ "limit", queue_limit, WORDS_NONE, LIMIT_OPTIONS, true, false },
+	{ "plan", queue_plan, WORDS_PLAN, PLAN_OPTIONS, true, false },
+	{ "unplan", queue_unplan, WORDS_PLANS, 0, false, false },
+	{ "plans", queue_plans, WORDS_ONE_PLAN, BIT(OPT_COUNT), false, false },
+	{ "plan-pause", queue_plan_pause, WORDS_PLANS, 0, false, false },
+	{ "plan-resume", queue_plan_resume, WORDS_PLANS, 0, false, false },
 	{ "stats", queue_stats, WORDS_NONE, BIT(OPT_ALL), false, false },
 	{ "watch", queue_watch, WORDS_NONE, BIT(OPT_COUNT), false, true },
 	{ "work", queue_work, WORDS_COMMAND, WORK_OPTIONS, true, true },
@@ -258,6 +300,55 @@ static int read_at(int64_t *at_ms)
 	return 0;
 }
 
+static int read_grace(int64_t *grace_ms)
+{
+	if (queue_read_time("--grace", optarg, QUEUE_MAX_MS, grace_ms))
+		return -1;
+	/* For the library, 0 is the default. */
+	if (*grace_ms == 0)
+		*grace_ms = -1;
+	return 0;
+}
+
+static int read_max_missed(uint32_t *max_missed)
+{
+	uint64_t n;
+
+	if (tool_read_number("--max-missed", optarg, 1, TKW_QUEUE_MAX_MISSED,
+			     &n))
+		return -1;
+	*max_missed = (uint32_t)n;
+	return 0;
+}
+
+/* The options of a plan. */
+static int read_plan_option(int option, struct tkw_queue_plan_spec *p)
+{
+	static const char *const overlaps[] = { "skip", "allow" };
+	static const char *const nexts[] = { "take", "ack" };
+	int allow = 0;
+	int r;
+
+	switch (option) {
+	case OPT_ZONE:
+		p->zone = optarg;
+		return 0;
+	case OPT_MISFIRE:
+		return queue_read_misfire(optarg, &p->misfire);
+	case OPT_MAX_MISSED:
+		return read_max_missed(&p->max_missed);
+	case OPT_GRACE:
+		return read_grace(&p->grace_ms);
+	case OPT_OVERLAP:
+		r = queue_read_choice("--overlap", optarg, overlaps, &allow);
+		p->overlap = allow ? TKW_OVERLAP_ALLOW : TKW_OVERLAP_SKIP;
+		return r;
+	default:
+		return queue_read_choice("--next", optarg, nexts,
+					 &p->next_on_ack);
+	}
+}
+
 /* The options with a number. */
 static int read_count_option(int option, struct queue_options *o)
 {
@@ -277,9 +368,11 @@ static int read_count_option(int option, struct queue_options *o)
 	case OPT_MAX_BYTES:
 		return tool_read_number("--max-bytes", optarg, 0, INT64_MAX,
 					&o->max_bytes);
-	default:
+	case OPT_MAX_PAYLOAD:
 		return tool_read_number("--max-payload", optarg, 0, 1 << 29,
 					&o->max_payload);
+	default:
+		return read_plan_option(option, &o->plan);
 	}
 }
 
@@ -436,6 +529,14 @@ static int check_words(const struct line *l)
 		return n ? 0 : refuse(name, "the command is missing");
 	case WORDS_IDS:
 		return !n == o->all ? 0 : refuse(name, "needs ids or --all");
+	case WORDS_PLAN:
+		return n == 3 ? 0
+			      : refuse(name, "needs a name, a plan and a "
+					     "payload");
+	case WORDS_PLANS:
+		return n ? 0 : refuse(name, "the name of the plan is missing");
+	case WORDS_ONE_PLAN:
+		return n < 2 ? 0 : refuse(name, "takes one name");
 	case WORDS_NAMES:
 		return !n == !!o->key ? 0 : refuse(name, "needs ids or --key");
 	default:
@@ -458,8 +559,6 @@ static int check_put(const struct line *l)
 		return refuse("put", "--replace and --keep need --key");
 	if (has(l, OPT_KEY) && l->o.word_count > 1)
 		return refuse("put", "a key is for one payload only");
-	if (has(l, OPT_MAX_BACKOFF) && !has(l, OPT_BACKOFF))
-		return refuse("put", "--max-backoff needs --backoff");
 	return 0;
 }
 
@@ -469,6 +568,10 @@ static int check_fit(const struct line *l)
 
 	if (has(l, OPT_DELAY) && has(l, OPT_AT))
 		return refuse(name, "--delay and --at exclude each other");
+	if (has(l, OPT_MAX_BACKOFF) && !has(l, OPT_BACKOFF))
+		return refuse(name, "--max-backoff needs --backoff");
+	if (has(l, OPT_MAX_MISSED) && l->o.plan.misfire != TKW_MISFIRE_ALL)
+		return refuse(name, "--max-missed needs --misfire all");
 	if (l->command->run == queue_put)
 		return check_put(l);
 	if (l->command->run == queue_reschedule && !has(l, OPT_DELAY) &&
@@ -527,6 +630,11 @@ static int read_words(const struct line *l, struct queue_words *w)
 		return queue_read_names(&l->o, w);
 	case WORDS_IDS:
 		return queue_read_ids(&l->o, w);
+	case WORDS_PLAN:
+		return queue_read_plan(&l->o, w);
+	case WORDS_PLANS:
+	case WORDS_ONE_PLAN:
+		return queue_check_plan_names(&l->o);
 	default:
 		return 0;
 	}

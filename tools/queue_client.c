@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "queue_client.h"
 #include "queue_tool.h"
 #include "store/address.h"
 #include "store/wire.h"
@@ -77,8 +78,8 @@ static int receive_all(const struct queue_way *w, int fd, uint8_t *bytes,
 	return 0;
 }
 
-/* Begins a request of this queue. */
-static struct tkw__wire_out *ask(struct queue_way *w, enum tkw__wire_call call)
+struct tkw__wire_out *queue_client_ask(struct queue_way *w,
+				       enum tkw__wire_call call)
 {
 	tkw__wire_begin(&w->out);
 	tkw__wire_put_u8(&w->out, (uint8_t)call);
@@ -125,18 +126,17 @@ static int64_t receive(struct queue_way *w, int fd, struct tkw__wire_in *in)
 	return in->bad ? -EPROTO : result;
 }
 
-static int64_t exchange(struct queue_way *w, struct tkw__wire_in *in)
+int64_t queue_client_exchange(struct queue_way *w, struct tkw__wire_in *in)
 {
 	int r = send_request(w, w->fd);
 
 	return r ? r : receive(w, w->fd, in);
 }
 
-/* Exchanges a request whose answer is only a result. */
-static int64_t exchange_result(struct queue_way *w)
+int64_t queue_client_exchange_result(struct queue_way *w)
 {
 	struct tkw__wire_in in;
-	int64_t r = exchange(w, &in);
+	int64_t r = queue_client_exchange(w, &in);
 
 	if (r >= 0 && !tkw__wire_is_done(&in))
 		return -EPROTO;
@@ -181,7 +181,7 @@ static int64_t receive_soon(struct queue_way *w, int fd,
 
 static int64_t hello(struct queue_way *w, int fd, struct tkw__wire_in *in)
 {
-	struct tkw__wire_out *o = ask(w, TKW__WIRE_HELLO);
+	struct tkw__wire_out *o = queue_client_ask(w, TKW__WIRE_HELLO);
 	int r;
 
 	tkw__wire_put_u32(o, TKW__WIRE_VERSION);
@@ -223,9 +223,9 @@ static int64_t find(struct queue_way *w, const struct queue_place *place)
 	if (strlen(place->queue) >= sizeof(w->queue))
 		return -EINVAL;
 	(void)snprintf(w->queue, sizeof(w->queue), "%s", place->queue);
-	o = ask(w, TKW__WIRE_FIND);
+	o = queue_client_ask(w, TKW__WIRE_FIND);
 	tkw__wire_put_u8(o, place->make);
-	return exchange_result(w);
+	return queue_client_exchange_result(w);
 }
 
 static void close_way(struct queue_way *w)
@@ -311,9 +311,9 @@ static int next(struct queue_way *w, char name[TKW_QUEUE_MAX_NAME + 1])
 
 	memcpy(asked, w->queue, sizeof(asked));
 	(void)snprintf(w->queue, sizeof(w->queue), "%s", name);
-	(void)ask(w, TKW__WIRE_NEXT);
+	(void)queue_client_ask(w, TKW__WIRE_NEXT);
 	memcpy(w->queue, asked, sizeof(asked));
-	r = exchange(w, &in);
+	r = queue_client_exchange(w, &in);
 	if (r > 0)
 		tkw__wire_get_name(&in, name);
 	return r >= 0 && !tkw__wire_is_done(&in) ? -EPROTO : (int)r;
@@ -339,7 +339,7 @@ static size_t count_bytes(struct tkw__wire_in in, size_t count)
 	return bytes;
 }
 
-static const char *keep_text(char **room, const void *at, size_t len)
+const char *queue_client_keep_text(char **room, const void *at, size_t len)
 {
 	char *copy = *room;
 
@@ -374,11 +374,13 @@ static int64_t keep_items(struct tkw__wire_in *in, int64_t count,
 	room = (char *)(item + n);
 	for (; item < list->item + n; item++) {
 		tkw__wire_get_item(in, item, &reason_len);
-		item->payload =
-			keep_text(&room, item->payload, item->payload_len);
+		item->payload = queue_client_keep_text(&room, item->payload,
+						       item->payload_len);
 		if (item->key)
-			item->key = keep_text(&room, item->key, item->key_len);
-		item->reason = keep_text(&room, item->reason, reason_len);
+			item->key = queue_client_keep_text(&room, item->key,
+							   item->key_len);
+		item->reason =
+			queue_client_keep_text(&room, item->reason, reason_len);
 	}
 	if (!tkw__wire_is_done(in)) {
 		free(list);
@@ -390,7 +392,7 @@ static int64_t keep_items(struct tkw__wire_in *in, int64_t count,
 
 static void ask_take(struct queue_way *w, const struct tkw_take *how)
 {
-	struct tkw__wire_out *o = ask(w, TKW__WIRE_TAKE);
+	struct tkw__wire_out *o = queue_client_ask(w, TKW__WIRE_TAKE);
 
 	tkw__wire_put_u32(o, how->max_items);
 	tkw__wire_put_i64(o, how->lease_ms);
@@ -404,7 +406,7 @@ static int take(struct queue_way *w, const struct tkw_take *how,
 	int64_t r;
 
 	ask_take(w, how);
-	r = exchange(w, &in);
+	r = queue_client_exchange(w, &in);
 	return (int)(r < 0 ? r : keep_items(&in, r, out));
 }
 
@@ -467,8 +469,8 @@ static int get(struct queue_way *w, const struct tkw_item_name *name,
 	struct tkw__wire_in in;
 	int64_t r;
 
-	put_name(ask(w, TKW__WIRE_GET), name);
-	r = exchange(w, &in);
+	put_name(queue_client_ask(w, TKW__WIRE_GET), name);
+	r = queue_client_exchange(w, &in);
 	if (r >= 0)
 		r = keep_items(&in, 1, out);
 	return r > 0 ? 0 : (int)r;
@@ -477,7 +479,7 @@ static int get(struct queue_way *w, const struct tkw_item_name *name,
 static int list_piece(struct queue_way *w, struct queue_piece *piece,
 		      struct queue_items *out)
 {
-	struct tkw__wire_out *o = ask(w, TKW__WIRE_LIST);
+	struct tkw__wire_out *o = queue_client_ask(w, TKW__WIRE_LIST);
 	struct tkw__wire_in in;
 	uint64_t cursor;
 	int64_t r;
@@ -485,7 +487,7 @@ static int list_piece(struct queue_way *w, struct queue_piece *piece,
 	tkw__wire_put_u8(o, (uint8_t)piece->state);
 	tkw__wire_put_u32(o, piece->max);
 	tkw__wire_put_u64(o, piece->cursor);
-	r = exchange(w, &in);
+	r = queue_client_exchange(w, &in);
 	if (r < 0)
 		return (int)r;
 	cursor = tkw__wire_get_u64(&in);
@@ -500,7 +502,7 @@ static int list_piece(struct queue_way *w, struct queue_piece *piece,
 static int put(struct queue_way *w, const struct tkw_put *puts, size_t count,
 	       struct tkw_item_id *ids)
 {
-	struct tkw__wire_out *o = ask(w, TKW__WIRE_PUT);
+	struct tkw__wire_out *o = queue_client_ask(w, TKW__WIRE_PUT);
 	struct tkw__wire_in in;
 	int64_t r;
 
@@ -517,7 +519,7 @@ static int put(struct queue_way *w, const struct tkw_put *puts, size_t count,
 		tkw__wire_put_u32(o, p->backoff_ms);
 		tkw__wire_put_u32(o, p->max_backoff_ms);
 	}
-	r = exchange(w, &in);
+	r = queue_client_exchange(w, &in);
 	if (r < 0)
 		return (int)r;
 	for (size_t i = 0; i < count; i++)
@@ -529,7 +531,7 @@ static int put(struct queue_way *w, const struct tkw_put *puts, size_t count,
 static int exchange_done(struct queue_way *w, size_t count, int *done)
 {
 	struct tkw__wire_in in;
-	int64_t r = exchange(w, &in);
+	int64_t r = queue_client_exchange(w, &in);
 
 	if (r < 0)
 		return (int)r;
@@ -551,14 +553,14 @@ static void put_claims(struct tkw__wire_out *o, const struct tkw_claim *claims,
 static int ack(struct queue_way *w, const struct tkw_claim *claims,
 	       size_t count, int *done)
 {
-	put_claims(ask(w, TKW__WIRE_ACK), claims, count);
+	put_claims(queue_client_ask(w, TKW__WIRE_ACK), claims, count);
 	return exchange_done(w, count, done);
 }
 
 static int nack(struct queue_way *w, const struct tkw_claim *claims,
 		size_t count, const struct tkw_nack *how, int *done)
 {
-	struct tkw__wire_out *o = ask(w, TKW__WIRE_NACK);
+	struct tkw__wire_out *o = queue_client_ask(w, TKW__WIRE_NACK);
 	const char *reason = how->reason ? how->reason : "";
 
 	tkw__wire_put_u8(o, how->has_delay != 0);
@@ -571,7 +573,7 @@ static int nack(struct queue_way *w, const struct tkw_claim *claims,
 static int extend(struct queue_way *w, const struct tkw_claim *claims,
 		  size_t count, int64_t lease_ms, int *done)
 {
-	struct tkw__wire_out *o = ask(w, TKW__WIRE_EXTEND);
+	struct tkw__wire_out *o = queue_client_ask(w, TKW__WIRE_EXTEND);
 
 	tkw__wire_put_i64(o, lease_ms);
 	put_claims(o, claims, count);
@@ -581,7 +583,7 @@ static int extend(struct queue_way *w, const struct tkw_claim *claims,
 static int cancel(struct queue_way *w, const struct tkw_item_name *names,
 		  size_t count, int *done)
 {
-	struct tkw__wire_out *o = ask(w, TKW__WIRE_CANCEL);
+	struct tkw__wire_out *o = queue_client_ask(w, TKW__WIRE_CANCEL);
 
 	tkw__wire_put_u32(o, (uint32_t)count);
 	for (size_t i = 0; i < count; i++)
@@ -592,12 +594,12 @@ static int cancel(struct queue_way *w, const struct tkw_item_name *names,
 static int reschedule(struct queue_way *w, const struct tkw_item_name *name,
 		      int64_t delay_ms, int64_t due_ms)
 {
-	struct tkw__wire_out *o = ask(w, TKW__WIRE_RESCHEDULE);
+	struct tkw__wire_out *o = queue_client_ask(w, TKW__WIRE_RESCHEDULE);
 
 	put_name(o, name);
 	tkw__wire_put_i64(o, delay_ms);
 	tkw__wire_put_i64(o, due_ms);
-	return (int)exchange_result(w);
+	return (int)queue_client_exchange_result(w);
 }
 
 static void put_ids(struct tkw__wire_out *o, const struct tkw_item_id *ids,
@@ -611,14 +613,14 @@ static void put_ids(struct tkw__wire_out *o, const struct tkw_item_id *ids,
 static int revive(struct queue_way *w, const struct tkw_item_id *ids,
 		  size_t count, int *done)
 {
-	put_ids(ask(w, TKW__WIRE_REVIVE), ids, count);
+	put_ids(queue_client_ask(w, TKW__WIRE_REVIVE), ids, count);
 	return exchange_done(w, count, done);
 }
 
 static int purge(struct queue_way *w, const struct tkw_item_id *ids,
 		 size_t count, int *done)
 {
-	put_ids(ask(w, TKW__WIRE_PURGE), ids, count);
+	put_ids(queue_client_ask(w, TKW__WIRE_PURGE), ids, count);
 	return exchange_done(w, count, done);
 }
 
@@ -626,36 +628,36 @@ static int purge(struct queue_way *w, const struct tkw_item_id *ids,
 
 static int64_t revive_all(struct queue_way *w)
 {
-	(void)ask(w, TKW__WIRE_REVIVE_ALL);
-	return exchange_result(w);
+	(void)queue_client_ask(w, TKW__WIRE_REVIVE_ALL);
+	return queue_client_exchange_result(w);
 }
 
 static int64_t purge_all(struct queue_way *w)
 {
-	(void)ask(w, TKW__WIRE_PURGE_ALL);
-	return exchange_result(w);
+	(void)queue_client_ask(w, TKW__WIRE_PURGE_ALL);
+	return queue_client_exchange_result(w);
 }
 
 static int pause_queue(struct queue_way *w)
 {
-	(void)ask(w, TKW__WIRE_PAUSE);
-	return (int)exchange_result(w);
+	(void)queue_client_ask(w, TKW__WIRE_PAUSE);
+	return (int)queue_client_exchange_result(w);
 }
 
 static int resume(struct queue_way *w)
 {
-	(void)ask(w, TKW__WIRE_RESUME);
-	return (int)exchange_result(w);
+	(void)queue_client_ask(w, TKW__WIRE_RESUME);
+	return (int)queue_client_exchange_result(w);
 }
 
 static int limit(struct queue_way *w, const struct tkw_queue_limits *limits)
 {
-	struct tkw__wire_out *o = ask(w, TKW__WIRE_LIMIT);
+	struct tkw__wire_out *o = queue_client_ask(w, TKW__WIRE_LIMIT);
 
 	tkw__wire_put_u64(o, limits->max_items);
 	tkw__wire_put_u64(o, limits->max_bytes);
 	tkw__wire_put_u64(o, limits->max_payload_bytes);
-	return (int)exchange_result(w);
+	return (int)queue_client_exchange_result(w);
 }
 
 static int get_stats(struct queue_way *w, struct tkw_queue_stats *out)
@@ -663,8 +665,8 @@ static int get_stats(struct queue_way *w, struct tkw_queue_stats *out)
 	struct tkw__wire_in in;
 	int64_t r;
 
-	(void)ask(w, TKW__WIRE_STATS);
-	r = exchange(w, &in);
+	(void)queue_client_ask(w, TKW__WIRE_STATS);
+	r = queue_client_exchange(w, &in);
 	if (r < 0)
 		return (int)r;
 	tkw__wire_get_stats(&in, out);
@@ -693,6 +695,12 @@ const struct queue_ops queue_client = {
 	.resume = resume,
 	.limit = limit,
 	.get_stats = get_stats,
+	.plan = queue_client_plan,
+	.unplan = queue_client_unplan,
+	.pause_plan = queue_client_pause_plan,
+	.resume_plan = queue_client_resume_plan,
+	.get_plan = queue_client_get_plan,
+	.list_plans = queue_client_list_plans,
 	.take_begin = take_begin,
 	.take_end = take_end,
 	.take_cancel = take_cancel,

@@ -225,6 +225,45 @@ static int get_stats(struct queue_way *w, struct tkw_queue_stats *out)
 	return tkw_queue_get_stats(w->queue, out);
 }
 
+/* --- plans --------------------------------------------------------------- */
+
+static int plan(struct queue_way *w, const struct tkw_queue_plan_spec *p,
+		int64_t *next_ms)
+{
+	return tkw_queue_plan(w->queue, p, next_ms, NULL);
+}
+
+static int unplan(struct queue_way *w, const char *name)
+{
+	return tkw_queue_unplan(w->queue, name);
+}
+
+static int pause_plan(struct queue_way *w, const char *name)
+{
+	return tkw_queue_pause_plan(w->queue, name);
+}
+
+static int resume_plan(struct queue_way *w, const char *name)
+{
+	return tkw_queue_resume_plan(w->queue, name);
+}
+
+static int get_plan(struct queue_way *w, const char *name,
+		    struct queue_plans *out)
+{
+	out->free = tkw_queue_plans_free;
+	return tkw_queue_get_plan(w->queue, name, &out->list);
+}
+
+static int list_plans(struct queue_way *w, const char *after, uint32_t max,
+		      struct queue_plans *out)
+{
+	out->free = tkw_queue_plans_free;
+	return tkw_queue_list_plans(w->queue, after, max, &out->list);
+}
+
+/* --- a take that waits --------------------------------------------------- */
+
 static int take_begin(struct queue_way *w, const struct tkw_take *how)
 {
 	w->how = *how;
@@ -268,6 +307,12 @@ const struct queue_ops queue_direct = {
 	.resume = resume,
 	.limit = limit,
 	.get_stats = get_stats,
+	.plan = plan,
+	.unplan = unplan,
+	.pause_plan = pause_plan,
+	.resume_plan = resume_plan,
+	.get_plan = get_plan,
+	.list_plans = list_plans,
 	.take_begin = take_begin,
 	.take_end = take_end,
 	.take_cancel = take_cancel,

@@ -54,7 +54,7 @@ static int open_payload(const struct tkw_item *item)
 /* --- the environment ----------------------------------------------------- */
 
 enum {
-	VARIABLES = 5,
+	VARIABLES = 6,
 	VARIABLE = 300
 };
 
@@ -78,6 +78,10 @@ static void make_environment(struct environment *e, const char *queue,
 	if (item->key)
 		(void)snprintf(e->text[4], VARIABLE, "TKW_KEY=%.*s",
 			       (int)item->key_len, (const char *)item->key);
+	(void)snprintf(e->text[5], VARIABLE, "TKW_PLANNED_MS");
+	if (item->planned_ms)
+		(void)snprintf(e->text[5], VARIABLE, "TKW_PLANNED_MS=%" PRId64,
+			       item->planned_ms);
 	for (size_t i = 0; i < VARIABLES; i++)
 		e->list[i] = e->text[i];
 	e->list[VARIABLES] = NULL;

@@ -135,8 +135,7 @@ void queue_print_taken(const struct tkw_item *item)
 	(void)putchar('\n');
 }
 
-/* Writes a time like 2026-11-16T10:00:00.000Z. */
-static const char *word_time(char buf[40], int64_t ms)
+const char *queue_word_time(char buf[QUEUE_TIME], int64_t ms)
 {
 	time_t s = (time_t)(ms / 1000);
 	struct tm tm;
@@ -144,18 +143,18 @@ static const char *word_time(char buf[40], int64_t ms)
 
 	if (ms < 0 || !gmtime_r(&s, &tm))
 		return "-";
-	n = strftime(buf, 40, "%Y-%m-%dT%H:%M:%S", &tm);
-	(void)snprintf(buf + n, 40 - n, ".%03dZ", (int)(ms % 1000));
+	n = strftime(buf, QUEUE_TIME, "%Y-%m-%dT%H:%M:%S", &tm);
+	(void)snprintf(buf + n, QUEUE_TIME - n, ".%03dZ", (int)(ms % 1000));
 	return buf;
 }
 
 void queue_print_listed(const struct tkw_item *item)
 {
-	char buf[40];
+	char buf[QUEUE_TIME];
 
 	(void)printf("%" PRIu64 " %-7s %s %" PRIu32 " ", item->claim.id.bits,
 		     queue_state_word(item->state),
-		     word_time(buf, item->due_ms), item->attempts);
+		     queue_word_time(buf, item->due_ms), item->attempts);
 	if (item->key && item->key_len > 0)
 		queue_print_text(item->key, item->key_len);
 	else
@@ -179,11 +178,11 @@ static void print_limit(const char *name, uint64_t n, const char *unit)
 
 void queue_print_item(const struct tkw_item *item)
 {
-	char buf[40];
+	char buf[QUEUE_TIME];
 
 	(void)printf("id            %" PRIu64 "\n", item->claim.id.bits);
 	(void)printf("state         %s\n", queue_state_word(item->state));
-	(void)printf("due           %s\n", word_time(buf, item->due_ms));
+	(void)printf("due           %s\n", queue_word_time(buf, item->due_ms));
 	(void)printf("attempts      %" PRIu32 "\n", item->attempts);
 	print_limit("max attempts", item->max_attempts, "");
 	print_limit("back-off", item->backoff_ms, " ms");
@@ -191,11 +190,14 @@ void queue_print_item(const struct tkw_item *item)
 	if (item->state == TKW_ITEM_TAKEN) {
 		(void)printf("token         %" PRIu64 "\n", item->claim.token);
 		(void)printf("lease ends    %s\n",
-			     word_time(buf, item->expires_ms));
+			     queue_word_time(buf, item->expires_ms));
 	}
+	if (item->planned_ms)
+		(void)printf("planned       %s\n",
+			     queue_word_time(buf, item->planned_ms));
 	if (item->state == TKW_ITEM_DEAD)
 		(void)printf("died          %s\n",
-			     word_time(buf, item->died_ms));
+			     queue_word_time(buf, item->died_ms));
 	if (item->key) {
 		(void)fputs("key           ", stdout);
 		queue_print_text(item->key, item->key_len);
@@ -226,6 +228,8 @@ void queue_print_json_item(const struct tkw_item *item)
 			     item->claim.token, item->expires_ms);
 	if (item->state == TKW_ITEM_DEAD)
 		(void)printf(",\"died_ms\":%" PRId64, item->died_ms);
+	if (item->planned_ms)
+		(void)printf(",\"planned_ms\":%" PRId64, item->planned_ms);
 	(void)putchar(',');
 	if (item->key) {
 		queue_print_json_bytes("key", item->key, item->key_len);
@@ -278,6 +282,7 @@ static size_t list_facts(const struct tkw_queue_stats *st,
 		{ "ready", st->ready },
 		{ "taken", st->taken },
 		{ "dead", st->dead },
+		{ "plans", st->plans },
 		{ "waiting_takes", st->waiting_takes },
 		{ "oldest_age_ms", (uint64_t)st->oldest_age_ms },
 		{ "late_p50_ms", (uint64_t)queue_lateness_ms(st, 500) },

@@ -47,6 +47,13 @@ void queue_items_free(struct queue_items *items)
 	items->list = NULL;
 }
 
+void queue_plans_free(struct queue_plans *plans)
+{
+	if (plans->list)
+		plans->free(plans->list);
+	plans->list = NULL;
+}
+
 static const char *explain(int64_t error)
 {
 	switch (error) {

@@ -5,7 +5,9 @@
  * cmd_queue.c       the table of commands, the options, the help
  * queue_values.c    reads times, ids, claims and payloads
  * queue_commands.c  the commands that are one call
+ * queue_plans.c     the commands about plans
  * queue_print.c     items and facts, as text and as JSON
+ * queue_print_plan.c  the same for plans
  * queue_watch.c     `watch`
  * queue_work.c      `work`, and queue_job.c, a command that it runs
  * queue_way.h       the two ways to a queue
@@ -25,7 +27,11 @@ enum {
 	QUEUE_EXIT_NOTHING = 3,
 	QUEUE_JOBS_MAX = 1024,
 	/* The most items of one call. */
-	QUEUE_COUNT_MAX = 4096
+	QUEUE_COUNT_MAX = 4096,
+	/* The most times of a plan that can be shown. */
+	QUEUE_TIMES_MAX = 1000,
+	/* A time as text, with the 0 at its end. */
+	QUEUE_TIME = 40
 };
 
 /* The longest time that the command line takes: 100 years. */
@@ -58,6 +64,8 @@ struct queue_options {
 	uint64_t max_items;
 	uint64_t max_bytes;
 	uint64_t max_payload;
+	/* plan; the texts are in the words */
+	struct tkw_queue_plan_spec plan;
 	/* The words behind the command. NULL ends them. */
 	char **words;
 	size_t word_count;
@@ -97,6 +105,14 @@ int queue_read_name(const char *text);
 int queue_read_claims(const struct queue_options *o, struct queue_words *w);
 int queue_read_names(const struct queue_options *o, struct queue_words *w);
 int queue_read_ids(const struct queue_options *o, struct queue_words *w);
+/* The words are the name, the text and the payload of a plan. */
+int queue_read_plan(const struct queue_options *o, struct queue_words *w);
+/* The words are names of plans. */
+int queue_check_plan_names(const struct queue_options *o);
+int queue_read_misfire(const char *text, enum tkw_misfire *misfire);
+/* Reads one of two words. *chosen is 1 for the second one. */
+int queue_read_choice(const char *name, const char *text,
+		      const char *const words[2], int *chosen);
 int queue_read_payloads(const struct queue_options *o, struct queue_words *w);
 
 void queue_words_free(const struct queue_options *o, struct queue_words *w);
@@ -112,6 +128,8 @@ queue_command_fn queue_put, queue_take, queue_ack, queue_nack, queue_extend;
 queue_command_fn queue_cancel, queue_reschedule, queue_get, queue_list;
 queue_command_fn queue_stats, queue_revive, queue_purge, queue_pause;
 queue_command_fn queue_resume, queue_limit, queue_watch, queue_work;
+queue_command_fn queue_plan, queue_unplan, queue_plans, queue_plan_pause;
+queue_command_fn queue_plan_resume;
 
 /* Checks that the command of `work` can be run, before anything is opened.
  * Returns 0, or the exit status of tkw after telling the user. */
@@ -138,6 +156,18 @@ void queue_print_taken(const struct tkw_item *item);
 void queue_print_listed(const struct tkw_item *item);
 void queue_print_item(const struct tkw_item *item);
 void queue_print_json_item(const struct tkw_item *item);
+
+/* Writes a time like 2026-11-16T10:00:00.000Z. */
+const char *queue_word_time(char buf[QUEUE_TIME], int64_t ms);
+
+/* Prints a plan of a list, in one line. */
+void queue_print_listed_plan(const struct tkw_queue_plan_facts *f);
+/* Prints everything about a plan, with its next times if times_ms is not
+ * NULL. */
+void queue_print_plan(const struct tkw_queue_plan_facts *f,
+		      const int64_t *times_ms, size_t count);
+void queue_print_json_plan(const struct tkw_queue_plan_facts *f,
+			   const int64_t *times_ms, size_t count);
 
 void queue_print_stats(const char *queue, const struct tkw_queue_stats *st);
 void queue_print_json_stats(const char *queue,

@@ -10,6 +10,7 @@
 #include "store/name.h"
 #include "tool.h"
 #include "tool_options.h"
+#include "tool_plan.h"
 
 enum {
 	/* No queue takes a larger payload. */
@@ -196,6 +197,23 @@ static int read_stdin(struct queue_bytes *b)
 	return 0;
 }
 
+/* Reads a payload. *used tells if standard input was one already. */
+static int read_payload(char *word, struct queue_bytes *b, bool *used)
+{
+	if (strcmp(word, "-") != 0) {
+		b->bytes = word;
+		b->len = strlen(b->bytes);
+		return 0;
+	}
+	if (*used) {
+		tool_complain("standard input can be only one of the "
+			      "payloads");
+		return -1;
+	}
+	*used = true;
+	return read_stdin(b);
+}
+
 int queue_read_payloads(const struct queue_options *o, struct queue_words *w)
 {
 	bool used = false;
@@ -204,23 +222,69 @@ int queue_read_payloads(const struct queue_options *o, struct queue_words *w)
 	if (!w->payloads)
 		return -1;
 	for (size_t i = 0; i < o->word_count; i++) {
-		struct queue_bytes *b = &w->payloads[i];
-
-		if (strcmp(o->words[i], "-") != 0) {
-			b->bytes = o->words[i];
-			b->len = strlen(b->bytes);
-			continue;
-		}
-		if (used) {
-			tool_complain("standard input can be only one of the "
-				      "payloads");
-			return -1;
-		}
-		used = true;
-		if (read_stdin(b))
+		if (read_payload(o->words[i], &w->payloads[i], &used))
 			return -1;
 	}
 	return 0;
+}
+
+/* --- plans --------------------------------------------------------------- */
+
+int queue_read_misfire(const char *text, enum tkw_misfire *misfire)
+{
+	static const char *const words[] = {
+		[TKW_MISFIRE_ONCE] = "once",
+		[TKW_MISFIRE_ALL] = "all",
+		[TKW_MISFIRE_SKIP] = "skip",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!strcmp(text, words[i])) {
+			*misfire = (enum tkw_misfire)i;
+			return 0;
+		}
+	}
+	tool_complain("--misfire: '%.60s' is not once, all or skip", text);
+	return -1;
+}
+
+int queue_read_choice(const char *name, const char *text,
+		      const char *const words[2], int *chosen)
+{
+	*chosen = !strcmp(text, words[1]);
+	if (*chosen || !strcmp(text, words[0]))
+		return 0;
+	tool_complain("%s: '%.60s' is not %s or %s", name, text, words[0],
+		      words[1]);
+	return -1;
+}
+
+int queue_check_plan_names(const struct queue_options *o)
+{
+	for (size_t i = 0; i < o->word_count; i++) {
+		if (queue_read_text("the name of a plan", o->words[i],
+				    TKW_QUEUE_MAX_PLAN_NAME))
+			return -1;
+	}
+	return 0;
+}
+
+int queue_read_plan(const struct queue_options *o, struct queue_words *w)
+{
+	const char *zone = o->plan.zone ? o->plan.zone : "UTC";
+	struct tool_plan p;
+	bool used = false;
+	int status;
+
+	w->payloads = make_array(o, w, sizeof(*w->payloads));
+	if (!w->payloads || queue_read_text("the name of a plan", o->words[0],
+					    TKW_QUEUE_MAX_PLAN_NAME))
+		return -1;
+	status = tool_plan_open(&p, "plan", o->words[1], zone);
+	tool_plan_close(&p);
+	if (status)
+		return -1;
+	return read_payload(o->words[2], &w->payloads[2], &used);
 }
 
 void queue_words_free(const struct queue_options *o, struct queue_words *w)

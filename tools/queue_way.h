@@ -9,7 +9,8 @@
  * owner has gone.
  *
  * queue_direct.c   opens the file
- * queue_client.c   speaks to the owner (store/wire.h)
+ * queue_client.c   speaks to the owner (store/wire.h), with
+ *                  queue_client_plans.c
  * queue_session.c  chooses
  */
 #ifndef TKW_TOOLS_QUEUE_WAY_H
@@ -37,6 +38,12 @@ struct queue_place {
 struct queue_items {
 	struct tkw_items *list; /* NULL: none */
 	void (*free)(struct tkw_items *list);
+};
+
+/* Plans, and who frees them. */
+struct queue_plans {
+	struct tkw_queue_plans *list; /* NULL: none */
+	void (*free)(struct tkw_queue_plans *list);
 };
 
 /* A piece of a list. */
@@ -106,6 +113,16 @@ struct queue_ops {
 		     const struct tkw_queue_limits *limits);
 	int (*get_stats)(struct queue_way *w, struct tkw_queue_stats *out);
 
+	int (*plan)(struct queue_way *w, const struct tkw_queue_plan_spec *plan,
+		    int64_t *next_ms);
+	int (*unplan)(struct queue_way *w, const char *name);
+	int (*pause_plan)(struct queue_way *w, const char *name);
+	int (*resume_plan)(struct queue_way *w, const char *name);
+	int (*get_plan)(struct queue_way *w, const char *name,
+			struct queue_plans *out);
+	int (*list_plans)(struct queue_way *w, const char *after, uint32_t max,
+			  struct queue_plans *out);
+
 	/*
 	 * A take that does not hold up the caller, who can make other calls
 	 * meanwhile. When the descriptor is readable, call take_end(). If that
@@ -124,6 +141,7 @@ extern const struct queue_ops queue_direct;
 extern const struct queue_ops queue_client;
 
 void queue_items_free(struct queue_items *items);
+void queue_plans_free(struct queue_plans *plans);
 
 /* --- a session ----------------------------------------------------------- */
 

@@ -53,6 +53,8 @@
  *            first, nobody can open the file before the child has done this.
  *   Structs  Only struct tkw_queues_config can grow in later versions of the
  *            library.
+ *   Plans    A queue can have plans, which put items at planned times: cron for
+ *            jobs. See struct tkw_queue_plan_spec.
  *   Owner    One process at a time can have a file open. It also serves a
  *            socket beside the file, through which the command tkw queue can
  *            work on the file meanwhile.
@@ -84,6 +86,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tickwheel/calendar.h>
 #include <tickwheel/exec.h>
 
 #ifdef __cplusplus
@@ -101,6 +104,12 @@ struct tkw_queue;
 #define TKW_QUEUE_MAX_NAME 255
 #define TKW_QUEUE_MAX_KEY 255
 #define TKW_QUEUE_MAX_REASON 255
+
+/* The largest number of bytes in the name of a plan, of plans in a queue, and
+ * the largest max_missed of a plan. */
+#define TKW_QUEUE_MAX_PLAN_NAME 200
+#define TKW_QUEUE_MAX_PLANS 65536
+#define TKW_QUEUE_MAX_MISSED 100
 
 /* The largest number of items in one take. */
 #define TKW_QUEUE_MAX_TAKE 4096
@@ -128,9 +137,10 @@ struct tkw_queues_config {
 	enum tkw_queue_durability durability;
 	/* How many bytes to keep in reserve, so that acks still succeed when
 	 * the disk is full. While neither the disk nor the file itself has this
-	 * much room, puts fail with -ENOSPC. 0 means 4 MiB. A negative number
-	 * means no reserve. If the system refuses the room for another reason
-	 * than a full disk, the file works without a reserve. */
+	 * much room, puts and tkw_queue_plan() fail with -ENOSPC. 0 means 4
+	 * MiB. A negative number means no reserve. If the system refuses the
+	 * room for another reason than a full disk, the file works without a
+	 * reserve. */
 	int64_t reserve_bytes;
 	/* The executor that calls the callbacks of the ..._async calls. NULL
 	 * means a thread of the library. That thread also calls the callbacks
@@ -293,6 +303,9 @@ struct tkw_item {
 	int64_t expires_ms;
 	/* When it died. 0 if it is not dead. */
 	int64_t died_ms;
+	/* The planned time, if a plan has put the item. Nothing changes it.
+	 * Else 0. */
+	int64_t planned_ms;
 	const void *payload;
 	size_t payload_len;
 	/* NULL if it has none. */
@@ -581,6 +594,207 @@ int tkw_queue_purge(struct tkw_queue *q, const struct tkw_item_id *ids,
 int64_t tkw_queue_revive_all(struct tkw_queue *q);
 int64_t tkw_queue_purge_all(struct tkw_queue *q);
 
+/* --- plans ---------------------------------------------------------------- */
+
+/*
+ * A plan. It puts an item for each of its times. name and text are required. In
+ * all other fields, zero means the default.
+ *
+ *   Fresh    A plan keeps one fresh item in the queue: an item that was never
+ *            taken, for its next time. The item is due at its planned time. Its
+ *            key is the name of the plan, "@", and the planned time in
+ *            milliseconds. A time whose key another item has is passed over.
+ *   Next     The call that takes or cancels the fresh item also puts the next
+ *            one, in the same write. So there is exactly one item for each
+ *            planned time, also if the process is killed, and with any number
+ *            of consumers.
+ *   Running  An item is running from its first take until it is acked,
+ *            cancelled or dead.
+ *   Missed   A time is missed if it passed more than the grace ago. A take that
+ *            meets a missed fresh item gives it out if the misfire rule wants
+ *            it. Else the item ends, and the plan puts the item for the time
+ *            that the rule wants, or for the next time that is not missed.
+ *   Overlap  With TKW_OVERLAP_SKIP, a time that has passed when an item of the
+ *            plan is taken, or that passes while it is running, is left out. A
+ *            fresh item for such a time ends, and the item for the first time
+ *            after now is put. With TKW_MISFIRE_ALL, the missed times that
+ *            wait are not left out, but come one after the other.
+ *   Counts   An item that ends because it was missed or left out counts as
+ *            cancelled. The name, the text, the zone and the payload of a plan
+ *            count as bytes of the queue. Items that a plan puts later are not
+ *            refused by the limits of the queue.
+ */
+struct tkw_queue_plan_spec {
+	/* 1 to TKW_QUEUE_MAX_PLAN_NAME bytes. A queue has one plan of each
+	 * name. */
+	const char *name;
+	/* The times, as in calendar.h. */
+	const char *text;
+	/* The name of the time zone. NULL or "" means UTC. */
+	const char *zone;
+	/* The payload of each item. */
+	const void *payload;
+	size_t payload_len;
+	/* How late an item may be taken before its time is missed. 0 means one
+	 * minute. A negative number means no grace. */
+	int64_t grace_ms;
+	enum tkw_misfire misfire;
+	/* For TKW_MISFIRE_ALL: how many of the missed times are made up for, at
+	 * most TKW_QUEUE_MAX_MISSED. 0 means TKW_QUEUE_MAX_MISSED. Must be 0
+	 * for the others. */
+	uint32_t max_missed;
+	enum tkw_overlap overlap;
+	/* If not 0, the next item is put when all earlier ones have ended, by
+	 * the call that ends the last of them. If 0, it is put when the earlier
+	 * one is taken. */
+	int next_on_ack;
+	/* Of each item, as in struct tkw_put. */
+	uint32_t max_attempts;
+	uint32_t backoff_ms;
+	uint32_t max_backoff_ms;
+};
+
+/* Everything about a plan. */
+struct tkw_queue_plan_facts {
+	/* The settings, with the defaults filled in: a grace_ms of 0 means no
+	 * grace, and max_missed is the number itself. The zone is never NULL;
+	 * "" means UTC. */
+	struct tkw_queue_plan_spec plan;
+	/* 1 if the plan is paused, else 0. */
+	int paused;
+	/*
+	 * Not 0 if the plan cannot go on. tkw_queue_resume_plan() tries again,
+	 * and so does a new plan of this name.
+	 *   -ENOENT     the plan has no more times
+	 *   -EEXIST     other items have the keys of the next 64 times
+	 *   -EOVERFLOW  as listed at the top
+	 *   -EINVAL     a newer version of tickwheel has made the plan, and
+	 *               this one does not understand its text
+	 *   another one
+	 *               an error of tkw_queue_plan() about the time zone
+	 */
+	int error;
+	/* The fresh item, and its planned time. 0 if there is none. */
+	struct tkw_item_id next_id;
+	int64_t next_ms;
+	/* The latest time that was taken, cancelled, missed or left out. It
+	 * does not come again, and no time before it. 0 if there is none. */
+	int64_t decided_ms;
+	/* Items that are running. */
+	uint64_t running;
+	/* Fresh items, since the plan was made, also over restarts: how many
+	 * were taken, have ended because they were missed, and were left out
+	 * because of an overlap. */
+	uint64_t runs;
+	uint64_t missed;
+	uint64_t overlaps;
+};
+
+/* Plans that a call gives you. They are in one piece of memory. */
+struct tkw_queue_plans {
+	size_t count;
+	const struct tkw_queue_plan_facts *plan;
+};
+
+/* Frees plans. If plans is NULL, it does nothing. */
+void tkw_queue_plans_free(struct tkw_queue_plans *plans);
+
+/*
+ * Makes a plan, or replaces the plan of this name.
+ *
+ * It puts the item for the first time after now. If a plan is replaced, its
+ * fresh item is cancelled. Items that are running go on, and the counters stay.
+ * A paused plan stays paused. If only payload or rules differ, a time of the
+ * old fresh item that has passed comes again. If nothing differs, nothing
+ * changes. So a program may make its plans each time that it starts.
+ *
+ * plan     It is copied.
+ * next_ms  Receives the planned time of the fresh item. Receives 0 if there is
+ *          none, because the plan is paused, or because of next_on_ack. May be
+ *          NULL.
+ * error    Receives where the text is wrong, and why. If the text is not wrong,
+ *          or if the call fails before it looks at the text, it receives an
+ *          empty sentence. May be NULL.
+ *
+ * Returns 0, or
+ *   -ENOENT        the plan has no time after now
+ *   -ENXIO         the system has no time zone of this name
+ *   -EBADMSG       the file of the time zone is damaged
+ *   -EMEDIUMTYPE   the file of the time zone is of another kind
+ *   -EEXIST        other items have the keys of the next 64 times
+ *   -EAGAIN        the queue is full; see struct tkw_queue_limits and
+ *                  TKW_QUEUE_MAX_PLANS
+ *   -EMSGSIZE      the payload is larger than the queue allows
+ *   -EINVAL        an argument is not valid, for example the text
+ *   -ENOMEM, -ENOSPC, -EIO, -ESHUTDOWN, -EDEADLK, -EPERM
+ *                  as listed at the top
+ *   another error  the system refuses to read the file of the time zone, for
+ *                  example -EACCES
+ */
+int tkw_queue_plan(struct tkw_queue *q, const struct tkw_queue_plan_spec *plan,
+		   int64_t *next_ms, struct tkw_plan_error *error);
+
+/*
+ * Ends a plan and cancels its fresh item. Items that are running go on. If a
+ * plan of this name is made again, they do not belong to it.
+ *
+ * Returns 0, or
+ *   -ENOENT  there is no such plan
+ *   -EINVAL, -ENOMEM, -ENOSPC, -EIO, -ESHUTDOWN, -EDEADLK, -EPERM
+ *            as listed at the top
+ */
+int tkw_queue_unplan(struct tkw_queue *q, const char *name);
+
+/*
+ * tkw_queue_pause_plan() cancels the fresh item of a plan. The plan puts no
+ * more, until tkw_queue_resume_plan() puts the item for the first time after
+ * now. A resume also reads the file of the time zone again, and lets a plan go
+ * on that had an error. If it still cannot go on, the call returns 0, and the
+ * plan has an error again.
+ *
+ * Returns 0, also if nothing had to change, or
+ *   -ENOENT  there is no such plan
+ *   -EINVAL, -ENOMEM, -ENOSPC, -EIO, -ESHUTDOWN, -EDEADLK, -EPERM
+ *            as listed at the top
+ */
+int tkw_queue_pause_plan(struct tkw_queue *q, const char *name);
+int tkw_queue_resume_plan(struct tkw_queue *q, const char *name);
+
+/*
+ * Gets everything about a plan. tkw_plan_create() and tkw_plan_next() of
+ * calendar.h tell its later times.
+ *
+ * out  Receives one plan. Free it with tkw_queue_plans_free().
+ *
+ * Returns 0, or
+ *   -ENOENT  there is no such plan
+ *   -EINVAL, -ENOMEM, -ESHUTDOWN, -EPERM
+ *            as listed at the top
+ */
+int tkw_queue_get_plan(struct tkw_queue *q, const char *name,
+		       struct tkw_queue_plans **out);
+
+/*
+ * Lists plans in the order of the bytes of their names. Each call gives you a
+ * piece of the list.
+ *
+ * A plan that is there from the first call to the last one is listed once. A
+ * plan that is made or ends meanwhile may be missing.
+ *
+ * after  The name of the last plan of the piece before. NULL for the first
+ *        piece.
+ * max    The most plans of this piece, 1 to 4096.
+ * out    Receives the plans. Free them with tkw_queue_plans_free(). Receives
+ *        NULL if there are no more.
+ *
+ * Returns how many plans are in this piece, which is 0 at the end of the list,
+ * or
+ *   -EINVAL, -ENOMEM, -ESHUTDOWN, -EPERM
+ *           as listed at the top
+ */
+int tkw_queue_list_plans(struct tkw_queue *q, const char *after, uint32_t max,
+			 struct tkw_queue_plans **out);
+
 /* --- the queue ------------------------------------------------------------ */
 
 /*
@@ -632,7 +846,7 @@ struct tkw_queue_stats {
 	uint64_t dead;
 	/* 1 if the queue is paused, else 0. */
 	int paused;
-	/* The bytes of all keys and payloads. */
+	/* The bytes of all keys and payloads, and of the plans. */
 	uint64_t bytes;
 	/* The memory that the queue uses. */
 	uint64_t memory_bytes;
@@ -651,6 +865,8 @@ struct tkw_queue_stats {
 	uint64_t all_purges;
 	uint64_t all_replaces;
 	struct tkw_queue_limits limits;
+	/* How many plans there are. */
+	uint64_t plans;
 	/* How many calls wait for an item. */
 	uint64_t waiting_takes;
 	/* How late items were taken since the file was opened. lateness[i] is

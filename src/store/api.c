@@ -27,8 +27,7 @@ static struct tkw_queues *file_of(const struct tkw_queue *q)
 	return q->owner;
 }
 
-/* Makes a call that waits for the disk. */
-static int64_t change(struct tkw_queues *f, struct tkw__request *r)
+int64_t tkw__api_change(struct tkw_queues *f, struct tkw__request *r)
 {
 	int err = tkw__keeper_admit_wait(f);
 
@@ -53,8 +52,8 @@ static int64_t look(struct tkw_queues *f, struct tkw_queue *q, tkw__look_fn *fn,
 	return call_look(f, &r);
 }
 
-/* The same, when the work that the time has brought to the queue is done. */
-static int64_t look_when_quiet(struct tkw_queue *q, tkw__look_fn *fn, void *arg)
+int64_t tkw__api_look_when_quiet(struct tkw_queue *q, tkw__look_fn *fn,
+				 void *arg)
 {
 	struct tkw__request r = {
 		.queue = q, .look = { .fn = fn, .arg = arg, .quiet = true }
@@ -162,7 +161,7 @@ int tkw_queue_open(struct tkw_queue **out, struct tkw_queues *f,
 
 	if (!out || !f || !name || !tkw__name_is_legal(name))
 		return -EINVAL;
-	err = change(f, &r);
+	err = tkw__api_change(f, &r);
 	if (!err)
 		*out = r.queue;
 	return (int)err;
@@ -233,7 +232,7 @@ static int put(struct tkw_queue *q, const struct tkw_put *puts, size_t count,
 	for (size_t i = 0; i < count && !err; i++)
 		err = tkw__put_read(&to[i], &puts[i]);
 	if (!err)
-		err = change(file_of(q), &r);
+		err = tkw__api_change(file_of(q), &r);
 	for (size_t i = 0; i < count && ids && !err; i++)
 		ids[i].bits = got[i];
 	return (int)err;
@@ -294,7 +293,7 @@ int tkw_queue_take(struct tkw_queue *q, const struct tkw_take *how,
 		return -EINVAL;
 	n = tkw__take_read(&r.take, how);
 	if (!n)
-		n = change(file_of(q), &r);
+		n = tkw__api_change(file_of(q), &r);
 	if (n >= 0)
 		*out = r.take.items;
 	return (int)n;
@@ -338,7 +337,7 @@ static int claim(struct tkw__request *r, const struct tkw_claim *claims,
 	c->count = count;
 	c->answer = (enum tkw__queue_answer *)(void *)(to + count);
 	memset(c->answer, 0, count * sizeof(c->answer[0]));
-	n = change(file_of(r->queue), r);
+	n = tkw__api_change(file_of(r->queue), r);
 	for (size_t i = 0; i < count && done && n >= 0; i++)
 		done[i] = c->answer[i] == TKW__QUEUE_DONE;
 	*c = (struct tkw__queue_claims){ NULL, 0, NULL };
@@ -422,7 +421,7 @@ static int cancel(struct tkw_queue *q, const struct tkw_item_name *names,
 	for (size_t i = 0; i < count && !n; i++)
 		n = name_read(&to[i], &names[i]);
 	if (!n)
-		n = change(file_of(q), &r);
+		n = tkw__api_change(file_of(q), &r);
 	for (size_t i = 0; i < count && done && n >= 0; i++)
 		done[i] = error_of(answers[i]);
 	return (int)n;
@@ -455,7 +454,7 @@ int tkw_queue_reschedule(struct tkw_queue *q, const struct tkw_item_name *name,
 		return -EINVAL;
 	r.move.name = &to;
 	r.move.when = tkw__when_read(delay_ms, due_ms);
-	return (int)change(file_of(q), &r);
+	return (int)tkw__api_change(file_of(q), &r);
 }
 
 int tkw_queue_get(struct tkw_queue *q, const struct tkw_item_name *name,
@@ -492,7 +491,7 @@ int tkw_queue_list(struct tkw_queue *q, enum tkw_item_state state, uint32_t max,
 	a.cursor = *cursor;
 	/* For other states, the heart's list is always complete. */
 	if (state == TKW_ITEM_DEAD)
-		n = look_when_quiet(q, tkw__look_at_list, &a);
+		n = tkw__api_look_when_quiet(q, tkw__look_at_list, &a);
 	else
 		n = look(file_of(q), q, tkw__look_at_list, &a);
 	if (n >= 0) {
@@ -527,7 +526,7 @@ static int bury(struct tkw__request *r, const struct tkw_item_id *ids,
 	r->ids.count = count;
 	r->ids.answers = (enum tkw__queue_answer *)(void *)(to + count);
 	memset(r->ids.answers, 0, count * sizeof(r->ids.answers[0]));
-	n = change(file_of(r->queue), r);
+	n = tkw__api_change(file_of(r->queue), r);
 	for (size_t i = 0; i < count && done && n >= 0; i++)
 		done[i] = r->ids.answers[i] == TKW__QUEUE_DONE ? 1 : -ENOENT;
 	r->ids = (struct tkw__request_ids){ NULL, 0, NULL };
@@ -562,7 +561,7 @@ static int64_t bury_all(struct tkw_queue *q, enum tkw__request_kind kind)
 		struct tkw__request r = { .kind = kind,
 					  .queue = q,
 					  .some = some };
-		int64_t n = change(file_of(q), &r);
+		int64_t n = tkw__api_change(file_of(q), &r);
 
 		if (n < 0)
 			return n;
@@ -589,14 +588,14 @@ int tkw_queue_pause(struct tkw_queue *q)
 {
 	struct tkw__request r = { .kind = TKW__REQUEST_PAUSE, .queue = q };
 
-	return q ? (int)change(file_of(q), &r) : -EINVAL;
+	return q ? (int)tkw__api_change(file_of(q), &r) : -EINVAL;
 }
 
 int tkw_queue_resume(struct tkw_queue *q)
 {
 	struct tkw__request r = { .kind = TKW__REQUEST_RESUME, .queue = q };
 
-	return q ? (int)change(file_of(q), &r) : -EINVAL;
+	return q ? (int)tkw__api_change(file_of(q), &r) : -EINVAL;
 }
 
 int tkw_queue_limit(struct tkw_queue *q, const struct tkw_queue_limits *limits)
@@ -610,14 +609,14 @@ int tkw_queue_limit(struct tkw_queue *q, const struct tkw_queue_limits *limits)
 		.bytes = limits->max_bytes,
 		.payload = limits->max_payload_bytes,
 	};
-	return (int)change(file_of(q), &r);
+	return (int)tkw__api_change(file_of(q), &r);
 }
 
 int tkw_queue_get_stats(struct tkw_queue *q, struct tkw_queue_stats *out)
 {
 	if (!q || !out)
 		return -EINVAL;
-	return (int)look_when_quiet(q, tkw__look_at_stats, out);
+	return (int)tkw__api_look_when_quiet(q, tkw__look_at_stats, out);
 }
 
 int64_t tkw_queue_lateness_ms(uint32_t bucket)

@@ -336,7 +336,7 @@ static int read_arguments(struct tkw__clerk *c)
 	case TKW__WIRE_STATS:
 		return read_stats(c);
 	default:
-		return -EPROTO;
+		return tkw__clerk_read_plan_call(c);
 	}
 }
 
@@ -382,12 +382,12 @@ static void find_queue(struct tkw__clerk *c)
 }
 
 /* What was done must not be answered with an error. So there is memory for an
- * answer with an id for each thing before anything is done. What a take or a
- * look gives is not known yet. */
+ * answer with an id for each thing, or with a time, before anything is done.
+ * What a take or a look gives is not known yet. */
 static int make_room(struct tkw__clerk *c)
 {
 	begin_answer(c, 0);
-	(void)tkw__wire_grow(&c->out, c->count * sizeof(uint64_t));
+	(void)tkw__wire_grow(&c->out, (c->count + 1) * sizeof(uint64_t));
 	return c->out.failed ? -ENOMEM : 0;
 }
 
@@ -557,6 +557,15 @@ static void write_answer(struct tkw__clerk *c)
 		break;
 	case TKW__WIRE_STATS:
 		tkw__wire_put_stats(&c->out, c->stats);
+		break;
+	case TKW__WIRE_PLAN:
+		tkw__wire_put_u64(&c->out, c->request.plan.next_ms);
+		break;
+	case TKW__WIRE_GET_PLAN:
+		tkw__clerk_write_plans(c, c->at_plan.plans);
+		break;
+	case TKW__WIRE_LIST_PLANS:
+		tkw__clerk_write_plans(c, c->at_plans.plans);
 		break;
 	default:
 		break;

@@ -16,6 +16,7 @@
 
 #include "store/desk.h"
 #include "store/items.h"
+#include "store/plan_looks.h"
 #include "store/wire.h"
 
 enum tkw__clerk_step {
@@ -46,6 +47,9 @@ struct tkw__clerk {
 	struct tkw__queue_name item;
 	struct tkw__look_item at_item;
 	struct tkw__look_list at_list;
+	struct tkw__queue_plan plan;
+	struct tkw__look_plan at_plan;
+	struct tkw__look_plans at_plans;
 	struct tkw_queue_stats *stats;
 };
 
@@ -82,5 +86,14 @@ bool tkw__clerk_give_back(struct tkw__clerk *c);
 void tkw__clerk_sent(struct tkw__clerk *c);
 
 void tkw__clerk_fini(struct tkw__clerk *c);
+
+/* --- clerk_plans.c -------------------------------------------------------- */
+
+/* Reads the arguments of a call about plans, and makes its request. Returns 0
+ * or an error. */
+int tkw__clerk_read_plan_call(struct tkw__clerk *c);
+/* Writes plans and frees them. */
+void tkw__clerk_write_plans(struct tkw__clerk *c,
+			    struct tkw_queue_plans *plans);
 
 #endif /* TKW_STORE_CLERK_H */

@@ -109,6 +109,7 @@ int tkw__desk_add_queue(struct tkw__desk *d, const char *name,
 			struct tkw_queue **out)
 {
 	struct tkw__queue_config cfg = { .hooks = d->cfg.hooks,
+					 .calendar = d->cfg.calendar,
 					 .now_us = d->now_us,
 					 .seed = { d->cfg.seed[0],
 						   d->cfg.seed[1] } };
@@ -140,6 +141,18 @@ int tkw__desk_add_queue(struct tkw__desk *d, const char *name,
 	d->last = q;
 	*out = q;
 	return 0;
+}
+
+void tkw__desk_measure(struct tkw__desk *d, struct tkw_queue *q)
+{
+	uint64_t rows = tkw__queue_count_plans(q->heart);
+	uint64_t items, bytes;
+
+	tkw__queue_get_size(q->heart, &items, &bytes);
+	rows += items;
+	d->live -= q->live;
+	q->live = bytes + rows * TKW__DESK_ROW;
+	d->live += q->live;
 }
 
 static void free_queue(struct tkw_queue *q)

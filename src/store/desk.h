@@ -22,9 +22,9 @@
  *            request. Lost leases have a bound of their own. The rest is left
  *            to the next turn.
  *   Snapshot If the journal is much longer than the live items need, the desk
- *            copies them forward, one piece in each turn. Then it lets the
- *            store remove the old rows, also in pieces. A turn that adds many
- *            rows also copies and removes many.
+ *            copies them and the plans forward, one piece in each turn. Then
+ *            it lets the store remove the old rows, also in pieces. A turn
+ *            that adds many rows also copies and removes many.
  *   Threads  None. During a call, no other thread may use the desk, its queues
  *            or the requests that it has.
  */
@@ -61,6 +61,10 @@ enum tkw__request_kind {
 	TKW__REQUEST_PAUSE,
 	TKW__REQUEST_RESUME,
 	TKW__REQUEST_LIMIT,
+	TKW__REQUEST_PLAN,
+	TKW__REQUEST_UNPLAN,
+	TKW__REQUEST_PAUSE_PLAN,
+	TKW__REQUEST_RESUME_PLAN,
 	TKW__REQUEST_LOOK,
 	/* Ends another request with -ECANCELED, if it is a take that waits. */
 	TKW__REQUEST_WITHDRAW
@@ -140,6 +144,11 @@ struct tkw__request_some {
 	struct tkw__queue_walk next;
 };
 
+struct tkw__request_plan {
+	const struct tkw__queue_plan *plan;
+	uint64_t next_ms; /* answer */
+};
+
 struct tkw__request_look {
 	tkw__look_fn *fn;
 	void *arg;
@@ -173,6 +182,9 @@ struct tkw__request {
 		struct tkw__request_ids ids;
 		struct tkw__request_some some;
 		struct tkw__queue_limits limits;
+		struct tkw__request_plan plan;
+		/* unplan, pause_plan, resume_plan */
+		struct tkw__queue_text plan_name;
 		struct tkw__request_look look;
 		/* withdraw: the take. It must stay valid until the withdrawal
 		 * has ended. */
@@ -181,7 +193,9 @@ struct tkw__request {
 
 	/*
 	 * The answer, when the request has ended: a negative errno, or
-	 *   put, open, pause, resume, limit   0
+	 *   put, open, pause, resume, limit, plan
+	 *                                     0
+	 *   unplan, pause_plan, resume_plan   0; -ENOENT
 	 *   take                              how many items
 	 *   ack, nack, extend, cancel, revive, purge and ..._some
 	 *                                     how many were done
@@ -267,6 +281,8 @@ struct tkw__desk_config {
 	uint64_t now_us;
 	uint64_t mono_us;
 	struct tkw__queue_hooks hooks; /* of the hearts; default: malloc */
+	/* Of the hearts. It must stay valid. NULL: no plan can be made. */
+	const struct tkw__queue_calendar *calendar;
 	uint64_t seed[2];
 	struct tkw__desk_reserve reserve;
 	/* Bounds of a turn. The defaults are 4096 and 1 MiB. */
@@ -277,8 +293,8 @@ struct tkw__desk_config {
 	 * the open. Before a close, their size at that time counts. The default
 	 * is 4 MiB. */
 	uint64_t slack_bytes;
-	/* How many items of a snapshot a turn may append, besides four for each
-	 * of its other rows. The default is 256. */
+	/* How many items and plans of a snapshot a turn may append, besides
+	 * four for each of its other rows. The default is 256. */
 	uint32_t snapshot_items;
 };
 

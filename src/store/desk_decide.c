@@ -138,6 +138,41 @@ static int64_t cancel(struct tkw__request *r, struct tkw__queue_call *call)
 	return count_done(err, a->answers, a->count);
 }
 
+static uint64_t plan_bytes(const struct tkw__queue_plan *p)
+{
+	/* A row for the plan, and one for its item. */
+	return p->name.len * 2 + p->plan.len + p->zone.len +
+	       p->payload.len * 2 + (uint64_t)2 * TKW__DESK_ROW;
+}
+
+static int64_t plan(struct tkw__desk *d, struct tkw__request *r,
+		    struct tkw__queue_call *call)
+{
+	const struct tkw__queue_plan *p = r->plan.plan;
+
+	if (is_full(d, d->reserve_gone ? plan_bytes(p) : 0))
+		return -ENOSPC;
+	return tkw__queue_plan(r->queue->heart, call, p, &r->plan.next_ms);
+}
+
+/* Requests about a plan that is there. */
+static int64_t change_plan(struct tkw__request *r, struct tkw__queue_call *call)
+{
+	enum tkw__queue_answer answer = TKW__QUEUE_UNKNOWN;
+	struct tkw__queue *h = r->queue->heart;
+	int err;
+
+	if (r->kind == TKW__REQUEST_UNPLAN)
+		err = tkw__queue_unplan(h, call, r->plan_name, &answer);
+	else if (r->kind == TKW__REQUEST_PAUSE_PLAN)
+		err = tkw__queue_pause_plan(h, call, r->plan_name, &answer);
+	else
+		err = tkw__queue_resume_plan(h, call, r->plan_name, &answer);
+	if (err)
+		return err;
+	return answer == TKW__QUEUE_DONE ? 0 : -ENOENT;
+}
+
 static int64_t command(struct tkw__desk *d, struct tkw__request *r,
 		       struct tkw__queue_call *call)
 {
@@ -169,6 +204,12 @@ static int64_t command(struct tkw__desk *d, struct tkw__request *r,
 		return tkw__queue_resume(h, call);
 	case TKW__REQUEST_LIMIT:
 		return tkw__queue_limit(h, call, &r->limits);
+	case TKW__REQUEST_PLAN:
+		return plan(d, r, call);
+	case TKW__REQUEST_UNPLAN:
+	case TKW__REQUEST_PAUSE_PLAN:
+	case TKW__REQUEST_RESUME_PLAN:
+		return change_plan(r, call);
 	default:
 		return -EINVAL;
 	}

@@ -73,8 +73,7 @@ static int look_over(struct tkw__desk *d)
 		tkw__queue_get_stats(q->heart, d->now_us, &s);
 		if (!tkw__queue_is_whole(q->heart) || !is_lawful(&s))
 			return -EBADMSG;
-		q->live = s.bytes + s.items * TKW__DESK_ROW;
-		d->live += q->live;
+		tkw__desk_measure(d, q);
 		/* The first turn looks at each of them. */
 		tkw__agenda_set(d, q, 0);
 	}

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * desk_snapshot.c - live items are copied forward, and old rows removed.
+ * desk_snapshot.c - plans and live items are copied forward, and old rows
+ * removed.
  *
  * The journal only grows at its end, and most of its rows are about items that
  * have ended. A snapshot appends a record with all facts of each live item, a
  * piece in each turn, together with the records of the requests. It begins at
- * the row `first`. Queue by queue, it lists the items and then writes the
- * totals. An item that was there when it began is listed, unless it ends
- * before; an item that came later has its put behind `first`. So the rows from
- * `first` on tell everything, and the others can go.
+ * the row `first`. Queue by queue, it lists the plans, then the items, and then
+ * writes the totals. An item that was there when it began is listed, unless it
+ * ends before; an item that came later has its put behind `first`. The same is
+ * true of plans. So the rows from `first` on tell everything, and the others
+ * can go.
  *
- * The totals of a queue come last: when they are read, all its items are known,
- * and each later record counts.
+ * The totals of a queue come last: when they are read, all its plans and items
+ * are known, and each later record counts.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "store/desk_state.h"
 
@@ -102,13 +105,12 @@ static void begin(struct tkw__desk *d)
 	c->began = true;
 	c->tidied = c->closing;
 	c->first = d->last_seq + 1;
-	c->at = d->first;
-	c->cursor = 0;
+	c->at = (struct tkw__cycle_place){ .queue = d->first };
 }
 
 struct piece {
 	struct tkw_queue *queue;
-	uint64_t items;
+	uint64_t count; /* of items and plans */
 	int err;
 };
 
@@ -116,32 +118,65 @@ static void copy_item(const struct tkw__queue_facts *facts, void *ctx)
 {
 	struct piece *p = ctx;
 
-	p->items++;
+	p->count++;
 	if (!p->err)
 		p->err = tkw__queue_dump_item(p->queue->heart, facts->id,
 					      &p->queue->log);
 }
 
-/* Copies a few items, or the totals when the list is at its end. */
-static int copy_some(struct tkw__desk *d, uint64_t *items)
+static void copy_plan(const struct tkw__queue_plan_facts *facts, void *ctx)
 {
-	struct tkw__desk_cycle *c = &d->cycle;
-	struct piece p = { .queue = c->next_at };
-	struct tkw__queue_list list = { .now_us = d->now_us,
+	struct piece *p = ctx;
+	struct tkw__cycle_place *at = &p->queue->desk->cycle.next;
+
+	p->count++;
+	if (!p->err)
+		p->err = tkw__queue_dump_plan(p->queue->heart, facts->plan.name,
+					      &p->queue->log);
+	at->name_len = facts->plan.name.len;
+	memcpy(at->name, facts->plan.name.at, at->name_len);
+}
+
+static void copy_plans(struct tkw__cycle_place *at, struct piece *p)
+{
+	struct tkw__queue_text after = { at->name_len ? at->name : NULL,
+					 at->name_len };
+
+	at->in_items = tkw__queue_list_plans(p->queue->heart, after, AT_ONCE,
+					     copy_plan, p) < AT_ONCE;
+}
+
+/* The totals follow the last item. */
+static void copy_items(struct tkw__cycle_place *at, struct piece *p,
+		       uint64_t now_us)
+{
+	struct tkw__queue_list list = { .now_us = now_us,
 					.state = TKW__QUEUE_STATES,
 					.max = AT_ONCE,
 					.visit = copy_item,
-					.ctx = &p };
+					.ctx = p };
+
+	at->cursor = tkw__queue_list(p->queue->heart, &list, at->cursor);
+	if (p->err || at->cursor)
+		return;
+	p->err = tkw__queue_dump_totals(p->queue->heart, &p->queue->log);
+	*at = (struct tkw__cycle_place){ .queue = p->queue->next };
+}
+
+/* Copies a few plans or items. */
+static int copy_some(struct tkw__desk *d, uint64_t *count)
+{
+	struct tkw__cycle_place *at = &d->cycle.next;
+	struct piece p = { .queue = at->queue };
 	size_t from = p.queue->log.len;
 
 	tkw__desk_touch(d, p.queue);
-	c->next_cursor = tkw__queue_list(p.queue->heart, &list, c->next_cursor);
-	if (!p.err && c->next_cursor == 0) {
-		p.err = tkw__queue_dump_totals(p.queue->heart, &p.queue->log);
-		c->next_at = p.queue->next;
-	}
+	if (at->in_items)
+		copy_items(at, &p, d->now_us);
+	else
+		copy_plans(at, &p);
 	tkw__desk_count_rows(d, p.queue, from);
-	*items += p.items + 1; /* empty queues count too */
+	*count += p.count + 1; /* empty queues count too */
 	return p.err;
 }
 
@@ -153,7 +188,7 @@ void tkw__cycle_copy(struct tkw__desk *d)
 		       (d->batch_count ? least : least * IF_IDLE);
 	uint64_t max_bytes =
 		d->bytes + ITEMS_PER_ROW * d->bytes + d->cfg.max_bytes;
-	uint64_t items = 0;
+	uint64_t count = 0;
 	int err = 0;
 
 	c->piece = false;
@@ -166,14 +201,13 @@ void tkw__cycle_copy(struct tkw__desk *d)
 	if (c->state != TKW__CYCLE_COPY || !fits(d))
 		return;
 	c->piece = true;
-	c->next_at = c->at;
-	c->next_cursor = c->cursor;
-	while (c->next_at && items < max && d->bytes < max_bytes && !err)
-		err = copy_some(d, &items);
+	c->next = c->at;
+	while (c->next.queue && count < max && d->bytes < max_bytes && !err)
+		err = copy_some(d, &count);
 	/* Without memory the records of this piece would have a hole. */
 	if (err)
 		d->failed = err;
-	c->ends = !c->next_at;
+	c->ends = !c->next.queue;
 }
 
 void tkw__cycle_commit(struct tkw__desk *d)
@@ -183,8 +217,7 @@ void tkw__cycle_commit(struct tkw__desk *d)
 	if (!c->piece)
 		return;
 	c->began = false;
-	c->at = c->next_at;
-	c->cursor = c->next_cursor;
+	c->at = c->next;
 	if (!c->ends)
 		return;
 	c->base = (struct tkw__base){ c->first, d->last_seq };

@@ -8,7 +8,7 @@
  *   desk_decide.c    one request: from its arguments to its heart
  *   desk_takes.c     takes: parked, served in order, timed out
  *   desk_agenda.c    which queue has work to do when
- *   desk_snapshot.c  live items are copied forward, old rows removed
+ *   desk_snapshot.c  plans and live items are copied forward, old rows removed
  *
  * A turn:
  *
@@ -46,6 +46,15 @@ enum {
 	TKW__DESK_LAZY_US = 1000000
 };
 
+/* Where a snapshot is. In each queue, the plans come before the items. */
+struct tkw__cycle_place {
+	struct tkw_queue *queue; /* NULL: at the end */
+	bool in_items;
+	uint64_t cursor; /* of the list of items */
+	size_t name_len; /* the last plan; 0: none yet */
+	char name[TKW__QUEUE_MAX_PLAN_NAME];
+};
+
 /* A snapshot and what follows it. */
 struct tkw__desk_cycle {
 	enum {
@@ -54,12 +63,9 @@ struct tkw__desk_cycle {
 		TKW__CYCLE_REMOVE
 	} state;
 	uint64_t first; /* the row at which the snapshot began */
-	/* Where it is: a queue, and a cursor of its list. */
-	struct tkw_queue *at;
-	uint64_t cursor;
-	/* The same after the batch of this turn. */
-	struct tkw_queue *next_at;
-	uint64_t next_cursor;
+	struct tkw__cycle_place at;
+	struct tkw__cycle_place
+		next; /* the same after the batch of this turn */
 	bool began;
 	bool ends;
 	bool piece;            /* this batch has a piece of the snapshot */
@@ -140,6 +146,9 @@ int tkw__desk_add_queue(struct tkw__desk *d, const char *name,
 			struct tkw_queue **out);
 /* Removes and frees the last queue. */
 void tkw__desk_drop_queue(struct tkw__desk *d);
+
+/* Measures about how many bytes a snapshot of a queue takes. */
+void tkw__desk_measure(struct tkw__desk *d, struct tkw_queue *q);
 
 /* The call of a heart in this turn. */
 static inline struct tkw__queue_call tkw__desk_call(struct tkw__desk *d,

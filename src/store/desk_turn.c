@@ -477,15 +477,11 @@ static uint64_t time_of(struct tkw__desk *d, struct tkw_queue *q)
 
 static void look_back(struct tkw__desk *d, struct tkw_queue *q)
 {
-	uint64_t items, bytes;
 	bool can_take;
 
 	tkw__agenda_set(d, q, time_of(d, q));
 	if (q->changed) {
-		tkw__queue_get_size(q->heart, &items, &bytes);
-		d->live -= q->live;
-		q->live = bytes + items * TKW__DESK_ROW;
-		d->live += q->live;
+		tkw__desk_measure(d, q);
 		q->changed = false;
 	}
 	if (!q->watched)

@@ -53,6 +53,7 @@ static void fill(struct tkw_item *it, const struct tkw__queue_facts *f,
 		.due_ms = (int64_t)f->due_ms,
 		.expires_ms = (int64_t)f->lease_ms,
 		.died_ms = (int64_t)f->died_ms,
+		.planned_ms = (int64_t)f->planned_ms,
 		.payload_len = f->payload.len,
 		.key_len = f->key.len,
 	};

@@ -33,6 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "home/planner.h"
 #include "os/atomic.h"
 #include "store/quiet_thread.h"
 
@@ -95,8 +96,9 @@ struct tkw_queues {
 
 	/* Only the leader. */
 	struct tkw__desk *desk;
-	struct requests ended;   /* whose threads sleep */
-	struct requests to_tell; /* whose callbacks the keeper calls */
+	struct tkw__planner planner; /* used by the desk */
+	struct requests ended;       /* whose threads sleep */
+	struct requests to_tell;     /* whose callbacks the keeper calls */
 	struct tkw__desk_next armed;
 	bool ending; /* the file is being closed */
 	bool has_fds;
@@ -787,6 +789,8 @@ static int make_desk(struct tkw_queues *f)
 	cfg.store = f->home.store;
 	cfg.reserve = f->home.reserve;
 	cfg.owner = f;
+	if (!cfg.calendar)
+		cfg.calendar = &f->planner.calendar;
 	cfg.now_us = now_us(f);
 	cfg.mono_us = system_us(CLOCK_MONOTONIC);
 	while (getrandom(cfg.seed, sizeof(cfg.seed), 0) < 0 && errno == EINTR)
@@ -827,6 +831,7 @@ int tkw__keeper_open(struct tkw_queues **out, const struct tkw__home *home)
 		f->home.exec = &f->exec;
 	}
 	f->pid = getpid();
+	tkw__planner_init(&f->planner, NULL);
 	for (int i = 0; i < OWN_FDS; i++)
 		f->fd[i] = -1;
 	pthread_mutex_init(&f->mutex, NULL);
@@ -841,6 +846,7 @@ int tkw__keeper_open(struct tkw_queues **out, const struct tkw__home *home)
 		err = tkw__quiet_thread(&f->thread, keep, f) ? 0 : -ENOMEM;
 	if (err) {
 		tkw__desk_destroy(f->desk);
+		tkw__planner_fini(&f->planner);
 		close_fds(f, false);
 		free_file(f);
 		return err;
@@ -855,8 +861,10 @@ int tkw__keeper_open(struct tkw_queues **out, const struct tkw__home *home)
 static int close_in_child(struct tkw_queues *f)
 {
 	close_fds(f, !f->leading);
-	if (!f->leading)
+	if (!f->leading) {
 		tkw__desk_destroy(f->desk);
+		tkw__planner_fini(&f->planner);
+	}
 	if (f->home.in_child)
 		f->home.in_child(f->home.ctx);
 	free_file(f);
@@ -895,6 +903,7 @@ int tkw__keeper_close(struct tkw_queues *f)
 				     system_us(CLOCK_MONOTONIC));
 	close_fds(f, true);
 	tkw__desk_destroy(f->desk);
+	tkw__planner_fini(&f->planner);
 	h->store->ops->close(h->store);
 	if (h->after_close)
 		h->after_close(h->ctx);

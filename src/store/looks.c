@@ -123,6 +123,7 @@ int64_t tkw__look_at_stats(struct tkw__desk *d, struct tkw__request *r)
 		.bytes = s.bytes,
 		.memory_bytes = s.allocated,
 		.oldest_age_ms = (int64_t)s.oldest_age_ms,
+		.plans = tkw__queue_count_plans(r->queue->heart),
 		.waiting_takes = r->queue->parked.count,
 		.commits = facts.commits,
 		.commit_calls = facts.commit_calls,

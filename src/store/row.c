@@ -14,34 +14,64 @@ enum {
 	CHECKSUM = 4
 };
 
-/* How many words the record has, and which of them have columns. */
+/* How many words the record has, and which of them have columns. The state of
+ * an item is in its kind and its attempts. No known kind has a state of 0. */
 static const struct shape {
 	int8_t words;
 	int8_t due;
 	int8_t until;
+	int8_t state;
 } shapes[TKW__ROW_KINDS] = {
-	[TKW__RECORD_PUT] = { 3, TKW__PUT_DUE, NONE },
-	[TKW__RECORD_REPLACE] = { 4, TKW__PUT_DUE, NONE },
-	[TKW__RECORD_TAKE] = { 2, NONE, TKW__TAKE_LEASE },
-	[TKW__RECORD_EXTEND] = { 1, NONE, TKW__EXTEND_LEASE },
-	[TKW__RECORD_ACK] = { 0, NONE, NONE },
-	[TKW__RECORD_NACK] = { 2, TKW__NACK_DUE, NONE },
-	[TKW__RECORD_DEAD] = { 1, NONE, TKW__DEAD_WHEN },
-	[TKW__RECORD_CANCEL] = { 0, NONE, NONE },
-	[TKW__RECORD_RESCHEDULE] = { 2, TKW__NACK_DUE, NONE },
-	[TKW__RECORD_REVIVE] = { 2, TKW__NACK_DUE, NONE },
-	[TKW__RECORD_PURGE] = { 0, NONE, NONE },
-	[TKW__RECORD_PAUSE] = { 0, NONE, NONE },
-	[TKW__RECORD_RESUME] = { 0, NONE, NONE },
-	[TKW__RECORD_LIMIT] = { 3, NONE, NONE },
-	[TKW__RECORD_TOTALS] = { TKW__RECORD_WORDS, NONE, NONE },
-	[TKW__ROW_IDLE] = { 6, TKW__PUT_DUE, NONE },
-	[TKW__ROW_TAKEN] = { 6, TKW__PUT_DUE, TKW__ITEM_OTHER },
-	[TKW__ROW_DEAD] = { 6, TKW__PUT_DUE, TKW__ITEM_OTHER },
+	[TKW__RECORD_PUT] = { 3, TKW__PUT_DUE, NONE, NONE },
+	[TKW__RECORD_REPLACE] = { 4, TKW__PUT_DUE, NONE, NONE },
+	[TKW__RECORD_TAKE] = { 2, NONE, TKW__TAKE_LEASE, NONE },
+	[TKW__RECORD_EXTEND] = { 1, NONE, TKW__EXTEND_LEASE, NONE },
+	[TKW__RECORD_ACK] = { 0, NONE, NONE, NONE },
+	[TKW__RECORD_NACK] = { 2, TKW__NACK_DUE, NONE, NONE },
+	[TKW__RECORD_DEAD] = { 1, NONE, TKW__DEAD_WHEN, NONE },
+	[TKW__RECORD_CANCEL] = { 0, NONE, NONE, NONE },
+	[TKW__RECORD_RESCHEDULE] = { 2, TKW__NACK_DUE, NONE, NONE },
+	[TKW__RECORD_REVIVE] = { 2, TKW__NACK_DUE, NONE, NONE },
+	[TKW__RECORD_PURGE] = { 0, NONE, NONE, NONE },
+	[TKW__RECORD_PAUSE] = { 0, NONE, NONE, NONE },
+	[TKW__RECORD_RESUME] = { 0, NONE, NONE, NONE },
+	[TKW__RECORD_LIMIT] = { 3, NONE, NONE, NONE },
+	[TKW__RECORD_TOTALS] = { TKW__RECORD_WORDS, NONE, NONE, NONE },
+	[TKW__ROW_IDLE] = { 6, TKW__PUT_DUE, NONE, TKW__ITEM_STATE },
+	[TKW__ROW_TAKEN] = { 6, TKW__PUT_DUE, TKW__ITEM_OTHER,
+			     TKW__ITEM_STATE },
+	[TKW__ROW_DEAD] = { 6, TKW__PUT_DUE, TKW__ITEM_OTHER, TKW__ITEM_STATE },
+	[TKW__RECORD_PLAN] = { 4, NONE, NONE, NONE },
+	[TKW__RECORD_REPLAN] = { 4, NONE, NONE, NONE },
+	[TKW__RECORD_UNPLAN] = { 0, NONE, NONE, NONE },
+	[TKW__RECORD_STEP] = { 5, NONE, NONE, NONE },
+	[TKW__RECORD_PLAN_FACTS] = { 9, NONE, NONE, NONE },
+	[TKW__RECORD_PLANNED] = { 4, TKW__PUT_DUE, NONE, NONE },
+	[TKW__ROW_PLANNED_IDLE] = { 8, TKW__PUT_DUE, NONE, TKW__ITEM_STATE },
+	[TKW__ROW_PLANNED_TAKEN] = { 8, TKW__PUT_DUE, TKW__ITEM_OTHER,
+				     TKW__ITEM_STATE },
+	[TKW__ROW_PLANNED_DEAD] = { 8, TKW__PUT_DUE, TKW__ITEM_OTHER,
+				    TKW__ITEM_STATE },
 };
 _Static_assert(TKW__ROW_IDLE + TKW__TAKEN == TKW__ROW_TAKEN &&
-		       TKW__ROW_IDLE + TKW__DEAD == TKW__ROW_DEAD,
+		       TKW__ROW_IDLE + TKW__DEAD == TKW__ROW_DEAD &&
+		       TKW__ROW_PLANNED_IDLE + TKW__DEAD ==
+			       TKW__ROW_PLANNED_DEAD,
 	       "the kind of an ITEM's row tells its state");
+
+bool tkw__row_is_known(int kind)
+{
+	return kind > 0 && kind < TKW__ROW_KINDS && shapes[kind].state != 0;
+}
+
+/* The kind of the record of a row. It differs for items of a snapshot. */
+static int record_kind(int kind)
+{
+	if (kind >= TKW__ROW_PLANNED_IDLE)
+		return TKW__RECORD_PLANNED_ITEM;
+	return kind >= TKW__ROW_IDLE && kind <= TKW__ROW_DEAD ? TKW__RECORD_ITEM
+							      : kind;
+}
 
 /* Written like this, each is one store. */
 static uint8_t *put_4(uint8_t *at, uint32_t x)
@@ -65,6 +95,13 @@ static uint8_t *put_number(uint8_t *at, uint64_t x)
 		*at++ = (uint8_t)(x | 128);
 	*at++ = (uint8_t)x;
 	return at;
+}
+
+static uint8_t *put_text(uint8_t *at, struct tkw__queue_text t)
+{
+	if (t.len)
+		memcpy(at, t.at, t.len);
+	return at + t.len;
 }
 
 /* Reads a number; 0 behind the end. */
@@ -92,11 +129,12 @@ static uint32_t checksum(const struct tkw__crc32c *crc,
 			   row->record, row->len);
 }
 
-/* Is this word in `more`? The last word of an ITEM is its kind and attempts. */
+/* Is this word in `more`? */
 static bool is_in_more(int kind, int i)
 {
-	return i != shapes[kind].due && i != shapes[kind].until &&
-	       !(kind >= TKW__ROW_IDLE && i == TKW__ITEM_STATE);
+	const struct shape *s = &shapes[kind];
+
+	return i != s->due && i != s->until && i != s->state;
 }
 
 static void pack_more(const struct tkw__record *r, struct tkw__columns *c,
@@ -114,6 +152,8 @@ static void pack_more(const struct tkw__record *r, struct tkw__columns *c,
 		if (r->word[i])
 			end = at;
 	}
+	if (r->zone.len)
+		end = put_text(at, r->zone);
 	end = put_4(end, sum);
 	c->more = (struct tkw__queue_text){ c->room, (size_t)(end - c->room) };
 }
@@ -132,7 +172,7 @@ int tkw__row_pack(const struct tkw__crc32c *crc, const struct tkw__row *row,
 	if (tkw__record_read(&r, row->record, row->len) != (int64_t)row->len ||
 	    row->len == 0)
 		return -EINVAL;
-	item = r.kind == TKW__RECORD_ITEM;
+	item = shapes[r.kind].state != NONE;
 	c->seq = row->seq;
 	c->queue = row->queue;
 	c->kind = (int)r.kind;
@@ -166,9 +206,24 @@ int tkw__row_make_room(struct tkw__row_room *room, size_t len)
 	return 0;
 }
 
-static size_t body_len(const struct tkw__columns *c)
+/* The zone of a plan is what follows the numbers. */
+static struct tkw__queue_text zone_of(const struct tkw__columns *c)
 {
-	size_t len = c->key.len + c->reason.len + c->payload.len;
+	const uint8_t *at = c->more.at;
+	const uint8_t *end = at + c->more.len - CHECKSUM;
+
+	if (c->kind != TKW__RECORD_PLAN && c->kind != TKW__RECORD_REPLAN &&
+	    c->kind != TKW__RECORD_PLAN_FACTS)
+		return (struct tkw__queue_text){ NULL, 0 };
+	for (int i = 0; i <= shapes[c->kind].words; i++)
+		(void)get_number(&at, end);
+	return (struct tkw__queue_text){ at, (size_t)(end - at) };
+}
+
+static size_t body_len(const struct tkw__columns *c,
+		       struct tkw__queue_text zone)
+{
+	size_t len = c->key.len + c->reason.len + zone.len + c->payload.len;
 
 	return len ? len + 4 : 0;
 }
@@ -181,51 +236,53 @@ static uint64_t word_of(const struct tkw__columns *c, int i, const uint8_t **at,
 	if (i == shapes[c->kind].until)
 		return (uint64_t)c->until;
 	if (!is_in_more(c->kind, i))
-		return (uint64_t)(c->kind - TKW__ROW_IDLE) |
+		return (uint64_t)(c->kind - record_kind(c->kind)) |
 		       (uint64_t)c->attempts << 32;
 	return get_number(at, end);
 }
 
-static uint8_t *put_text(uint8_t *at, struct tkw__queue_text t)
+static void put_body(const struct tkw__columns *c, uint8_t *to,
+		     struct tkw__queue_text zone)
 {
-	if (t.len)
-		memcpy(at, t.at, t.len);
-	return at + t.len;
+	to = put_4(to, (uint8_t)c->key.len |
+			       (uint32_t)(uint8_t)c->reason.len << 8 |
+			       (uint32_t)(uint8_t)zone.len << 16);
+	to = put_text(put_text(to, c->key), c->reason);
+	put_text(put_text(to, zone), c->payload);
 }
 
-static void put_record(const struct tkw__columns *c, uint8_t *to, size_t len)
+static void put_record(const struct tkw__columns *c, uint8_t *to, size_t len,
+		       struct tkw__queue_text zone)
 {
 	const uint8_t *at = c->more.at;
 	const uint8_t *end = at + c->more.len - CHECKSUM;
-	uint32_t kind =
-		c->kind < TKW__ROW_IDLE ? (uint32_t)c->kind : TKW__RECORD_ITEM;
 	uint32_t flags = (uint32_t)get_number(&at, end);
 
 	to = put_4(to, (uint32_t)len);
-	to = put_4(to, kind | TKW__RECORD_VERSION << 8 | flags << 16);
+	to = put_4(to, (uint32_t)record_kind(c->kind) |
+			       TKW__RECORD_VERSION << 8 | flags << 16);
 	to = put_8(to, c->item < 0 ? 0 : (uint64_t)c->item);
 	for (int i = 0; i < shapes[c->kind].words; i++)
 		to = put_8(to, word_of(c, i, &at, end));
-	if (body_len(c)) {
-		to = put_4(to, (uint8_t)c->key.len |
-				       (uint32_t)(uint8_t)c->reason.len << 8);
-		put_text(put_text(put_text(to, c->key), c->reason), c->payload);
-	}
+	if (body_len(c, zone))
+		put_body(c, to, zone);
 }
 
 int tkw__row_unpack(const struct tkw__crc32c *crc, const struct tkw__columns *c,
 		    struct tkw__row_room *room, struct tkw__row *row)
 {
-	size_t len;
+	struct tkw__queue_text zone;
 	const uint8_t *sum;
+	size_t len;
 
-	if (c->kind <= 0 || c->kind >= TKW__ROW_KINDS || c->more.len < CHECKSUM)
+	if (!tkw__row_is_known(c->kind) || c->more.len < CHECKSUM)
 		return -EBADMSG;
+	zone = zone_of(c);
 	len = TKW__RECORD_HEADER + (size_t)shapes[c->kind].words * 8 +
-	      body_len(c);
+	      body_len(c, zone);
 	if (tkw__row_make_room(room, len) != 0)
 		return -ENOMEM;
-	put_record(c, room->bytes, len);
+	put_record(c, room->bytes, len, zone);
 	*row = (struct tkw__row){ .seq = c->seq,
 				  .queue = c->queue,
 				  .record = room->bytes,

@@ -4,21 +4,26 @@
  *
  * What people want to see has a column of its own. The rest is in `more`.
  *
- *   kind      the kind of the record; an ITEM is 16, 17 or 18, by its state
- *   item      the id of the item; NULL if the record is about the queue
- *   due       PUT, REPLACE, NACK, RESCHEDULE, REVIVE, ITEM: when it is due
- *   until     TAKE, EXTEND, ITEM 17: the end of the lease; DEAD, ITEM 18: when
- *             it died
- *   attempts  ITEM: how often it was taken
+ *   kind      the kind of the record; an ITEM is 16, 17 or 18, and a
+ *             PLANNED_ITEM is 38, 39 or 40, by its state
+ *   item      the id of the item, or of the plan; NULL if the record is about
+ *             the queue
+ *   due       PUT, REPLACE, NACK, RESCHEDULE, REVIVE, ITEM, PLANNED,
+ *             PLANNED_ITEM: when it is due
+ *   until     TAKE, EXTEND, ITEM 17, PLANNED_ITEM 39: the end of the lease;
+ *             DEAD, ITEM 18, PLANNED_ITEM 40: when it died
+ *   attempts  ITEM, PLANNED_ITEM: how often it was taken
  *   key, payload, reason
- *             NULL if empty
+ *             NULL if empty. Of a plan, the key is its name, and the reason is
+ *             its text.
  *   more      numbers, and in the last four bytes the checksum
  *
  * The numbers are: the flags of the record, and then its words that have no
  * column, in their order. Each number is written in groups of seven bits, the
  * lowest first, one group in a byte; a byte with its highest bit set is
  * followed by another one. Zeros at the end are left out. So an ack has none,
- * unless it has the flag that its command goes on.
+ * unless it has the flag that its command goes on. If a plan has a zone, its
+ * bytes follow the numbers, and no number is left out.
  *
  * The checksum, little endian, is the CRC-32C of seq (8 bytes, little endian),
  * queue (4 bytes, little endian) and the bytes of the record.
@@ -26,6 +31,7 @@
 #ifndef TKW_STORE_ROW_H
 #define TKW_STORE_ROW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,9 +43,12 @@ enum {
 	TKW__ROW_IDLE = TKW__RECORD_ITEM, /* kinds of rows for ITEM */
 	TKW__ROW_TAKEN,
 	TKW__ROW_DEAD,
+	TKW__ROW_PLANNED_IDLE = TKW__RECORD_PLANNED_ITEM, /* the same */
+	TKW__ROW_PLANNED_TAKEN,
+	TKW__ROW_PLANNED_DEAD,
 	TKW__ROW_KINDS,
-	/* The flags, the words, the checksum. */
-	TKW__ROW_MORE = 3 + 10 * TKW__RECORD_WORDS + 4
+	/* The flags, the words, the zone, the checksum. */
+	TKW__ROW_MORE = 3 + 10 * TKW__RECORD_WORDS + TKW__QUEUE_MAX_ZONE + 4
 };
 
 /* The columns. A number that is NULL is negative; a text that is NULL has no
@@ -69,6 +78,9 @@ struct tkw__row_room {
  * the room may grow byte by byte. What is in it stays. Returns 0 or -ENOMEM. */
 int tkw__row_make_room(struct tkw__row_room *room, size_t len);
 
+/* True if rows of this kind are known. */
+bool tkw__row_is_known(int kind);
+
 /* Makes columns of row, whose texts point into the record. Returns 0, or
  * -EINVAL if it is not a record. */
 int tkw__row_pack(const struct tkw__crc32c *crc, const struct tkw__row *row,
@@ -81,7 +93,7 @@ int tkw__row_pack(const struct tkw__crc32c *crc, const struct tkw__row *row,
  * row  Receives the row. Its record is in `room`.
  *
  * Returns 0, or
- *   -EBADMSG  the checksum is wrong
+ *   -EBADMSG  the kind is not known, or the checksum is wrong
  *   -ENOMEM
  */
 int tkw__row_unpack(const struct tkw__crc32c *crc, const struct tkw__columns *c,

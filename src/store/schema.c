@@ -31,7 +31,7 @@ static const struct table {
 };
 
 /* The state of an item after a record of this kind; NULL if the item has ended,
- * or if the record is about the queue. */
+ * or if the record is about the queue or a plan. */
 static const char kinds[] =
 	"INSERT INTO kind VALUES"
 	"(1,'put','idle'),(2,'replace','idle'),(3,'take','taken'),"
@@ -39,7 +39,10 @@ static const char kinds[] =
 	"(7,'dead','dead'),(8,'cancel',NULL),(9,'reschedule','idle'),"
 	"(10,'revive','idle'),(11,'purge',NULL),(12,'pause',NULL),"
 	"(13,'resume',NULL),(14,'limit',NULL),(15,'totals',NULL),"
-	"(16,'item','idle'),(17,'item','taken'),(18,'item','dead')";
+	"(16,'item','idle'),(17,'item','taken'),(18,'item','dead'),"
+	"(32,'plan',NULL),(33,'replan',NULL),(34,'unplan',NULL),"
+	"(35,'step',NULL),(36,'plan',NULL),(37,'planned','idle'),"
+	"(38,'planned','idle'),(39,'planned','taken'),(40,'planned','dead')";
 
 /*
  * The live items. `life` finds, in one pass, the rows that tell about each
@@ -51,17 +54,20 @@ static const char kinds[] =
 static const char view[] =
 	"CREATE VIEW item AS WITH life AS MATERIALIZED ("
 	"SELECT queue, item, max(seq) AS last, "
-	"max(CASE WHEN kind IN (1, 2, 16, 17, 18) THEN seq END) AS body, "
+	"max(CASE WHEN kind IN (1, 2, 16, 17, 18, 37, 38, 39, 40) "
+	"THEN seq END) AS body, "
 	"max(CASE WHEN due IS NOT NULL THEN seq END) AS set_due, "
 	"max(CASE WHEN kind <> 9 THEN seq END) AS set_reason, "
-	"max(CASE WHEN kind IN (1, 2, 10, 16, 17, 18) THEN seq END) AS fresh "
+	"max(CASE WHEN kind IN (1, 2, 10, 16, 17, 18, 37, 38, 39, 40) "
+	"THEN seq END) AS fresh "
 	"FROM journal WHERE item IS NOT NULL "
 	"AND seq >= coalesce((SELECT first FROM base WHERE one = 1), 0) "
 	"GROUP BY queue, item), "
 	"live AS MATERIALIZED ("
 	"SELECT life.*, kind.state, journal.until, "
-	"CASE WHEN r.kind IN (6, 7, 16, 18) AND length(r.more) > 4 "
-	"AND hex(substr(r.more, 1, 1)) IN ('02', '03', '06', '07') "
+	"CASE WHEN r.kind IN (6, 7, 16, 18, 38, 40) AND length(r.more) > 4 "
+	"AND hex(substr(r.more, 1, 1)) IN ('02', '03', '06', '07', '0A', "
+	"'0B', '0E', '0F') "
 	"THEN 'lease lost' "
 	"ELSE CAST(r.reason AS TEXT) END AS reason "
 	"FROM life JOIN journal ON journal.seq = life.last "

@@ -101,6 +101,11 @@ static int replay_row(struct tkw__sqlite *s, sqlite3_stmt *stmt, uint64_t seq,
 	read_columns(stmt, &c);
 	if (c.seq != seq)
 		return damaged(s, "no row of the journal has number", seq);
+	if (!tkw__row_is_known(c.kind))
+		return damaged(s,
+			       "this library does not know the kind of the "
+			       "row of the journal with number",
+			       seq);
 	err = tkw__row_unpack(&s->crc, &c, &s->room, row);
 	if (err == -EBADMSG)
 		return damaged(s, "damaged row of the journal, number", seq);

@@ -41,14 +41,28 @@
  *   RESUME
  *   LIMIT       u64 items, bytes, payload
  *   STATS                                       u32 count, u64 words
+ *   PLAN        plan                            i64 next time
+ *   UNPLAN      name of a plan
+ *   PAUSE_PLAN  name of a plan
+ *   RESUME_PLAN name of a plan
+ *   GET_PLAN    name of a plan                  one plan with facts
+ *   LIST_PLANS  u32 max, name of a plan         plans with facts
  *
  *   put    payload, i64 delay, i64 due, u8 has key, key, u8 held,
  *          u32 max attempts, u32 back-off, u32 max back-off
  *   claim  u64 id, u64 token
  *   name   u64 id, u8 has key, key
  *   item   u64 id, u64 token, u8 state, u32 attempts, max attempts, back-off,
- *          max back-off, i64 due, expires, died, payload, u8 has key, key, and
- *          the reason
+ *          max back-off, i64 due, expires, died, planned, payload, u8 has key,
+ *          key, and the reason
+ *   plan   name, text, zone, payload, i64 grace, u8 misfire, u32 max missed,
+ *          u8 overlap, u8 next on ack, u32 max attempts, back-off, max back-off
+ *   facts  u8 paused, i32 error, u64 id of the next item, i64 next, decided,
+ *          u64 running, runs, missed, overlaps
+ *
+ * The name, the text and the zone of a plan have no 0 in them. LIST_PLANS lists
+ * the plans behind the named one, or from the first one if the name is empty.
+ * It gives as many as the bounds of a list allow. At the end it gives none.
  *
  * The first request is HELLO. NEXT gives the name of the queue after the named
  * one, or of the first queue if the name is empty. Its result is 1, or 0 if
@@ -100,11 +114,17 @@ enum tkw__wire_call {
 	TKW__WIRE_RESUME,
 	TKW__WIRE_LIMIT,
 	TKW__WIRE_STATS,
+	TKW__WIRE_PLAN,
+	TKW__WIRE_UNPLAN,
+	TKW__WIRE_PAUSE_PLAN,
+	TKW__WIRE_RESUME_PLAN,
+	TKW__WIRE_GET_PLAN,
+	TKW__WIRE_LIST_PLANS,
 	TKW__WIRE_CALLS
 };
 
 enum {
-	TKW__WIRE_VERSION = 1,
+	TKW__WIRE_VERSION = 2,
 	/* The bytes of the length in front of a frame. */
 	TKW__WIRE_HEAD = 4,
 	/* The longest request. Larger payloads cannot be put through the
@@ -247,6 +267,7 @@ static inline void tkw__wire_put_item(struct tkw__wire_out *o,
 	tkw__wire_put_i64(o, item->due_ms);
 	tkw__wire_put_i64(o, item->expires_ms);
 	tkw__wire_put_i64(o, item->died_ms);
+	tkw__wire_put_i64(o, item->planned_ms);
 	tkw__wire_put_text(o, item->payload, item->payload_len);
 	tkw__wire_put_option(o, item->key, item->key_len);
 	tkw__wire_put_text(o, item->reason, strlen(item->reason));
@@ -407,16 +428,112 @@ static inline void tkw__wire_get_item(struct tkw__wire_in *in,
 	item->due_ms = tkw__wire_get_i64(in);
 	item->expires_ms = tkw__wire_get_i64(in);
 	item->died_ms = tkw__wire_get_i64(in);
+	item->planned_ms = tkw__wire_get_i64(in);
 	item->payload = tkw__wire_get_text(in, &item->payload_len);
 	item->key = tkw__wire_get_option(in, &item->key_len);
 	item->reason = tkw__wire_get_text(in, reason_len);
+}
+
+/* --- plans --------------------------------------------------------------- */
+
+/* A text of a plan. NULL is written as an empty text. */
+static inline void tkw__wire_put_words(struct tkw__wire_out *o,
+				       const char *text)
+{
+	tkw__wire_put_text(o, text, text ? strlen(text) : 0);
+}
+
+/* Reads a text of a plan. It has no 0 at its end, and one inside is bad. */
+static inline const char *tkw__wire_get_words(struct tkw__wire_in *in,
+					      size_t *len)
+{
+	const void *text = tkw__wire_get_text(in, len);
+
+	if (text && memchr(text, 0, *len))
+		in->bad = true;
+	return text;
+}
+
+static inline void tkw__wire_put_plan(struct tkw__wire_out *o,
+				      const struct tkw_queue_plan_spec *p)
+{
+	tkw__wire_put_words(o, p->name);
+	tkw__wire_put_words(o, p->text);
+	tkw__wire_put_words(o, p->zone);
+	tkw__wire_put_text(o, p->payload, p->payload_len);
+	tkw__wire_put_i64(o, p->grace_ms);
+	tkw__wire_put_u8(o, (uint8_t)p->misfire);
+	tkw__wire_put_u32(o, p->max_missed);
+	tkw__wire_put_u8(o, (uint8_t)p->overlap);
+	tkw__wire_put_u8(o, p->next_on_ack != 0);
+	tkw__wire_put_u32(o, p->max_attempts);
+	tkw__wire_put_u32(o, p->backoff_ms);
+	tkw__wire_put_u32(o, p->max_backoff_ms);
+}
+
+/* The lengths of the texts of a plan that was read. */
+struct tkw__wire_words {
+	size_t name;
+	size_t text;
+	size_t zone;
+};
+
+/* Reads a plan. Its texts stay where they are, so they have no 0 at their
+ * ends. */
+static inline void tkw__wire_get_plan(struct tkw__wire_in *in,
+				      struct tkw_queue_plan_spec *p,
+				      struct tkw__wire_words *len)
+{
+	p->name = tkw__wire_get_words(in, &len->name);
+	p->text = tkw__wire_get_words(in, &len->text);
+	p->zone = tkw__wire_get_words(in, &len->zone);
+	p->payload = tkw__wire_get_text(in, &p->payload_len);
+	p->grace_ms = tkw__wire_get_i64(in);
+	p->misfire = (enum tkw_misfire)tkw__wire_get_u8(in);
+	p->max_missed = tkw__wire_get_u32(in);
+	p->overlap = (enum tkw_overlap)tkw__wire_get_u8(in);
+	p->next_on_ack = tkw__wire_get_u8(in);
+	p->max_attempts = tkw__wire_get_u32(in);
+	p->backoff_ms = tkw__wire_get_u32(in);
+	p->max_backoff_ms = tkw__wire_get_u32(in);
+}
+
+static inline void tkw__wire_put_facts(struct tkw__wire_out *o,
+				       const struct tkw_queue_plan_facts *f)
+{
+	tkw__wire_put_plan(o, &f->plan);
+	tkw__wire_put_u8(o, f->paused != 0);
+	tkw__wire_put_u32(o, (uint32_t)f->error);
+	tkw__wire_put_u64(o, f->next_id.bits);
+	tkw__wire_put_i64(o, f->next_ms);
+	tkw__wire_put_i64(o, f->decided_ms);
+	tkw__wire_put_u64(o, f->running);
+	tkw__wire_put_u64(o, f->runs);
+	tkw__wire_put_u64(o, f->missed);
+	tkw__wire_put_u64(o, f->overlaps);
+}
+
+static inline void tkw__wire_get_facts(struct tkw__wire_in *in,
+				       struct tkw_queue_plan_facts *f,
+				       struct tkw__wire_words *len)
+{
+	tkw__wire_get_plan(in, &f->plan, len);
+	f->paused = tkw__wire_get_u8(in);
+	f->error = (int)tkw__wire_get_u32(in);
+	f->next_id.bits = tkw__wire_get_u64(in);
+	f->next_ms = tkw__wire_get_i64(in);
+	f->decided_ms = tkw__wire_get_i64(in);
+	f->running = tkw__wire_get_u64(in);
+	f->runs = tkw__wire_get_u64(in);
+	f->missed = tkw__wire_get_u64(in);
+	f->overlaps = tkw__wire_get_u64(in);
 }
 
 /* --- the facts of a queue ------------------------------------------------ */
 
 /* How many words STATS sends: first these, then the lateness. */
 enum {
-	TKW__WIRE_STATS_FIRST = 25,
+	TKW__WIRE_STATS_FIRST = 26,
 	TKW__WIRE_STATS_WORDS =
 		TKW__WIRE_STATS_FIRST + TKW_QUEUE_LATENESS_BUCKETS
 };
@@ -446,6 +563,7 @@ static inline void tkw__wire_put_stats(struct tkw__wire_out *o,
 		s->limits.max_items,
 		s->limits.max_bytes,
 		s->limits.max_payload_bytes,
+		s->plans,
 		s->waiting_takes,
 		s->commits,
 		s->commit_calls,
@@ -485,6 +603,7 @@ static inline void tkw__wire_get_stats(struct tkw__wire_in *in,
 	s->limits.max_items = tkw__wire_get_u64(in);
 	s->limits.max_bytes = tkw__wire_get_u64(in);
 	s->limits.max_payload_bytes = tkw__wire_get_u64(in);
+	s->plans = tkw__wire_get_u64(in);
 	s->waiting_takes = tkw__wire_get_u64(in);
 	s->commits = tkw__wire_get_u64(in);
 	s->commit_calls = tkw__wire_get_u64(in);

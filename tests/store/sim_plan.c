@@ -90,7 +90,7 @@ static void hear_row(struct life *l, const struct tkw__row *row)
 	    (row->record[6] & FLAG_LOST)) {
 		life_trace(l, "  lost", id_of(row->record), row->queue);
 		qo_lost(oracle_by_number(l, row->queue), id_of(row->record),
-			life_now_ms(l));
+			l->now_us);
 		l->tally->n[LT_LOSS]++;
 	}
 }

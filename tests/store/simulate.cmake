@@ -17,7 +17,8 @@ add_executable(simulate_queue
 tkw_flags(simulate_queue)
 target_include_directories(simulate_queue PRIVATE ${dir})
 target_link_libraries(simulate_queue PRIVATE
-  seeds queue_model tickwheel_desk tickwheel_heart tickwheel_static)
+  seeds queue_model tickwheel_desk tickwheel_home tickwheel_heart
+  tickwheel_static)
 
 # How many crashes: TKW_QUEUE_CRASHES in the environment, else TKW_MODEL_SEEDS,
 # else 20,000.

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <unistd.h>
 
 static void *take(size_t bytes, void *ctx)
@@ -20,10 +21,50 @@ static void give(void *mem, size_t bytes, void *ctx)
 	free(mem);
 }
 
+/* --- a calendar: each full second ----------------------------------------- */
+
+static int compile(void **out, struct tkw__queue_text plan,
+		   struct tkw__queue_text zone, bool anew, void *ctx)
+{
+	(void)plan;
+	(void)zone;
+	(void)anew;
+	*out = ctx;
+	return 0;
+}
+
+static int next(void *compiled, uint64_t after_ms, uint64_t *out_ms)
+{
+	(void)compiled;
+	*out_ms = (after_ms / 1000 + 1) * 1000;
+	return 0;
+}
+
+static int previous(void *compiled, uint64_t before_ms, uint64_t *out_ms)
+{
+	(void)compiled;
+	if (before_ms == 0)
+		return -ENOENT;
+	*out_ms = (before_ms - 1) / 1000 * 1000;
+	return 0;
+}
+
+static void free_plan(void *compiled, void *ctx)
+{
+	(void)compiled;
+	(void)ctx;
+}
+
+static const struct tkw__queue_calendar calendar = { compile, next, previous,
+						     free_plan, NULL };
+
+/* --- the bed -------------------------------------------------------------- */
+
 int store_bed_begin(void **state)
 {
 	struct store_bed *b = calloc(1, sizeof(*b));
-	struct tkw__queue_config cfg = { .hooks = { take, give, NULL } };
+	struct tkw__queue_config cfg = { .hooks = { take, give, NULL },
+					 .calendar = &calendar };
 	const char *tmp = getenv("TMPDIR");
 	const char *seed = getenv("TKW_STORE_SEED");
 
@@ -161,6 +202,55 @@ static void fill_item(struct store_bed *b, struct tkw__record *r)
 	r->payload = text(b, 3000);
 }
 
+static void fill_step(struct store_bed *b, uint64_t *w)
+{
+	w[TKW__STEP_DECIDED] = ms(b);
+	w[TKW__STEP_STATUS] =
+		bed_below(b, 200) | (bed_below(b, 2) ? TKW__STATUS_PAUSED : 0);
+	w[TKW__STEP_RUNS] = number(b, UINT64_MAX);
+	w[TKW__STEP_MISSED] = number(b, UINT64_MAX);
+	w[TKW__STEP_OVERLAPS] = number(b, UINT64_MAX);
+}
+
+static void fill_plan(struct store_bed *b, uint64_t *w)
+{
+	uint64_t missed = 1 + bed_below(b, TKW__QUEUE_MAX_MISSED);
+
+	w[TKW__PLAN_GRACE] = ms(b);
+	w[TKW__PLAN_POLICY] = TKW__QUEUE_MISSED_ALL | missed << 32 |
+			      (bed_below(b, 2) ? TKW__POLICY_OVERLAP : 0) |
+			      (bed_below(b, 2) ? TKW__POLICY_ON_END : 0);
+	w[TKW__PLAN_OPTIONS] = number(b, UINT64_MAX);
+	w[TKW__PLAN_MAX_BACKOFF] = number(b, UINT32_MAX);
+}
+
+static void fill_plan_words(struct store_bed *b, struct tkw__record *r)
+{
+	uint64_t *w = r->word;
+
+	switch (r->kind) {
+	case TKW__RECORD_PLAN:
+	case TKW__RECORD_REPLAN:
+		fill_plan(b, w);
+		break;
+	case TKW__RECORD_PLAN_FACTS:
+		fill_plan(b, w);
+		fill_step(b, w + TKW__PLAN_STATE);
+		break;
+	case TKW__RECORD_STEP:
+		fill_step(b, w);
+		break;
+	case TKW__RECORD_PLANNED:
+	case TKW__RECORD_PLANNED_ITEM:
+		w[TKW__PUT_DUE] = ms(b);
+		w[TKW__PUT_OPTIONS] = number(b, UINT64_MAX);
+		w[TKW__PUT_MAX_BACKOFF] = number(b, UINT32_MAX);
+		break;
+	default:
+		break;
+	}
+}
+
 static void fill_words(struct store_bed *b, struct tkw__record *r)
 {
 	uint64_t *w = r->word;
@@ -201,6 +291,48 @@ static void fill_words(struct store_bed *b, struct tkw__record *r)
 		w[TKW__RECORD_WORDS - 1] = number(b, TKW__QUEUE_MAX_PAYLOAD);
 		break;
 	default:
+		fill_plan_words(b, r);
+		break;
+	}
+}
+
+/* The key of an item of a plan. It stays until the next call. */
+static struct tkw__queue_text planned_key(uint64_t planned_ms)
+{
+	static char key[64];
+	int len = snprintf(key, sizeof(key), "at@night@%" PRIu64, planned_ms);
+
+	return (struct tkw__queue_text){ key, (size_t)len };
+}
+
+static void fill_plan_body(struct store_bed *b, struct tkw__record *r)
+{
+	uint64_t *w = r->word;
+
+	switch (r->kind) {
+	case TKW__RECORD_PLANNED:
+		w[TKW__PLANNED_PLAN] = stamp(b);
+		r->key = planned_key(w[TKW__PUT_DUE]);
+		r->payload = text(b, 300);
+		break;
+	case TKW__RECORD_PLANNED_ITEM:
+		fill_item(b, r);
+		w[TKW__ITEM_PLANNED] = ms(b);
+		w[TKW__ITEM_PLAN] = stamp(b);
+		r->flags = TKW__RECORD_STARTED;
+		r->key = planned_key(w[TKW__ITEM_PLANNED]);
+		break;
+	default:
+		r->key = (struct tkw__queue_text){
+			noise, 1 + bed_below(b, TKW__QUEUE_MAX_PLAN_NAME)
+		};
+		if (r->kind == TKW__RECORD_STEP ||
+		    r->kind == TKW__RECORD_UNPLAN)
+			break;
+		r->reason = (struct tkw__queue_text){ noise + 7,
+						      1 + bed_below(b, 255) };
+		r->zone = text(b, TKW__QUEUE_MAX_ZONE);
+		r->payload = text(b, 300);
 		break;
 	}
 }
@@ -226,24 +358,37 @@ static void fill_body(struct store_bed *b, struct tkw__record *r)
 		fill_item(b, r);
 		break;
 	default:
+		if (r->kind >= TKW__RECORD_PLAN)
+			fill_plan_body(b, r);
 		break;
 	}
 }
 
 static void fill_flags(struct store_bed *b, struct tkw__record *r)
 {
+	bool item = r->kind == TKW__RECORD_ITEM ||
+		    r->kind == TKW__RECORD_PLANNED_ITEM;
 	bool may_be_lost = r->kind == TKW__RECORD_NACK ||
 			   r->kind == TKW__RECORD_DEAD ||
-			   (r->kind == TKW__RECORD_ITEM &&
-			    (uint32_t)r->word[TKW__ITEM_STATE] != 1);
+			   (item && (uint32_t)r->word[TKW__ITEM_STATE] != 1);
 
 	if (bed_below(b, 2))
 		r->flags |= TKW__RECORD_MORE;
 	if (may_be_lost && r->reason.len == 0 && bed_below(b, 2))
 		r->flags |= TKW__RECORD_LOST;
-	if (r->kind == TKW__RECORD_ITEM && r->flags & TKW__RECORD_LOST &&
+	if (item && r->flags & TKW__RECORD_LOST &&
 	    (uint32_t)r->word[TKW__ITEM_STATE] == 0 && bed_below(b, 2))
 		r->flags |= TKW__RECORD_TIMED;
+}
+
+enum tkw__record_kind bed_kind(uint64_t i)
+{
+	uint64_t first = TKW__RECORD_KINDS - 1;
+	uint64_t all = first + TKW__RECORD_PLAN_KINDS - TKW__RECORD_PLAN;
+
+	i %= all;
+	return (enum tkw__record_kind)(
+		i < first ? i + 1 : i - first + TKW__RECORD_PLAN);
 }
 
 void bed_make(struct store_bed *b, enum tkw__record_kind kind)
@@ -254,7 +399,7 @@ void bed_make(struct store_bed *b, enum tkw__record_kind kind)
 		for (size_t i = 0; i < sizeof(noise); i++)
 			noise[i] = (uint8_t)(i * 31 + i / 251 + 1);
 	}
-	if (kind < TKW__RECORD_PAUSE || kind == TKW__RECORD_ITEM)
+	if (kind < TKW__RECORD_PAUSE || kind >= TKW__RECORD_ITEM)
 		r.id = 1 + number(b, INT64_MAX - 1);
 	fill_words(b, &r);
 	fill_body(b, &r);
@@ -289,8 +434,7 @@ static struct tkw__row *make_batch(struct store_bed *b, size_t count)
 	assert_true(rows && ends);
 	tkw__queue_log_clear(&b->log);
 	for (size_t i = 0; i < count; i++) {
-		bed_make(b, 1 + (enum tkw__record_kind)bed_below(
-					b, TKW__RECORD_KINDS - 1));
+		bed_make(b, bed_kind(bed_random(b)));
 		ends[i] = b->log.len;
 		rows[i].queue = 1 + (uint32_t)bed_below(b, 300);
 	}

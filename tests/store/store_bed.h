@@ -65,6 +65,9 @@ void bed_close(struct store_bed *b);
 uint64_t bed_random(struct store_bed *b);
 uint64_t bed_below(struct store_bed *b, uint64_t n);
 
+/* Returns a kind of record; all kinds come if i counts up. */
+enum tkw__record_kind bed_kind(uint64_t i);
+
 /* Makes a random record of a kind in the bed's log. */
 void bed_make(struct store_bed *b, enum tkw__record_kind kind);
 

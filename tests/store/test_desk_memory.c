@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "home/planner.h"
 #include "store/clerk.h"
 
 static int fail_at; /* this allocation fails; 0: none */
@@ -128,6 +129,77 @@ static void test_desk_survives_each_failed_allocation(void **state)
 		bed_put(b, 0);
 		bed_reopen(b);
 		desk_bed_end(&bed);
+	} while (allocations >= n);
+	assert_true(n > 20);
+}
+
+/* Calls about a plan. Each one that finds no memory has changed nothing. */
+static void plan_and_take(struct desk_bed *b)
+{
+	static const enum tkw__request_kind kinds[] = {
+		TKW__REQUEST_PLAN,       TKW__REQUEST_TAKE,
+		TKW__REQUEST_PAUSE_PLAN, TKW__REQUEST_RESUME_PLAN,
+		TKW__REQUEST_UNPLAN,
+	};
+	const struct tkw__queue_plan plan = {
+		.name = { "n", 1 },
+		.plan = { "30 2 * * *", 10 },
+		.zone = { "Europe/Berlin", 13 },
+		.payload = { "work", 4 },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct bed_request r = { .r = { .kind = kinds[i],
+						.queue = b->q } };
+		uint64_t digest = tkw__desk_digest(b->desk);
+
+		if (kinds[i] == TKW__REQUEST_PLAN)
+			r.r.plan.plan = &plan;
+		else if (kinds[i] == TKW__REQUEST_TAKE)
+			r.r.take.max = 1;
+		else
+			r.r.plan_name = plan.name;
+		bed_submit(b, &r, 0);
+		bed_quiet(b);
+		assert_int_equal(r.r.state, TKW__REQUEST_ENDED);
+		if (r.r.result == -ENOMEM)
+			assert_true(digest == tkw__desk_digest(b->desk));
+		else if (kinds[i] != TKW__REQUEST_TAKE && r.r.result)
+			assert_int_equal(r.r.result, -ENOENT);
+		if (kinds[i] == TKW__REQUEST_TAKE)
+			tkw_items_free(r.r.take.items);
+		if (kinds[i] == TKW__REQUEST_PLAN)
+			bed_pass(b, (uint64_t)24 * 3600 * 1000);
+	}
+}
+
+static void test_desk_plans_survive_each_failed_allocation(void **state)
+{
+	int n = 0;
+
+	(void)state;
+	do {
+		struct tkw__planner planner;
+		struct desk_bed *b;
+		void *bed;
+
+		desk_bed_begin(&bed);
+		b = bed;
+		tkw__planner_init(&planner, NULL);
+		b->cfg.calendar = &planner.calendar;
+		bed_reopen(b);
+		ops = ram_store_ops;
+		ops.append = append;
+		b->store->ops = &ops;
+		allocations = 0;
+		fail_at = ++n;
+		plan_and_take(b);
+		fail_at = 0;
+		bed_pass(b, 5000);
+		plan_and_take(b);
+		bed_reopen(b);
+		desk_bed_end(&bed);
+		tkw__planner_fini(&planner);
 	} while (allocations >= n);
 	assert_true(n > 20);
 }
@@ -337,6 +409,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_desk_survives_each_failed_allocation),
+		cmocka_unit_test(
+			test_desk_plans_survive_each_failed_allocation),
 		DESK_TEST(test_desk_create_survives_each_failed_allocation),
 		cmocka_unit_test(test_desk_put_needs_no_memory_for_a_snapshot),
 		DESK_TEST(test_desk_clerk_gives_items_back_without_memory),

@@ -324,6 +324,30 @@ static void test_store_refuses_rows_that_were_changed(void **state)
 	assert_int_equal(bed_open(b), -EBADMSG);
 }
 
+/* Kinds that no library of this version writes: a newer one may. */
+static void test_store_refuses_a_row_of_an_unknown_kind(void **state)
+{
+	static const int kinds[] = { 0, 19, 31, 41, 99 };
+	struct store_bed *b = *state;
+	struct bed_rows r;
+	char sql[64];
+
+	assert_int_equal(open_after(b, "SELECT 1"), 0);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		bed_close(b);
+		snprintf(sql, sizeof(sql),
+			 "UPDATE journal SET kind = %d WHERE seq = 6",
+			 kinds[i]);
+		change(b, sql);
+		assert_int_equal(bed_open(b), 0);
+		assert_int_equal(bed_replay(b, &r), -EBADMSG);
+		assert_string_equal(b->s->why,
+				    "this library does not know the kind of "
+				    "the row of the journal with number 6");
+		bed_rows_free(&r);
+	}
+}
+
 /* --- the log -------------------------------------------------------------- */
 
 /* Appends batches; the log has only the last ones of them if it was started
@@ -746,6 +770,7 @@ int main(int argc, char **argv)
 		TEST(test_store_refuses_what_is_no_database),
 		TEST(test_store_refuses_a_hole_in_the_journal),
 		TEST(test_store_refuses_rows_that_were_changed),
+		TEST(test_store_refuses_a_row_of_an_unknown_kind),
 		TEST(test_store_refuses_or_reads_all_of_a_damaged_log),
 		TEST(test_store_refuses_or_reads_all_of_a_log_used_again),
 		TEST(test_store_cuts_a_torn_tail),

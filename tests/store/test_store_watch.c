@@ -192,6 +192,22 @@ static void reschedule_one(struct store_bed *b, struct tkw__queue_call *call,
 	(void)tkw__queue_reschedule(b->heart, call, &name, when, &answer);
 }
 
+/* A plan, whose items are due at once or later. */
+static void plan_one(struct store_bed *b, struct tkw__queue_call *call, int n)
+{
+	struct tkw__queue_plan p = {
+		.name = { n & 1 ? "day" : "night", n & 1 ? 3 : 5 },
+		.plan = { "each second", 11 },
+		.payload = { "work", bed_below(b, 5) },
+		.grace_ms = TKW__QUEUE_MAX_MS,
+		.allow_overlap = true,
+		.max_attempts = (uint32_t)bed_below(b, 3),
+	};
+
+	call->now_us = (bed_below(b, 2) ? LONG_AGO : FAR) * UINT64_C(1000);
+	assert_int_equal(tkw__queue_plan(b->heart, call, &p, NULL), 0);
+}
+
 /* One random command. The leases of some takes are over at once. */
 static void command(struct store_bed *b, int n)
 {
@@ -202,7 +218,10 @@ static void command(struct store_bed *b, int n)
 	enum tkw__queue_answer answer;
 	struct tkw__queue_claims claims = { &claim, 1, &answer };
 
-	switch (bed_below(b, 9)) {
+	switch (bed_below(b, 10)) {
+	case 9:
+		plan_one(b, &call, n);
+		break;
 	case 8:
 		reschedule_one(b, &call, n);
 		break;

@@ -232,6 +232,85 @@ check 'purge --all --json: how many' outputs '{"purged":1}'
 q purge "$id"
 check 'purge of what is not there: exit status 1' ended 1
 
+# --- plans -------------------------------------------------------------------
+
+# 2100-01-01 is a Friday.
+q plan --zone Europe/Berlin party '0 0 1 1 *' 'ring the\tbell' --attempts 3 \
+	--backoff 1m --max-backoff 1h --misfire all --max-missed 7 --grace 5s \
+	--overlap allow --next ack
+check 'plan: exit status 0' ended 0
+check 'plan: prints the next time' grep -q -x '20[0-9-]*-12-31T23:00:00.000Z' "$out"
+next=$(value)
+q plans
+check 'plans: one line' \
+	outputs "party $next '0 0 1 1 *' Europe/Berlin ring the\\\\tbell"
+q plans --json
+check 'plans --json: JSON' valid_json
+check 'plans --json: the rules' says '"misfire":"all","max_missed":7,'\
+'"grace_ms":5000,"overlap":"allow","next_on":"ack","max_attempts":3,'\
+'"backoff_ms":60000,"max_backoff_ms":3600000,"paused":false,"error":""'
+q plans party -n 3
+check 'plans NAME: the name' grep -q -x 'name  *party' "$out"
+check 'plans NAME: the next times' \
+	[ "$(grep -c -x '[next]*  *20[0-9]*-12-31T23:00:00.000Z' "$out")" = 3 ]
+q plans party --json -n 2
+check 'plans NAME --json: JSON' valid_json
+check 'plans NAME --json: its times' \
+	grep -q '"times_ms":\[[0-9]*,[0-9]*\]}$' "$out"
+q list --json
+check 'the item of a plan: its key' says '"key":"party@'
+check 'the item of a plan: its planned time' grep -q '"planned_ms":[1-9]' "$out"
+q plan --json party '0 0 1 1 *' x --zone Europe/Berlin
+check 'plan --json: JSON' valid_json
+check 'plan --json: the next time' grep -q '^{"next_ms":[1-9]' "$out"
+q plan-pause party
+check 'plan-pause: exit status 0' ended 0
+q plans
+check 'plan-pause: it is paused' says 'party paused '
+check 'plan-pause: no item' [ "$(fact waiting)$(fact plans)" = 01 ]
+q plan-resume party nobody --json
+check 'plan-resume: one is not there: exit status 1' ended 1
+check 'plan-resume: it says which' complains "'nobody': no such plan"
+check 'plan-resume --json: JSON' valid_json
+check 'plan-resume --json: what was done' says '{"plan":"party","resumed":true}'
+check 'plan-resume: an item' fact_is waiting 1
+q plan never '0 0 30 2 *' x
+check 'a plan that never comes: exit status 1' ended 1
+check 'a plan that never comes: it says so' complains 'no time after now'
+q plans never
+check 'a plan that is not there: exit status 1' ended 1
+check 'a plan that is not there: it says so' complains 'no such plan'
+q unplan party
+check 'unplan: exit status 0' ended 0
+q plans
+check 'unplan: no plan' is_empty "$out"
+q unplan party
+check 'unplan again: exit status 1' ended 1
+q plan tick 'every 10ms' tock
+q take --wait 10s
+check 'the item of a plan is taken' says ':'
+held=$(claim)
+q get "${held%:*}"
+check 'get: the planned time' grep -q -x 'planned  *20.*Z' "$out"
+q ack "$held"
+check 'the item of a plan is acked' ended 0
+q unplan tick
+# The only time of this plan is moved to now. While its item is running, the
+# plan does not wait for its end: it has no more times.
+q plan last 'every 1d from 9999-12-31T00:00Z' bye
+q reschedule -k last@253402214400000 -d 0s
+q take
+held=$(claim)
+q plans
+check 'a plan without more times: it has stopped' says 'last stopped '
+check 'a plan without more times: it says why' \
+	says '# the plan has no more times'
+q plans last --json
+check 'plans NAME --json, no times: JSON' valid_json
+check 'plans NAME --json, no times: an empty list' says '"times_ms":[]}'
+q ack "$held"
+q unplan last
+
 # --- the queue ---------------------------------------------------------------
 
 q put a

@@ -39,6 +39,30 @@ refuses queue "$f" ''
 refuses queue "$f" nothing
 refuses queue "$f" puts x
 refuses queue "$f" --bad
+refuses queue "$f" plan
+refuses queue "$f" plan n
+refuses queue "$f" plan n @daily
+refuses queue "$f" plan n @daily x more
+refuses queue "$f" plan '' @daily x
+refuses queue "$f" plan "$key256" @daily x
+refuses queue "$f" plan n @daily x --zone Moon/Crater
+refuses queue "$f" plan n @daily x --misfire never
+refuses queue "$f" plan n @daily x --misfire
+refuses queue "$f" plan n @daily x --max-missed 3
+refuses queue "$f" plan n @daily x --misfire all --max-missed 101
+refuses queue "$f" plan n @daily x --misfire all --max-missed 0
+refuses queue "$f" plan n @daily x --grace soon
+refuses queue "$f" plan n @daily x --overlap maybe
+refuses queue "$f" plan n @daily x --next put
+refuses queue "$f" plan n @daily x --max-backoff 5s
+refuses queue "$f" plan n @daily x --key k
+refuses queue "$f" put x --zone UTC
+refuses queue "$f" unplan
+refuses queue "$f" unplan ''
+refuses queue "$f" unplan "$key256"
+refuses queue "$f" plan-pause
+refuses queue "$f" plan-resume
+refuses queue "$f" plans a b
 refuses queue "$f" put
 refuses queue "$f" put x --bad
 refuses queue "$f" put x -x
