@@ -257,6 +257,7 @@ tkw_queue_part(tickwheel_redis
   src/redis/documents.c
   src/redis/look_commands.c
   src/redis/module.c
+  src/redis/plan_commands.c
   src/redis/put_commands.c
   src/redis/reply.c
   src/redis/server.c
@@ -267,10 +268,13 @@ tkw_queue_part(tickwheel_redis
   src/redis/waiters.c)
 
 # tkw_redis_module(target [SOURCE...]): a module for a server. It brings its own
-# heart and wheel, and links with nothing but libc.
+# heart, wheel and calendar, and links with nothing but libc.
 function(tkw_redis_module target)
+  list(TRANSFORM tkw_calendar_sources PREPEND ${PROJECT_SOURCE_DIR}/
+       OUTPUT_VARIABLE calendar)
   add_library(${target} MODULE $<TARGET_OBJECTS:tickwheel_redis>
               $<TARGET_OBJECTS:tickwheel_heart>
+              $<TARGET_OBJECTS:tickwheel_home> ${calendar}
               ${PROJECT_SOURCE_DIR}/src/wheel/wheel.c
               ${PROJECT_SOURCE_DIR}/src/wheel/check.c
               ${PROJECT_SOURCE_DIR}/src/wheel/hierarchical.c

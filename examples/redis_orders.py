@@ -31,7 +31,7 @@ def pay(order):
 
 
 def close_next(till_is_locked):
-    [[item, order, token, attempt, _, _]] = ask("TKW.TAKE", "orders", "BLOCK", 0)
+    [[item, order, token, attempt, *_]] = ask("TKW.TAKE", "orders", "BLOCK", 0)
     if till_is_locked and order == "order 3":
         print(f"{order}, attempt {attempt}: the till is locked")
         ask("TKW.NACK", "orders", "REASON", "the till is locked", item, token)

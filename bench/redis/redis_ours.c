@@ -7,7 +7,7 @@ enum {
 	ITEM_ID = 0,
 	ITEM_PAYLOAD = 1,
 	ITEM_TOKEN = 2,
-	ITEM_PARTS = 6
+	ITEM_PARTS = 7
 };
 
 static const char *missing(void)

@@ -119,6 +119,37 @@ struct tkw__queue_name tkw__args_name(struct tkw__args *a)
 	return name;
 }
 
+enum {
+	ATTEMPTS = 61,
+	BACKOFF,
+	MAX
+};
+
+static uint32_t number32(struct tkw__args *a, const char *error)
+{
+	return (uint32_t)tkw__args_integer(a, 0, UINT32_MAX, error);
+}
+
+bool tkw__args_retry(struct tkw__args *a, struct tkw__args_retries *r)
+{
+	if (tkw__args_option(a, "ATTEMPTS", ATTEMPTS))
+		r->max_attempts = number32(
+			a, "ERR ATTEMPTS needs a number, 0 for no limit");
+	else if (tkw__args_option(a, "BACKOFF", BACKOFF))
+		r->backoff_ms = number32(a, "ERR BACKOFF needs a delay in ms");
+	else if (tkw__args_option(a, "MAX", MAX))
+		r->max_backoff_ms = number32(a, "ERR MAX needs a delay in ms");
+	else
+		return false;
+	return true;
+}
+
+void tkw__args_check_retries(struct tkw__args *a)
+{
+	if (a->seen & UINT64_C(1) << MAX && !(a->seen & UINT64_C(1) << BACKOFF))
+		tkw__args_refuse(a, "ERR MAX needs BACKOFF");
+}
+
 /* Most commands have few items, and need no allocation. */
 void *tkw__args_room(struct tkw__args *a, struct rm_ctx *ctx, size_t bytes)
 {

@@ -42,6 +42,19 @@ struct tkw__queue_name tkw__args_name(struct tkw__args *a);
 /* Reads a key. */
 struct tkw__queue_text tkw__args_key(struct tkw__args *a);
 
+/* How often an item is tried. */
+struct tkw__args_retries {
+	uint32_t max_attempts;
+	uint32_t backoff_ms;
+	uint32_t max_backoff_ms;
+};
+
+/* Reads ATTEMPTS, BACKOFF or MAX, options with the numbers from 61 on. Returns
+ * false if none of them comes next. check() is for the end: MAX needs BACKOFF.
+ */
+bool tkw__args_retry(struct tkw__args *a, struct tkw__args_retries *r);
+void tkw__args_check_retries(struct tkw__args *a);
+
 /* Notes an error, unless there is one. */
 void tkw__args_refuse(struct tkw__args *a, const char *error);
 

@@ -12,7 +12,7 @@
 #include "redis/module.h"
 
 enum {
-	AT_ONCE = 1024, /* items */
+	AT_ONCE = 1024, /* items and plans */
 	PIECE = 4096,
 	PERIOD_MS = 1
 };
@@ -81,6 +81,7 @@ void tkw__redis_bury(struct tkw__queue *q)
 	struct grave *g;
 
 	tkw__queue_get_size(q, &items, &bytes);
+	items += tkw__queue_count_plans(q);
 	if (items <= AT_ONCE || !pthread_equal(pthread_self(), main_thread) ||
 	    is_evicting()) {
 		tkw__queue_destroy(q);

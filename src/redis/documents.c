@@ -37,6 +37,12 @@
 		.name = (n), .type = (t), .key_spec = -1, .flags = (f),        \
 		.parts = (p)                                                   \
 	}
+/* An option that is followed by one of some words. */
+#define CHOICE(n, w, p)                                                        \
+	{                                                                      \
+		.name = (n), .type = RM_ARG_ONEOF, .key_spec = -1,             \
+		.token = (w), .flags = RM_ARG_OPTIONAL, .parts = (p)           \
+	}
 #define QUEUE                                                                  \
 	{                                                                      \
 		.name = "queue", .type = RM_ARG_KEY, .key_spec = 0             \
@@ -163,6 +169,47 @@ static struct rm_arg what_dead[] = {
 static struct rm_arg dead_args[] = { QUEUE,
 				     GROUP("what", RM_ARG_ONEOF, 0, what_dead),
 				     END };
+static struct rm_arg misfire_all[] = { WORD("all", "all"),
+				       INTEGER("max-missed"), END };
+static struct rm_arg misfire[] = { WORD("once", "once"),
+				   GROUP("all", RM_ARG_BLOCK, 0, misfire_all),
+				   WORD("skip", "skip"), END };
+static struct rm_arg overlap[] = { WORD("skip", "skip"), WORD("allow", "allow"),
+				   END };
+static struct rm_arg next_on[] = { WORD("take", "take"), WORD("ack", "ack"),
+				   END };
+static struct rm_arg plan_args[] = {
+	QUEUE,
+	STRING("name"),
+	STRING("plan"),
+	STRING("payload"),
+	OPTION("zone", RM_ARG_STRING, "ZONE"),
+	CHOICE("misfire", "MISFIRE", misfire),
+	OPTION("grace", RM_ARG_INTEGER, "GRACE"),
+	CHOICE("overlap", "OVERLAP", overlap),
+	CHOICE("next", "NEXT", next_on),
+	OPTION("attempts", RM_ARG_INTEGER, "ATTEMPTS"),
+	OPTION("backoff", RM_ARG_INTEGER, "BACKOFF"),
+	OPTION("max-backoff", RM_ARG_INTEGER, "MAX"),
+	END,
+};
+static struct rm_arg plan_name_args[] = { QUEUE, STRING("name"), END };
+static struct rm_arg one_plan[] = { { .name = "name",
+				      .type = RM_ARG_STRING,
+				      .key_spec = -1,
+				      .token = "NAME" },
+				    OPTION("times", RM_ARG_INTEGER, "TIMES"),
+				    END };
+static struct rm_arg list_plans[] = { OPTION("after", RM_ARG_STRING, "AFTER"),
+				      OPTION("count", RM_ARG_INTEGER, "COUNT"),
+				      END };
+static struct rm_arg which_plans[] = {
+	GROUP("one", RM_ARG_BLOCK, 0, one_plan),
+	GROUP("list", RM_ARG_BLOCK, 0, list_plans), END
+};
+static struct rm_arg plans_args[] = {
+	QUEUE, GROUP("which", RM_ARG_ONEOF, RM_ARG_OPTIONAL, which_plans), END
+};
 static struct rm_arg what_apply[] = { WORD("records", "RECORDS"),
 				      WORD("snapshot", "SNAPSHOT"), END };
 static struct rm_arg apply_args[] = {
@@ -225,6 +272,15 @@ static const struct document documents[] = {
 	  "Lists, revives or purges items that have no attempts "
 	  "left.",
 	  "O(N) for N items", -3, CHANGES, dead_args },
+	{ "TKW.PLAN", "Makes a plan that puts items by a calendar.", "O(1)", -5,
+	  UPDATES, plan_args },
+	{ "TKW.UNPLAN", "Ends a plan.", "O(1)", 3, ENDS, plan_name_args },
+	{ "TKW.PLANS", "Gets the facts of plans, a piece at a time.",
+	  "O(N) for COUNT N", -2, SETTLES, plans_args },
+	{ "TKW.PLANPAUSE", "Makes a plan put no more items.", "O(1)", 3,
+	  UPDATES, plan_name_args },
+	{ "TKW.PLANRESUME", "Makes a plan put items again.", "O(1)", 3, UPDATES,
+	  plan_name_args },
 	{ "TKW.APPLY", "Internal: applies the records of a master or an AOF.",
 	  "O(N) for N records", 4, UPDATES, apply_args },
 };

@@ -14,10 +14,6 @@ enum {
 	CURSOR,
 	COUNT
 };
-enum {
-	LIST_DEFAULT = 100,
-	LIST_MAX = 4096
-};
 
 int tkw__redis_get(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 {
@@ -59,7 +55,7 @@ static void reply_one(const struct tkw__queue_facts *facts, void *ctx)
 }
 
 /* Cursors use all 64 bits, so they travel as text. */
-static uint64_t read_cursor(struct tkw__args *a)
+uint64_t tkw__redis_read_cursor(struct tkw__args *a)
 {
 	static const char error[] =
 		"ERR CURSOR needs the cursor of an earlier reply, or 0";
@@ -77,6 +73,12 @@ static uint64_t read_cursor(struct tkw__args *a)
 		cursor = cursor * 10 + digit;
 	}
 	return cursor;
+}
+
+uint32_t tkw__redis_read_count(struct tkw__args *a)
+{
+	return (uint32_t)tkw__args_integer(
+		a, 1, TKW__LIST_MAX, "ERR COUNT needs a number from 1 to 4096");
 }
 
 /* The number of items and the next cursor come before the items. So the list is
@@ -108,17 +110,16 @@ static void reply_list(struct tkw__visit *v, struct tkw__queue_list list,
 int tkw__redis_list_state(struct rm_ctx *ctx, struct tkw__args *a,
 			  enum tkw__queue_state state)
 {
-	struct tkw__queue_list list = { .state = state, .max = LIST_DEFAULT };
+	struct tkw__queue_list list = { .state = state,
+					.max = TKW__LIST_DEFAULT };
 	struct tkw__visit v;
 	uint64_t cursor = 0;
 
 	while (tkw__args_more(a)) {
 		if (tkw__args_option(a, "CURSOR", CURSOR))
-			cursor = read_cursor(a);
+			cursor = tkw__redis_read_cursor(a);
 		else if (tkw__args_option(a, "COUNT", COUNT))
-			list.max = (uint32_t)tkw__args_integer(
-				a, 1, LIST_MAX,
-				"ERR COUNT needs a number from 1 to 4096");
+			list.max = tkw__redis_read_count(a);
 		else
 			tkw__args_refuse(a, "ERR an unknown option");
 	}
@@ -209,15 +210,17 @@ static void reply_lateness(struct rm_ctx *ctx, const struct tkw__queue_stats *s)
 	}
 }
 
-static void reply_info(struct rm_ctx *ctx, const struct tkw__queue_stats *s,
-		       uint64_t waiting_clients)
+static void reply_info(const struct tkw__visit *v,
+		       const struct tkw__queue_stats *s)
 {
+	struct rm_ctx *ctx = v->ctx;
 	const struct tkw__queue_totals *t = &s->totals;
 	const struct {
 		const char *name;
 		uint64_t number;
 	} fields[] = {
 		{ "items", s->items },
+		{ "plans", tkw__queue_count_plans(v->queue) },
 		{ "bytes", s->bytes },
 		{ "memory", s->allocated },
 		{ "paused", t->paused },
@@ -239,7 +242,7 @@ static void reply_info(struct rm_ctx *ctx, const struct tkw__queue_stats *s,
 		{ "max_items", t->max_items },
 		{ "max_bytes", t->max_bytes },
 		{ "max_payload", t->max_payload },
-		{ "waiting_clients", waiting_clients },
+		{ "waiting_clients", tkw__waiters_count(ctx, v->name) },
 		{ "quiet", s->quiet },
 	};
 	const size_t count = sizeof(fields) / sizeof(fields[0]);
@@ -261,7 +264,7 @@ int tkw__redis_info(struct rm_ctx *ctx, struct rm_string **argv, int argc)
 	if (!open_stats(&v, ctx, argv[1], &s))
 		return RM_OK;
 	if (v.queue)
-		reply_info(ctx, &s, tkw__waiters_count(ctx, argv[1]));
+		reply_info(&v, &s);
 	else
 		tkw__rm.ReplyWithNull(ctx);
 	tkw__visit_close(&v);

@@ -48,6 +48,12 @@ static const struct command commands[] = {
 	{ "TKW.RESUME", tkw__redis_resume, "write fast", "write fast" },
 	{ "TKW.LIMIT", tkw__redis_limit, "write fast", "write fast" },
 	{ "TKW.DEAD", tkw__redis_dead, "write", "write slow" },
+	{ "TKW.PLAN", tkw__redis_plan, "write deny-oom", "write slow" },
+	{ "TKW.UNPLAN", tkw__redis_unplan, "write fast", "write fast" },
+	{ "TKW.PLANS", tkw__redis_plans, "readonly may-replicate",
+	  "read slow" },
+	{ "TKW.PLANPAUSE", tkw__redis_planpause, "write fast", "write fast" },
+	{ "TKW.PLANRESUME", tkw__redis_planresume, "write", "write slow" },
 	{ "TKW.APPLY", tkw__redis_apply, "write", "write slow dangerous" },
 };
 

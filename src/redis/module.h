@@ -26,6 +26,7 @@
 
 #include <stdbool.h>
 
+#include "home/planner.h"
 #include "queue/heart.h"
 #include "redis/server.h"
 
@@ -44,7 +45,9 @@ rm_command_fn tkw__redis_put, tkw__redis_mput, tkw__redis_take, tkw__redis_ack,
 	tkw__redis_nack, tkw__redis_extend, tkw__redis_cancel,
 	tkw__redis_reschedule, tkw__redis_get, tkw__redis_list,
 	tkw__redis_count, tkw__redis_info, tkw__redis_digest, tkw__redis_pause,
-	tkw__redis_resume, tkw__redis_limit, tkw__redis_dead, tkw__redis_apply;
+	tkw__redis_resume, tkw__redis_limit, tkw__redis_dead, tkw__redis_apply,
+	tkw__redis_plan, tkw__redis_unplan, tkw__redis_plans,
+	tkw__redis_planpause, tkw__redis_planresume;
 
 /* --- type.c --------------------------------------------------------------- */
 
@@ -53,6 +56,9 @@ extern struct rm_type *tkw__redis_type;
 
 /* Registers the type. Returns RM_OK or RM_ERR. */
 int tkw__redis_type_create(struct rm_ctx *ctx);
+/* The calendar of all queues. It reads the time zones of this machine. Only a
+ * master uses it, and commands that show planned times. */
+struct tkw__planner *tkw__redis_planner(void);
 /* Creates an empty queue. Returns NULL if there is no memory. */
 struct tkw__queue *tkw__redis_queue_create(void);
 
@@ -89,6 +95,10 @@ bool tkw__redis_is_master(struct rm_ctx *ctx);
 /* True if the server may delete a queue to get memory, and nobody has allowed
  * it. Then nothing should be put. */
 bool tkw__redis_may_evict(struct rm_ctx *ctx);
+/* The reply to a command that is refused for this reason. */
+#define TKW__MAY_EVICT                                                         \
+	"ERR maxmemory-policy lets the server delete queues; set it to "       \
+	"noeviction, or tickwheel.allow-eviction to yes"
 /* True if the server deletes keys when it has no memory left. */
 bool tkw__redis_evicts(struct rm_ctx *ctx);
 

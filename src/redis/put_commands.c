@@ -6,38 +6,20 @@
 enum {
 	KEY,
 	REPLACE,
-	KEEP,
-	ATTEMPTS,
-	BACKOFF,
-	MAX
+	KEEP
 };
 
-static uint32_t number32(struct tkw__args *a, const char *error)
+static bool read_option(struct tkw__args *a, struct tkw__queue_put *put,
+			struct tkw__args_retries *retries)
 {
-	return (uint32_t)tkw__args_integer(a, 0, UINT32_MAX, error);
-}
-
-static bool read_option(struct tkw__args *a, struct tkw__queue_put *put)
-{
-	if (tkw__args_option(a, "KEY", KEY)) {
+	if (tkw__args_option(a, "KEY", KEY))
 		put->key = tkw__args_key(a);
-	} else if (tkw__args_option(a, "REPLACE", REPLACE)) {
+	else if (tkw__args_option(a, "REPLACE", REPLACE))
 		put->held = TKW__QUEUE_REPLACE;
-	} else if (tkw__args_option(a, "KEEP", KEEP)) {
+	else if (tkw__args_option(a, "KEEP", KEEP))
 		put->held = TKW__QUEUE_KEEP;
-	} else if (tkw__args_option(a, "ATTEMPTS", ATTEMPTS)) {
-		put->max_attempts =
-			number32(a, "ERR ATTEMPTS needs a number, 0 for no "
-				    "limit");
-	} else if (tkw__args_option(a, "BACKOFF", BACKOFF)) {
-		put->backoff_ms =
-			number32(a, "ERR BACKOFF needs a delay in ms");
-	} else if (tkw__args_option(a, "MAX", MAX)) {
-		put->max_backoff_ms =
-			number32(a, "ERR MAX needs a delay in ms");
-	} else {
-		return false;
-	}
+	else
+		return tkw__args_retry(a, retries);
 	return true;
 }
 
@@ -50,30 +32,32 @@ static void check_options(struct tkw__args *a)
 		tkw__args_refuse(a, "ERR REPLACE and KEEP exclude each other");
 	if (held && !(a->seen & 1 << KEY))
 		tkw__args_refuse(a, "ERR REPLACE and KEEP need KEY");
-	if (a->seen & 1 << MAX && !(a->seen & 1 << BACKOFF))
-		tkw__args_refuse(a, "ERR MAX needs BACKOFF");
+	tkw__args_check_retries(a);
 }
 
 /* Reads one item: its time, its payload and its options. */
 static void read_item(struct tkw__args *a, struct tkw__queue_put *put)
 {
+	struct tkw__args_retries retries = { 0 };
+
 	*put = (struct tkw__queue_put){ 0 };
 	a->seen = 0;
 	put->when = tkw__args_when(a);
 	put->payload = tkw__args_text(a, 0, TKW__QUEUE_MAX_PAYLOAD,
 				      "ERR a payload is expected");
-	while (read_option(a, put))
+	while (read_option(a, put, &retries))
 		;
 	check_options(a);
+	put->max_attempts = retries.max_attempts;
+	put->backoff_ms = retries.backoff_ms;
+	put->max_backoff_ms = retries.max_backoff_ms;
 }
 
 static int refuse(struct rm_ctx *ctx, const struct tkw__args *a)
 {
 	if (a->error)
 		return tkw__rm.ReplyWithError(ctx, a->error);
-	return tkw__rm.ReplyWithError(
-		ctx, "ERR maxmemory-policy lets the server delete queues; set "
-		     "it to noeviction, or tickwheel.allow-eviction to yes");
+	return tkw__rm.ReplyWithError(ctx, TKW__MAY_EVICT);
 }
 
 int tkw__redis_put(struct rm_ctx *ctx, struct rm_string **argv, int argc)

@@ -25,8 +25,8 @@ void tkw__reply_field(struct rm_ctx *ctx, const char *name, uint64_t number)
 	tkw__rm.ReplyWithLongLong(ctx, (long long)number);
 }
 
-static void text_field(struct rm_ctx *ctx, const char *name,
-		       struct tkw__queue_text text)
+void tkw__reply_text_field(struct rm_ctx *ctx, const char *name,
+			   struct tkw__queue_text text)
 {
 	tkw__rm.ReplyWithCString(ctx, name);
 	tkw__reply_text(ctx, text);
@@ -52,7 +52,7 @@ void tkw__reply_facts(struct rm_ctx *ctx, const struct tkw__queue_facts *f)
 	bool taken = f->state == TKW__QUEUE_IS_TAKEN;
 	bool dead = f->state == TKW__QUEUE_IS_DEAD;
 
-	tkw__rm.ReplyWithMap(ctx, 13);
+	tkw__rm.ReplyWithMap(ctx, 14);
 	tkw__reply_field(ctx, "id", f->id);
 	tkw__rm.ReplyWithCString(ctx, "state");
 	tkw__rm.ReplyWithCString(ctx, tkw__state_name(f->state));
@@ -64,7 +64,8 @@ void tkw__reply_facts(struct rm_ctx *ctx, const struct tkw__queue_facts *f)
 	tkw__reply_field(ctx, "token", taken ? f->token : 0);
 	tkw__reply_field(ctx, "expires", taken ? f->lease_ms : 0);
 	tkw__reply_field(ctx, "died", dead ? f->died_ms : 0);
-	text_field(ctx, "key", f->key);
-	text_field(ctx, "reason", some(f->reason));
-	text_field(ctx, "payload", some(f->payload));
+	tkw__reply_field(ctx, "planned", f->planned_ms);
+	tkw__reply_text_field(ctx, "key", f->key);
+	tkw__reply_text_field(ctx, "reason", some(f->reason));
+	tkw__reply_text_field(ctx, "payload", some(f->payload));
 }

@@ -12,6 +12,9 @@ int tkw__reply_answers(struct rm_ctx *ctx,
 void tkw__reply_text(struct rm_ctx *ctx, struct tkw__queue_text text);
 /* A field of a map with a number. */
 void tkw__reply_field(struct rm_ctx *ctx, const char *name, uint64_t number);
+/* The same with bytes. */
+void tkw__reply_text_field(struct rm_ctx *ctx, const char *name,
+			   struct tkw__queue_text text);
 /* A map with everything about an item. */
 void tkw__reply_facts(struct rm_ctx *ctx, const struct tkw__queue_facts *f);
 

@@ -12,9 +12,11 @@ enum {
 };
 enum {
 	DEFAULT_LEASE_MS = 30000,
-	/* How often a take may advance the queue to find out what is first. */
-	ROUNDS = 8,
-	ROUND_STEPS = 1024
+	/* How often a take may try to find out what is first, and how many
+	 * steps it may make meanwhile. A try advances the queue before. */
+	MOST_TRIES = 64,
+	MOST_STEPS = 16384,
+	ADVANCE_STEPS = 1024
 };
 
 /* What a client asks for. */
@@ -60,10 +62,13 @@ static struct order read_order(struct tkw__args *a)
 static int take(struct tkw__visit *v, const struct order *o,
 		struct tkw__queue_taken *out)
 {
+	uint64_t end = tkw__queue_count_steps(v->queue) + MOST_STEPS;
 	int n = tkw__queue_take(v->queue, &v->call, o->count, o->lease_ms, out);
 
-	for (int i = 0; n == 0 && v->call.behind && i < ROUNDS; i++) {
-		n = tkw__queue_advance(v->queue, &v->call, ROUND_STEPS,
+	for (int i = 0; n == 0 && v->call.behind && i < MOST_TRIES &&
+			tkw__queue_count_steps(v->queue) < end;
+	     i++) {
+		n = tkw__queue_advance(v->queue, &v->call, ADVANCE_STEPS,
 				       TKW__QUEUE_MASTER);
 		if (n < 0)
 			break;
@@ -78,7 +83,7 @@ static void reply_items(struct rm_ctx *ctx, const struct tkw__queue_taken *t,
 {
 	tkw__rm.ReplyWithArray(ctx, count);
 	for (int i = 0; i < count; i++, t++) {
-		tkw__rm.ReplyWithArray(ctx, 6);
+		tkw__rm.ReplyWithArray(ctx, 7);
 		tkw__rm.ReplyWithLongLong(ctx, (long long)t->id);
 		tkw__rm.ReplyWithStringBuffer(ctx, t->payload.at,
 					      t->payload.len);
@@ -86,6 +91,7 @@ static void reply_items(struct rm_ctx *ctx, const struct tkw__queue_taken *t,
 		tkw__rm.ReplyWithLongLong(ctx, t->attempt);
 		tkw__rm.ReplyWithLongLong(ctx, (long long)t->due_ms);
 		tkw__reply_text(ctx, t->key);
+		tkw__rm.ReplyWithLongLong(ctx, (long long)t->planned_ms);
 	}
 }
 

@@ -37,12 +37,23 @@ static void hook_free(void *mem, size_t bytes, void *ctx)
 	tkw__rm.Free(mem);
 }
 
+struct tkw__planner *tkw__redis_planner(void)
+{
+	static struct tkw__planner planner;
+
+	if (!planner.calendar.compile)
+		tkw__planner_init(&planner, NULL);
+	return &planner;
+}
+
 struct tkw__queue *tkw__redis_queue_create(void)
 {
 	static uint64_t seed[2];
-	struct tkw__queue_config cfg = { .hooks = { .alloc = hook_alloc,
-						    .free = hook_free },
-					 .now_us = tkw__redis_now_us() };
+	struct tkw__queue_config cfg = {
+		.hooks = { .alloc = hook_alloc, .free = hook_free },
+		.calendar = &tkw__redis_planner()->calendar,
+		.now_us = tkw__redis_now_us()
+	};
 	struct tkw__queue *q;
 
 	if (seed[0] == 0)
@@ -52,14 +63,14 @@ struct tkw__queue *tkw__redis_queue_create(void)
 	return tkw__queue_create(&q, &cfg) == 0 ? q : NULL;
 }
 
-/* How many items a piece of a dump has. */
+/* How many items or plans a piece of a dump has. */
 static uint32_t piece_items(const struct tkw__queue *q)
 {
 	uint64_t items;
-	uint64_t mean; /* bytes of an item */
+	uint64_t mean; /* bytes of one of them */
 
 	tkw__queue_get_size(q, &items, &mean);
-	mean = mean / (items + 1) + 1;
+	mean = mean / (items + tkw__queue_count_plans(q) + 1) + 1;
 	return (uint32_t)(PIECE_BYTES / (mean + PIECE_BYTES / PIECE_ITEMS)) + 1;
 }
 
@@ -212,7 +223,7 @@ static size_t free_effort(struct rm_string *key, const void *value)
 
 	(void)key;
 	tkw__queue_get_size(value, &items, &bytes);
-	return (size_t)items + 1;
+	return (size_t)(items + tkw__queue_count_plans(value)) + 1;
 }
 
 static void digest(struct rm_digest *d, void *value)

@@ -153,8 +153,10 @@ const char *tkw__visit_error(int err)
 	case -EBUSY:
 		return "TKWTAKEN the item with this key is taken";
 	case -EAGAIN:
-		return "TKWFULL the queue has as many items or bytes as its "
-		       "limits allow";
+		return "TKWFULL the queue has as many items, bytes or plans as "
+		       "its limits allow";
+	case -ENOENT:
+		return "TKWPLAN the plan has no time after now";
 	case -EMSGSIZE:
 		return "TKWFULL the payload is larger than the limit of the "
 		       "queue";

@@ -14,10 +14,11 @@
  * assertion.
  *
  * A look may find work that must be recorded before anybody knows which item is
- * first: leases that have run out, or a wheel that has much to move. The
- * callback of a client that waits must not replicate anything unless it serves
- * the client: Redis 7.0 keeps what it replicates for later, and then stops with
- * a failed assertion. So this work is done in a timer of the server, in pieces.
+ * first: leases that have run out, items of plans that were missed, or a wheel
+ * that has much to move. The callback of a client that waits must not replicate
+ * anything unless it serves the client: Redis 7.0 keeps what it replicates for
+ * later, and then stops with a failed assertion. So this work is done in a
+ * timer of the server, in pieces.
  */
 #define _GNU_SOURCE
 #include "redis/waiters.h"
@@ -373,6 +374,22 @@ bool tkw__waiters_may_serve(struct rm_ctx *ctx, struct rm_string *name)
 	return false;
 }
 
+/* A take may end items of plans that were missed or overlap, and give out
+ * nothing. Here this can be recorded. A take that gives something out is
+ * undone: the clients that wait are asked next. */
+static void decide_plans(struct tkw__place *p, struct rm_ctx *ctx)
+{
+	struct tkw__queue_taken one;
+	struct tkw__visit v;
+
+	if (!tkw__visit_find(&v, ctx, p->name))
+		return;
+	if (tkw__queue_take(v.queue, &v.call, 1, 1, &one) == 0)
+		tkw__visit_commit(&v);
+	else
+		tkw__visit_undo(&v);
+}
+
 /* A timer of the server: records what has to be recorded, a piece at a time. */
 static void work(struct rm_ctx *ctx, void *data)
 {
@@ -391,7 +408,9 @@ static void work(struct rm_ctx *ctx, void *data)
 	(void)tkw__queue_advance(v.queue, &v.call, WORK_STEPS,
 				 TKW__QUEUE_MASTER);
 	tkw__visit_commit(&v);
-	look(p, &v);
+	if (tkw__queue_count_plans(v.queue) > 0)
+		decide_plans(p, ctx);
+	look_now(p, ctx);
 }
 
 static void begin_work(struct tkw__place *p, struct rm_ctx *ctx)

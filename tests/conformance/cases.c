@@ -115,6 +115,22 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+void cases_must(bool condition, const char *what)
+{
+	if (condition)
+		return;
+	fprintf(stderr, "cases: %s\n", what);
+	exit(1);
+}
+
+int64_t cases_value(const struct words *w, size_t *i)
+{
+	int64_t n = 0;
+
+	cases_must(words_number(w, ++*i, &n), "a number is missing");
+	return n;
+}
+
 void cases_add_ids(struct reply_text *answer, uint64_t *ids, size_t count)
 {
 	if (count > 0)

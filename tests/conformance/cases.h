@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cases.h - runs queue.cases over a home of the queue.
+ * cases.h - runs queue.cases or plan.cases over a home of the queue.
  *
  * queue.cases says how it is to be read. A home makes a queue for each case,
  * runs its commands, and prints each answer as reply_text.h says.
@@ -8,6 +8,7 @@
 #ifndef TKW_TESTS_CASES_H
 #define TKW_TESTS_CASES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "reply_text.h"
@@ -34,6 +35,11 @@ struct cases_tally {
 
 /* Runs all cases of a file and prints each answer that is wrong. */
 struct cases_tally cases_run(const char *path, const struct cases_home *home);
+
+/* Ends the program if a condition is false. */
+void cases_must(bool condition, const char *what);
+/* Returns the number after an option, the word i. i is then that number. */
+int64_t cases_value(const struct words *w, size_t *i);
 
 /* The answers of LIST and INFO are cut down to what all homes have: the ids,
  * in ascending order. Adds them. */

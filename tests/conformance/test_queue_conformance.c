@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_queue_conformance.c - queue.cases over the C calls of tickwheel/queue.h,
- * on a real file and with a clock that the cases set.
+ * test_queue_conformance.c - queue.cases and plan.cases over the C calls of
+ * tickwheel/queue.h, on a real file and with a clock that the cases set.
  *
- *   test_queue_conformance queue.cases
+ *   test_queue_conformance FILE...
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cases.h"
+#include "plan_answers.h"
 #include "tickwheel/queue.h"
 
 enum {
@@ -36,14 +37,6 @@ static int64_t now_us(void *ctx)
 	return __atomic_load_n(&h->now_ms, __ATOMIC_RELAXED) * 1000;
 }
 
-static void must(bool condition, const char *what)
-{
-	if (condition)
-		return;
-	fprintf(stderr, "test_queue_conformance: %s\n", what);
-	exit(1);
-}
-
 static void open_file(struct home *h)
 {
 	struct tkw_queues_config cfg = { .size = sizeof(cfg),
@@ -52,8 +45,8 @@ static void open_file(struct home *h)
 					 .now_ctx = h,
 					 .no_socket = 1 };
 
-	must(tkw_queues_open(&h->f, h->path, &cfg) == 0, "cannot open");
-	must(tkw_queue_open(&h->q, h->f, h->queue) == 0, "no queue");
+	cases_must(tkw_queues_open(&h->f, h->path, &cfg) == 0, "cannot open");
+	cases_must(tkw_queue_open(&h->q, h->f, h->queue) == 0, "no queue");
 }
 
 static void begin(void *ctx, const char *queue)
@@ -67,8 +60,8 @@ static void begin(void *ctx, const char *queue)
 
 static void close_file(struct home *h)
 {
-	must(!tkw_queues_check(h->f), "the file is not sound");
-	must(tkw_queues_close(h->f) == 0, "cannot close");
+	cases_must(!tkw_queues_check(h->f), "the file is not sound");
+	cases_must(tkw_queues_close(h->f) == 0, "cannot close");
 }
 
 static void end(void *ctx)
@@ -152,7 +145,8 @@ static void add_facts(struct reply_text *t, const struct tkw_item *it)
 	reply_text_add(t, "\"token\": %" PRIu64 ", ", it->claim.token);
 	reply_text_add(t, "\"expires\": %" PRId64 ", \"died\": %" PRId64 ", ",
 		       it->expires_ms, it->died_ms);
-	reply_text_add(t, "\"key\": ");
+	reply_text_add(t,
+		       "\"planned\": %" PRId64 ", \"key\": ", it->planned_ms);
 	add_key(t, it);
 	reply_text_add(t, ", \"reason\": ");
 	reply_text_quote(t, it->reason, strlen(it->reason));
@@ -163,15 +157,6 @@ static void add_facts(struct reply_text *t, const struct tkw_item *it)
 
 /* --- arguments ------------------------------------------------------------ */
 
-/* The number after an option. */
-static int64_t value(const struct words *w, size_t *i)
-{
-	int64_t n = 0;
-
-	must(words_number(w, ++*i, &n), "a number is missing");
-	return n;
-}
-
 /* Reads a delay, or AT and a time. i is then the last word that was read. */
 static void read_when(const struct words *w, size_t *i, int64_t *delay_ms,
 		      int64_t *due_ms)
@@ -179,9 +164,9 @@ static void read_when(const struct words *w, size_t *i, int64_t *delay_ms,
 	*delay_ms = 0;
 	*due_ms = 0;
 	if (words_is(w, *i, "AT"))
-		*due_ms = value(w, i);
+		*due_ms = cases_value(w, i);
 	else
-		must(words_number(w, *i, delay_ms), "a delay is missing");
+		cases_must(words_number(w, *i, delay_ms), "a delay is missing");
 }
 
 /* Reads an id, or KEY and a key. */
@@ -192,11 +177,11 @@ static struct tkw_item_name read_name(const struct words *w, size_t *i)
 
 	if (words_is(w, *i, "KEY")) {
 		++*i;
-		must(*i < w->count, "a key is missing");
+		cases_must(*i < w->count, "a key is missing");
 		name.key = w->word[*i].at;
 		name.key_len = w->word[*i].len;
 	} else {
-		must(words_number(w, *i, &id), "an id is missing");
+		cases_must(words_number(w, *i, &id), "an id is missing");
 		name.id.bits = (uint64_t)id;
 	}
 	return name;
@@ -211,8 +196,9 @@ static size_t read_claims(const struct words *w, size_t i,
 		int64_t id = 0;
 		int64_t token = 0;
 
-		must(words_number(w, i, &id) && words_number(w, i + 1, &token),
-		     "a claim is missing");
+		cases_must(words_number(w, i, &id) &&
+				   words_number(w, i + 1, &token),
+			   "a claim is missing");
 		claims[count++] =
 			(struct tkw_claim){ { (uint64_t)id }, (uint64_t)token };
 	}
@@ -234,11 +220,11 @@ static bool read_put_option(const struct words *w, size_t *i, struct tkw_put *p)
 	} else if (words_is(w, *i, "KEEP")) {
 		p->held = TKW_KEY_KEEP;
 	} else if (words_is(w, *i, "ATTEMPTS")) {
-		p->max_attempts = (uint32_t)value(w, i);
+		p->max_attempts = (uint32_t)cases_value(w, i);
 	} else if (words_is(w, *i, "BACKOFF")) {
-		p->backoff_ms = (uint32_t)value(w, i);
+		p->backoff_ms = (uint32_t)cases_value(w, i);
 	} else if (words_is(w, *i, "MAX")) {
-		p->max_backoff_ms = (uint32_t)value(w, i);
+		p->max_backoff_ms = (uint32_t)cases_value(w, i);
 	} else {
 		return false;
 	}
@@ -257,7 +243,7 @@ static size_t read_puts(const struct words *w, struct tkw_put *puts)
 		*p = (struct tkw_put){ 0 };
 		read_when(w, &i, &p->delay_ms, &p->due_ms);
 		i++;
-		must(i < w->count, "a payload is missing");
+		cases_must(i < w->count, "a payload is missing");
 		p->payload = w->word[i].at;
 		p->payload_len = w->word[i].len;
 		i++;
@@ -293,11 +279,12 @@ static void take(struct home *h, const struct words *w, struct reply_text *t)
 
 	for (size_t i = 1; i < w->count; i++) {
 		if (words_is(w, i, "COUNT"))
-			how.max_items = (uint32_t)value(w, &i);
+			how.max_items = (uint32_t)cases_value(w, &i);
 		else if (words_is(w, i, "LEASE"))
-			how.lease_ms = value(w, &i);
+			how.lease_ms = cases_value(w, &i);
 		else
-			must(false, "an option that a take does not have");
+			cases_must(false,
+				   "an option that a take does not have");
 	}
 	n = tkw_queue_take(h->q, &how, &items);
 	if (n < 0)
@@ -313,10 +300,12 @@ static void take(struct home *h, const struct words *w, struct reply_text *t)
 		reply_text_add(t, ", %" PRIu64 ", %" PRIu32 ", %" PRId64 ", ",
 			       it->claim.token, it->attempts, it->due_ms);
 		add_key(t, it);
-		reply_text_add(t, i + 1 == n ? "]]" : "]");
+		reply_text_add(t, ", %" PRId64 "]", it->planned_ms);
 	}
-	if (n > 0)
+	if (n > 0) {
+		reply_text_add(t, "]");
 		tkw_items_free(items);
+	}
 }
 
 /* --- claims --------------------------------------------------------------- */
@@ -341,9 +330,9 @@ static void nack(struct home *h, const struct words *w, struct reply_text *t)
 	for (;; i++) {
 		if (words_is(w, i, "DELAY")) {
 			how.has_delay = 1;
-			how.delay_ms = value(w, &i);
+			how.delay_ms = cases_value(w, &i);
 		} else if (words_is(w, i, "REASON")) {
-			must(++i < w->count, "a reason is missing");
+			cases_must(++i < w->count, "a reason is missing");
 			how.reason = w->word[i].at;
 		} else {
 			break;
@@ -359,7 +348,7 @@ static void extend(struct home *h, const struct words *w, struct reply_text *t)
 	struct tkw_claim claims[MOST];
 	int done[MOST];
 	size_t i = 0;
-	int64_t lease_ms = value(w, &i);
+	int64_t lease_ms = cases_value(w, &i);
 	size_t count = read_claims(w, 2, claims);
 
 	add_answers(t, tkw_queue_extend(h->q, claims, count, lease_ms, done),
@@ -436,7 +425,7 @@ static void list_state(struct home *h, enum tkw_item_state state, uint32_t max,
 		struct tkw_items *items;
 		int n = tkw_queue_list(h->q, state, max, &cursor, &items);
 
-		must(n >= 0 && count + (size_t)n <= MOST, "a list fails");
+		cases_must(n >= 0 && count + (size_t)n <= MOST, "a list fails");
 		for (int i = 0; i < n; i++)
 			ids[count++] = items->item[i].claim.id.bits;
 		tkw_items_free(items);
@@ -453,7 +442,7 @@ static void list(struct home *h, const struct words *w, struct reply_text *t)
 
 	for (size_t i = 1; i < w->count; i++) {
 		if (words_is(w, i, "COUNT"))
-			max = (uint32_t)value(w, &i);
+			max = (uint32_t)cases_value(w, &i);
 		for (int s = 0; s <= TKW_ITEM_STATES; s++) {
 			if (words_is(w, i, states[s]))
 				state = (enum tkw_item_state)s;
@@ -482,7 +471,7 @@ static void dead(struct home *h, const struct words *w, struct reply_text *t)
 		return;
 	}
 	for (size_t i = 1; i + 1 < w->count; count++)
-		ids[count].bits = (uint64_t)value(w, &i);
+		ids[count].bits = (uint64_t)cases_value(w, &i);
 	n = revive ? tkw_queue_revive(h->q, ids, count, done)
 		   : tkw_queue_purge(h->q, ids, count, done);
 	add_answers(t, n, done, count);
@@ -494,14 +483,15 @@ static void limit(struct home *h, const struct words *w, struct reply_text *t)
 {
 	struct tkw_queue_stats s;
 
-	must(tkw_queue_get_stats(h->q, &s) == 0, "no stats");
+	cases_must(tkw_queue_get_stats(h->q, &s) == 0, "no stats");
 	for (size_t i = 1; i < w->count; i++) {
 		if (words_is(w, i, "ITEMS"))
-			s.limits.max_items = (uint64_t)value(w, &i);
+			s.limits.max_items = (uint64_t)cases_value(w, &i);
 		else if (words_is(w, i, "BYTES"))
-			s.limits.max_bytes = (uint64_t)value(w, &i);
+			s.limits.max_bytes = (uint64_t)cases_value(w, &i);
 		else
-			s.limits.max_payload_bytes = (uint64_t)value(w, &i);
+			s.limits.max_payload_bytes =
+				(uint64_t)cases_value(w, &i);
 	}
 	add_status(t, tkw_queue_limit(h->q, &s.limits));
 }
@@ -546,6 +536,7 @@ static void add_fact(struct reply_text *t, const struct tkw_queue_stats *s,
 		{ "cancels", s->all_cancels },
 		{ "purges", s->all_purges },
 		{ "replaces", s->all_replaces },
+		{ "plans", s->plans },
 		{ "max_items", s->limits.max_items },
 		{ "max_bytes", s->limits.max_bytes },
 		{ "max_payload", s->limits.max_payload_bytes },
@@ -567,7 +558,7 @@ static void info(struct home *h, const struct words *w, struct reply_text *t)
 {
 	struct tkw_queue_stats s;
 
-	must(tkw_queue_get_stats(h->q, &s) == 0, "no stats");
+	cases_must(tkw_queue_get_stats(h->q, &s) == 0, "no stats");
 	for (size_t i = 1; i < w->count; i++) {
 		reply_text_add(t, i == 1 ? "{" : ", ");
 		add_fact(t, &s, w->word[i].at);
@@ -604,7 +595,7 @@ static void move_clock(struct home *h, const struct words *w,
 {
 	size_t i = 0;
 
-	__atomic_fetch_add(&h->now_ms, value(w, &i), __ATOMIC_RELAXED);
+	__atomic_fetch_add(&h->now_ms, cases_value(w, &i), __ATOMIC_RELAXED);
 	reply_text_add(t, "%" PRId64, h->now_ms);
 }
 
@@ -614,6 +605,32 @@ static void restart(struct home *h, const struct words *w, struct reply_text *t)
 	close_file(h);
 	open_file(h);
 	reply_text_add(t, "OK");
+}
+
+/* A command about plans. */
+static bool answer_plan(const struct home *h, const struct words *w,
+			struct reply_text *t)
+{
+	static const struct {
+		const char *name;
+		plan_command_fn *fn;
+	} commands[] = {
+		{ "PLAN", plan_command_plan },
+		{ "UNPLAN", plan_command_unplan },
+		{ "PLANPAUSE", plan_command_pause },
+		{ "PLANRESUME", plan_command_resume },
+		{ "PLANS", plan_command_list },
+		{ "PLANFACTS", plan_command_facts },
+		{ "PLANTIMES", plan_command_times },
+	};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (words_is(w, 0, commands[i].name)) {
+			commands[i].fn(h->q, h->now_ms, w, t);
+			return true;
+		}
+	}
+	return false;
 }
 
 static void answer(void *ctx, struct words *w, struct reply_text *t)
@@ -640,7 +657,8 @@ static void answer(void *ctx, struct words *w, struct reply_text *t)
 			return;
 		}
 	}
-	reply_text_add(t, "no such command");
+	if (!answer_plan(ctx, w, t))
+		reply_text_add(t, "no such command");
 }
 
 int main(int argc, char **argv)
@@ -650,16 +668,20 @@ int main(int argc, char **argv)
 		.begin = begin, .answer = answer, .end = end, .ctx = &h
 	};
 	const char *tmp = getenv("TMPDIR");
-	struct cases_tally tally;
+	uint32_t wrong = 0;
 
-	must(argc == 2, "the file of the cases is missing");
+	cases_must(argc > 1, "the files of the cases are missing");
 	snprintf(h.dir, sizeof(h.dir), "%s/tkw-cases-XXXXXX",
 		 tmp && strlen(tmp) < 100 ? tmp : "/tmp");
-	must(mkdtemp(h.dir) != NULL, "no folder");
+	cases_must(mkdtemp(h.dir) != NULL, "no folder");
 	snprintf(h.path, sizeof(h.path), "%s/f.queue", h.dir);
-	tally = cases_run(argv[1], &home);
+	for (int i = 1; i < argc; i++) {
+		struct cases_tally tally = cases_run(argv[i], &home);
+
+		printf("%u cases, %u commands, %u wrong\n", tally.cases,
+		       tally.commands, tally.wrong);
+		wrong += tally.wrong + (tally.cases == 0);
+	}
 	rmdir(h.dir);
-	printf("%u cases, %u commands, %u wrong\n", tally.cases, tally.commands,
-	       tally.wrong);
-	return tally.wrong || tally.cases == 0 ? 1 : 0;
+	return wrong ? 1 : 0;
 }

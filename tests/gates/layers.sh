@@ -53,7 +53,7 @@ rules()
 	src/queue | src/queue src/wheel src/base $api_wheel    | $plain string.h
 	src/home  | src/home src/queue/heart.h $api/calendar.h | $libc
 	src/store | src/store src/home src/queue src/os src/base include | *
-	src/redis | src/redis src/queue/heart.h $api_wheel     | *
+	src/redis | src/redis src/home src/queue/heart.h $api_wheel $api/calendar.h | *
 	src/patterns | src/patterns src/base $os_for_patterns include   | $libc
 	src/calendar | src/calendar src/os/sync.h $api/calendar.h | $libc fcntl.h unistd.h sys/stat.h
 	adapters  | adapters include                           | *
@@ -312,6 +312,7 @@ self_test()
 	good src/home/a.c '"queue/heart.h"'
 	good src/home/a.c '"tickwheel/calendar.h"'
 	good src/store/a.c '"home/planner.h"'
+	good src/redis/a.c '"home/planner.h"'
 	good src/store/a.c '"queue/heart.h"'
 	good src/store/a.c '"os/sync.h"'
 	good src/store/a.c '"tickwheel/timer.h"'

@@ -137,22 +137,9 @@ void load_truth_read(struct load_truth *t, const struct load_share *s)
 
 /* --- the queue ------------------------------------------------------------ */
 
-/* Returns what follows a name in a reply of RESP2. */
-static const char *after(const char *at, const char *name)
-{
-	char quoted[32];
-	const char *found;
-
-	snprintf(quoted, sizeof(quoted), "\"%s\", ", name);
-	found = strstr(at, quoted);
-	if (!found)
-		fail_msg("no %s in %.200s", name, at);
-	return found + strlen(quoted);
-}
-
 static void see(struct load_truth *t, const char *facts)
 {
-	uint64_t serial = strtoull(after(facts, "payload") + 1, NULL, 10);
+	uint64_t serial = strtoull(resp_value(facts, "payload") + 1, NULL, 10);
 	struct truth_of *it;
 
 	assert_true(serial < t->count);
@@ -160,9 +147,10 @@ static void see(struct load_truth *t, const char *facts)
 	if (!it->asked)
 		fail_msg("an item that nobody has put: %" PRIu64, serial);
 	it->seen = 1;
-	it->seen_id = strtoull(after(facts, "id"), NULL, 10);
-	it->seen_token = strtoull(after(facts, "token"), NULL, 10);
-	it->seen_taken = strncmp(after(facts, "state"), "\"taken\"", 7) == 0;
+	it->seen_id = strtoull(resp_value(facts, "id"), NULL, 10);
+	it->seen_token = strtoull(resp_value(facts, "token"), NULL, 10);
+	it->seen_taken =
+		strncmp(resp_value(facts, "state"), "\"taken\"", 7) == 0;
 }
 
 static void see_all(struct load_truth *t, struct resp *c, const char *queue)

@@ -18,7 +18,8 @@
 
 enum {
 	LONGEST = 1024,
-	KEYS = 20
+	KEYS = 20,
+	PLANS = 5
 };
 
 void queue_mix_init(struct queue_mix *m, struct resp *c, const char *queue,
@@ -112,6 +113,34 @@ static void make_rare(struct queue_mix *m, struct reply_text *t)
 	}
 }
 
+static void add_plan(struct queue_mix *m, struct reply_text *t)
+{
+	static const char *const options[] = {
+		"",
+		" MISFIRE all 3 GRACE 5",
+		" MISFIRE skip GRACE 10 NEXT ack",
+		" OVERLAP allow ATTEMPTS 2",
+		" NEXT ack ATTEMPTS 1 BACKOFF 3 MAX 20",
+		" OVERLAP allow NEXT ack MISFIRE all 100",
+	};
+
+	reply_text_add(t, "TKW.PLAN %s n%u \"every %ums\" p%u%s", m->queue,
+		       below(m, PLANS), 1 + below(m, 40), below(m, 1000000),
+		       options[below(m, 6)]);
+}
+
+static void make_plan(struct queue_mix *m, struct reply_text *t)
+{
+	static const char *const changes[] = { "UNPLAN", "PLANPAUSE",
+					       "PLANRESUME", "PLANRESUME" };
+
+	if (below(m, 2) == 0)
+		add_plan(m, t);
+	else
+		reply_text_add(t, "TKW.%s %s n%u", changes[below(m, 4)],
+			       m->queue, below(m, PLANS));
+}
+
 static void make_claim(struct queue_mix *m, struct reply_text *t)
 {
 	switch (below(m, 4)) {
@@ -135,7 +164,7 @@ static void make_command(struct queue_mix *m, struct reply_text *t)
 {
 	const char *q = m->queue;
 
-	switch (below(m, 12)) {
+	switch (below(m, 13)) {
 	case 0:
 	case 1:
 	case 2:
@@ -164,6 +193,9 @@ static void make_command(struct queue_mix *m, struct reply_text *t)
 		break;
 	case 10:
 		make_rare(m, t);
+		break;
+	case 11:
+		make_plan(m, t);
 		break;
 	default:
 		reply_text_add(t, "TKW.RESUME %s", q);
@@ -294,17 +326,46 @@ void queue_mix_fill(struct resp *c, const char *queue)
 	must(c, queue, "PAUSE", "");
 }
 
+void queue_mix_plan(struct resp *c, const char *queue)
+{
+	set_clock(c, SERVER_START_MS);
+	must(c, queue, "PLAN", "dead \"every 1s\" d ATTEMPTS 1 NEXT ack");
+	must(c, queue, "PLAN", "left-out \"every 1s\" l");
+	must(c, queue, "PLAN",
+	     "missed \"every 2s from 2000-01-01T00:00:01Z\" m MISFIRE skip "
+	     "GRACE 5");
+	must(c, queue, "PLAN", "on-ack \"every 1s\" o NEXT ack");
+	must(c, queue, "PLAN",
+	     "all \"* * * * * *\" \"\\x00\\xff\" ZONE America/New_York "
+	     "MISFIRE all 3 GRACE 1000000 OVERLAP allow NEXT ack ATTEMPTS 5 "
+	     "BACKOFF 7 MAX 9");
+	must(c, queue, "PLAN", "\"\\x00\" \"every 1d\" \"\"");
+	must(c, queue, "PLAN", "gone @hourly g");
+	must(c, queue, "UNPLAN", "gone");
+	must(c, queue, "PLAN", "paused @hourly p");
+	must(c, queue, "PLANPAUSE", "paused");
+	must(c, queue, "PLAN", "replaced @hourly r");
+	must(c, queue, "PLAN", "replaced @daily s ZONE Europe/Berlin");
+	must(c, queue, "PLAN", "cancelled @hourly c");
+	must(c, queue, "CANCEL", "KEY cancelled@1700002800000");
+	must(c, queue, "PLAN", "moved @hourly m");
+	must(c, queue, "RESCHEDULE",
+	     "KEY moved@1700002800000 AT 1800000000000");
+	/* The items of the first second are taken: dead, left-out, on-ack, all
+	 * and missed. */
+	set_clock(c, SERVER_START_MS + 1000);
+	must(c, queue, "TAKE", "COUNT 9 LEASE 1100");
+	set_clock(c, SERVER_START_MS + 2100);
+	must(c, queue, "TAKE", "COUNT 9 LEASE 1000000");
+	/* What was missed or overlaps ends now. */
+	set_clock(c, SERVER_START_MS + 3500);
+	must(c, queue, "TAKE", "COUNT 9 LEASE 1000000");
+}
+
 /* A number of a reply to TKW.INFO. */
 static int64_t fact(const char *info, const char *name)
 {
-	char quoted[64];
-	const char *at;
-
-	snprintf(quoted, sizeof(quoted), "\"%s\"", name);
-	at = strstr(info, quoted);
-	if (!at)
-		fail_msg("no %s in %s", name, info);
-	return strtoll(at + strlen(quoted) + 2, NULL, 10);
+	return strtoll(resp_value(info, name), NULL, 10);
 }
 
 /* All from one reply: the clock may not stand still. */

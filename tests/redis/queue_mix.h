@@ -41,6 +41,9 @@ void queue_mix_run(struct queue_mix *m, uint32_t steps);
  * set. The queue is paused. */
 void queue_mix_fill(struct resp *c, const char *queue);
 
+/* Makes a queue with plans in each state, and items of them. */
+void queue_mix_plan(struct resp *c, const char *queue);
+
 /* Checks the law of a queue by TKW.INFO. */
 void queue_mix_check(struct resp *c, const char *queue);
 

@@ -86,6 +86,25 @@ def waiting(client, port):
     check("a take that waits is served", got[0][1] == b"later")
 
 
+def plans(client):
+    """An item of a plan has its planned time, and the next one follows."""
+    first = client.execute_command("TKW.PLAN", "plan", "p", "every 20ms", "x")
+    taken = client.execute_command("TKW.TAKE", "plan", "BLOCK", 0)
+    check("a plan puts an item", taken[0][6] == first)
+    check("with the planned time in its key",
+          taken[0][5] == b"p@%d" % first)
+    client.execute_command("TKW.ACK", "plan", taken[0][0], taken[0][2])
+    taken = client.execute_command("TKW.TAKE", "plan", "BLOCK", 0)
+    check("and another one for its next time", taken[0][6] > first)
+    check("until it ends",
+          client.execute_command("TKW.UNPLAN", "plan", "p") == 1)
+    try:
+        client.execute_command("TKW.PLAN", "plan", "p", "* * 32 * *", "x")
+        check("a wrong plan is refused", False)
+    except redis.ResponseError as error:
+        check("a wrong plan is refused", str(error).startswith("TKWPLAN"))
+
+
 def facts(client):
     """Maps are flat lists in RESP2."""
     pairs = client.execute_command("TKW.COUNT", "py")
@@ -101,6 +120,7 @@ def main():
     errors(client)
     facts(client)
     pipeline(client)
+    plans(client)
     waiting(client, port)
 
 

@@ -477,18 +477,22 @@ int64_t resp_info_number(struct resp *c, const char *section, const char *field)
 	return strtoll(resp_info(c, section, field), NULL, 10);
 }
 
-int64_t resp_fact(struct resp *c, const char *queue, const char *field)
+const char *resp_value(const char *reply, const char *field)
 {
-	const char *text = resp_ask(c, "TKW.INFO %s", queue);
-	char name[64];
+	char quoted[64];
 	const char *at;
 
-	snprintf(name, sizeof(name), "\"%s\"%s ", field,
-		 c->version == 3 ? ":" : ",");
-	at = strstr(text, name);
+	snprintf(quoted, sizeof(quoted), "\"%s\"", field);
+	at = strstr(reply, quoted);
 	if (!at)
-		fail_msg("no %s in %s", field, text);
-	return strtoll(at + strlen(name), NULL, 10);
+		fail_msg("no %s in %s", field, reply);
+	return at + strlen(quoted) + 2;
+}
+
+int64_t resp_fact(struct resp *c, const char *queue, const char *field)
+{
+	return strtoll(resp_value(resp_ask(c, "TKW.INFO %s", queue), field),
+		       NULL, 10);
 }
 
 /* --- comparing ------------------------------------------------------------ */

@@ -59,6 +59,9 @@ const char *resp_info(struct resp *c, const char *section, const char *field);
 /* The same as a number. */
 int64_t resp_info_number(struct resp *c, const char *section,
 			 const char *field);
+/* Where the value of a field begins, in a reply that has a map. Fails the test
+ * if there is no such field. */
+const char *resp_value(const char *reply, const char *field);
 /* Returns a field of TKW.INFO of a queue, which must be a number. */
 int64_t resp_fact(struct resp *c, const char *queue, const char *field);
 

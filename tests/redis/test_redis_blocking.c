@@ -16,7 +16,7 @@
 
 /* An item that was put and taken at the beginning. */
 #define TAKEN(id, payload, token)                                              \
-	"[[" id ", \"" payload "\", " token ", 1, " T0 ", nil]]"
+	"[[" id ", \"" payload "\", " token ", 1, " T0 ", nil, 0]]"
 
 /* --- the order ------------------------------------------------------------ */
 
@@ -46,8 +46,8 @@ static void test_a_waiter_takes_what_is_ready_up_to_its_count(void **state)
 		redis_bed_wait(b, 1, "TKW.TAKE q BLOCK 0 COUNT 9");
 
 	EXPECT(b->c, "[" N0 ", " N1 ", " N2 "]", "TKW.MPUT q 0 a 0 b 0 c");
-	EXPECT_NEXT(first, "[[" N0 ", \"a\", " N0 ", 1, " T0 ", nil], [" N1
-			   ", \"b\", " N1 ", 1, " T0 ", nil]]");
+	EXPECT_NEXT(first, "[[" N0 ", \"a\", " N0 ", 1, " T0 ", nil, 0], [" N1
+			   ", \"b\", " N1 ", 1, " T0 ", nil, 0]]");
 	EXPECT_NEXT(second, TAKEN(N2, "c", N2));
 }
 
@@ -70,8 +70,10 @@ static void test_a_take_that_may_wait_takes_at_once_what_is_ready(void **state)
 	assert_int_equal(redis_bed_count_waiting(b), 0);
 }
 
-/* All in one command, so that the waiters have no chance in between. */
-static void test_nobody_overtakes_those_who_wait(void **state)
+/* A paused queue has nothing for anybody, so the second one waits as well. See
+ * test_nobody_overtakes_when_writes_are_accepted_again for an item that is
+ * ready when the second one comes. */
+static void test_those_who_wait_are_served_in_order_after_a_pause(void **state)
 {
 	struct redis_bed *b = *state;
 	struct resp *first = redis_bed_wait(b, 0, "TKW.TAKE q BLOCK 0");
@@ -225,7 +227,7 @@ static void test_the_lease_brings_back_what_a_dead_client_has(void **state)
 	assert_int_equal(redis_bed_count_waiting(b), 1);
 	redis_bed_pass(b, 1);
 	EXPECT_NEXT(second, "[[" N0 ", \"a\", 1700000000100000, 2, "
-			    "1700000000100, nil]]");
+			    "1700000000100, nil, 0]]");
 }
 
 /* --- what serves ---------------------------------------------------------- */
@@ -243,13 +245,13 @@ static void test_an_item_that_becomes_due_serves(void **state)
 	EXPECT(b->c, "1700000000099000", "TKW.PUT q 50 b");
 	redis_bed_pass(b, 1);
 	EXPECT_NEXT(c, "[[" N0 ", \"a\", 1700000000100000, 1, 1700000000100, "
-		       "nil]]");
+		       "nil, 0]]");
 	c = redis_bed_wait(b, 0, "TKW.TAKE q BLOCK 0");
 	redis_bed_pass(b, 48);
 	assert_int_equal(redis_bed_count_waiting(b), 1);
 	redis_bed_pass(b, 1);
 	EXPECT_NEXT(c, "[[1700000000099000, \"b\", 1700000000149000, 1, "
-		       "1700000000149, nil]]");
+		       "1700000000149, nil, 0]]");
 }
 
 static void test_a_lease_that_is_lost_serves(void **state)
@@ -265,7 +267,7 @@ static void test_a_lease_that_is_lost_serves(void **state)
 	assert_int_equal(redis_bed_count_waiting(b), 1);
 	redis_bed_pass(b, 1);
 	EXPECT_NEXT(c, "[[" N0 ", \"a\", 1700000000150000, 2, 1700000000150, "
-		       "nil]]");
+		       "nil, 0]]");
 	/* b is dead. */
 	(void)redis_bed_wait(b, 0, "TKW.TAKE q BLOCK 0");
 	redis_bed_pass(b, 1000);
@@ -633,7 +635,8 @@ int main(int argc, char **argv)
 		REDIS_TEST(test_a_waiter_returns_at_the_first_item),
 		REDIS_TEST(
 			test_a_take_that_may_wait_takes_at_once_what_is_ready),
-		REDIS_TEST(test_nobody_overtakes_those_who_wait),
+		REDIS_TEST(
+			test_those_who_wait_are_served_in_order_after_a_pause),
 		REDIS_TEST(test_commands_behind_a_take_wait_with_it),
 		REDIS_TEST(test_info_counts_those_who_wait),
 		REDIS_TEST_BOTH(test_a_wait_ends_after_its_time),

@@ -78,7 +78,7 @@ static void test_hiredis(void **state)
 	assert_non_null(r);
 	assert_int_equal(r->type, REDIS_REPLY_ARRAY);
 	assert_int_equal(r->elements, 1);
-	assert_int_equal(r->element[0]->elements, 6);
+	assert_int_equal(r->element[0]->elements, 7);
 	assert_int_equal(r->element[0]->element[0]->integer, id);
 	assert_int_equal(r->element[0]->element[1]->len, 3);
 	assert_memory_equal(r->element[0]->element[1]->str, "a\0b", 3);
@@ -139,7 +139,8 @@ static void test_redis_cli(void **state)
 		   "   3) (integer) 1700000000000000\n"
 		   "   4) (integer) 1\n"
 		   "   5) (integer) 1700000000000\n"
-		   "   6) \"k\"\n",
+		   "   6) \"k\"\n"
+		   "   7) (integer) 0\n",
 		   "--no-raw TKW.TAKE q");
 	expect_cli(b, "(nil)\n", "--no-raw TKW.TAKE q");
 	expect_cli(b,

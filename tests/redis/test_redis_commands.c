@@ -35,7 +35,8 @@ static void expect_all_options(struct redis_bed *b)
 	       "{\"id\": " N0 ", \"state\": \"waiting\", \"due\": "
 	       "1700000000050, \"attempts\": 0, \"max_attempts\": 3, "
 	       "\"backoff\": 100, \"max_backoff\": 400, \"token\": 0, "
-	       "\"expires\": 0, \"died\": 0, \"key\": \"k\", \"reason\": \"\", "
+	       "\"expires\": 0, \"died\": 0, \"planned\": 0, \"key\": \"k\", "
+	       "\"reason\": \"\", "
 	       "\"payload\": \"a\"}",
 	       "TKW.GET q KEY k");
 }
@@ -67,9 +68,9 @@ static void test_put_takes_what_looks_like_an_option(void **state)
 
 	EXPECT(b->c, N0, "TKW.PUT q 0 KEY KEY KEY");
 	EXPECT(b->c, N0, "TKW.PUT AT AT 1 AT KEY REPLACE REPLACE");
-	EXPECT(b->c, "[[" N0 ", \"KEY\", " N0 ", 1, " T0 ", \"KEY\"]]",
+	EXPECT(b->c, "[[" N0 ", \"KEY\", " N0 ", 1, " T0 ", \"KEY\", 0]]",
 	       "TKW.TAKE q");
-	EXPECT(b->c, "[[" N0 ", \"AT\", " N0 ", 1, 1, \"REPLACE\"]]",
+	EXPECT(b->c, "[[" N0 ", \"AT\", " N0 ", 1, 1, \"REPLACE\", 0]]",
 	       "TKW.TAKE AT");
 }
 
@@ -80,8 +81,8 @@ static void test_put_negative_times_count_as_0(void **state)
 	EXPECT(b->c, N0, "TKW.PUT q -9223372036854775808 a");
 	EXPECT(b->c, N1, "TKW.PUT q AT -5 b");
 	EXPECT(b->c,
-	       "[[" N1 ", \"b\", " N0 ", 1, 0, nil], [" N0 ", \"a\", " N1
-	       ", 1, " T0 ", nil]]",
+	       "[[" N1 ", \"b\", " N0 ", 1, 0, nil, 0], [" N0 ", \"a\", " N1
+	       ", 1, " T0 ", nil, 0]]",
 	       "TKW.TAKE q COUNT 2");
 }
 
@@ -120,8 +121,8 @@ static void test_take_replies_with_arrays(void **state)
 
 	EXPECT(b->c, "[" N0 ", " N1 "]", "TKW.MPUT q 0 a 0 b KEY k");
 	EXPECT(b->c,
-	       "[[" N0 ", \"a\", " N0 ", 1, " T0 ", nil], [" N1 ", \"b\", " N1
-	       ", 1, " T0 ", \"k\"]]",
+	       "[[" N0 ", \"a\", " N0 ", 1, " T0 ", nil, 0], [" N1
+	       ", \"b\", " N1 ", 1, " T0 ", \"k\", 0]]",
 	       "TKW.TAKE q lease 500 count 7");
 	EXPECT(b->c, "nil", "TKW.TAKE q");
 	assert_string_equal(resp_raw(b->c),
@@ -139,7 +140,7 @@ static void test_take_options_in_any_order(void **state)
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		EXPECT(b->c, N0, "TKW.PUT q 0 a");
-		EXPECT(b->c, "[[" N0 ", \"a\", " N0 ", 1, " T0 ", nil]]",
+		EXPECT(b->c, "[[" N0 ", \"a\", " N0 ", 1, " T0 ", nil, 0]]",
 		       "TKW.TAKE q %s", options[i]);
 		EXPECT(b->c,
 		       "{\"id\": " N0 ", \"state\": \"taken\", \"due\": " T0
@@ -161,7 +162,7 @@ static void test_take_takes_4096(void **state)
 	       "EVAL \"for i = 1, 5000 do redis.call('TKW.PUT', KEYS[1], 0, i) "
 	       "end\" 1 q");
 	reply = resp_ask(b->c, "TKW.TAKE q COUNT 4096");
-	for (const char *at = reply; (at = strstr(at, ", nil]")); at++)
+	for (const char *at = reply; (at = strstr(at, ", nil, 0]")); at++)
 		items++;
 	assert_int_equal(items, 4096);
 	assert_int_equal(resp_fact(b->c, "q", "taken"), 4096);
@@ -184,7 +185,8 @@ static void test_claims_have_an_answer_each(void **state)
 	       "{\"id\": " N1 ", \"state\": \"waiting\", \"due\": "
 	       "1700000000005, \"attempts\": 1, \"max_attempts\": 0, "
 	       "\"backoff\": 0, \"max_backoff\": 0, \"token\": 0, \"expires\": "
-	       "0, \"died\": 0, \"key\": nil, \"reason\": \"r\", \"payload\": "
+	       "0, \"died\": 0, \"planned\": 0, \"key\": nil, \"reason\": "
+	       "\"r\", \"payload\": "
 	       "\"b\"}",
 	       "TKW.GET q " N1);
 	EXPECT(b->c,
@@ -216,7 +218,7 @@ static void test_maps_are_maps_in_resp3_alone(void **state)
 	EXPECT(b->c, N0, "TKW.PUT q 0 a");
 	resp_ask(b->c, "TKW.GET q " N0);
 	snprintf(begin, sizeof(begin), "%s%d\r\n", kind,
-		 b->version == 3 ? 13 : 26);
+		 b->version == 3 ? 14 : 28);
 	assert_memory_equal(resp_raw(b->c), begin, strlen(begin));
 	resp_ask(b->c, "TKW.COUNT q");
 	snprintf(begin, sizeof(begin), "%s%d\r\n", kind,
@@ -244,7 +246,8 @@ static void test_info_has_all_facts(void **state)
 	assert_non_null(memory);
 	snprintf(want, sizeof(want),
 		 "{\"waiting\": 0, \"ready\": 1, \"taken\": 1, \"dead\": 0, "
-		 "\"items\": 2, \"bytes\": 4, \"memory\": %lld, \"paused\": 0, "
+		 "\"items\": 2, \"plans\": 0, \"bytes\": 4, \"memory\": %lld, "
+		 "\"paused\": 0, "
 		 "\"oldest_age\": 3, \"puts\": 2, \"takes\": 1, \"acks\": 0, "
 		 "\"nacks\": 0, \"losses\": 0, \"deaths\": 0, \"revivals\": 0, "
 		 "\"cancels\": 0, \"purges\": 0, \"replaces\": 0, \"extends\": "
@@ -416,7 +419,9 @@ static const char *const right[] = {
 	"TKW.DIGEST %s",       "TKW.PAUSE %s",
 	"TKW.RESUME %s",       "TKW.LIMIT %s ITEMS 1",
 	"TKW.DEAD %s LIST",    "TKW.DEAD %s REVIVE ALL",
-	"TKW.DEAD %s PURGE 1",
+	"TKW.DEAD %s PURGE 1", "TKW.PLAN %s p @daily a",
+	"TKW.UNPLAN %s p",     "TKW.PLANS %s",
+	"TKW.PLANPAUSE %s p",  "TKW.PLANRESUME %s p",
 };
 
 enum {
@@ -622,6 +627,55 @@ static const char *const wrong[] = {
 	"TKW.DEAD %s LIST CURSOR x",
 	"TKW.DEAD %s LIST NOSUCH",
 	"TKW.DEAD %s LIST COUNT 1 COUNT 1",
+	/* plans */
+	"TKW.PLAN %s p @daily",
+	"TKW.PLAN %s \"\" @daily a",
+	"TKW.PLAN %s \"p\"*201 @daily a",
+	"TKW.PLAN %s p @daily a b",
+	"TKW.PLAN %s p @daily a NOSUCH",
+	"TKW.PLAN %s p @daily a ZONE",
+	"TKW.PLAN %s p @daily a ZONE \"\"",
+	"TKW.PLAN %s p @daily a ZONE UTC ZONE UTC",
+	"TKW.PLAN %s p @daily a MISFIRE",
+	"TKW.PLAN %s p @daily a MISFIRE 5",
+	"TKW.PLAN %s p @daily a MISFIRE all",
+	"TKW.PLAN %s p @daily a MISFIRE all 0",
+	"TKW.PLAN %s p @daily a MISFIRE all 101",
+	"TKW.PLAN %s p @daily a MISFIRE once 5",
+	"TKW.PLAN %s p @daily a MISFIRE once MISFIRE skip",
+	"TKW.PLAN %s p @daily a GRACE",
+	"TKW.PLAN %s p @daily a GRACE -1",
+	"TKW.PLAN %s p @daily a GRACE x",
+	"TKW.PLAN %s p @daily a GRACE 9223372036854776",
+	"TKW.PLAN %s p @daily a OVERLAP",
+	"TKW.PLAN %s p @daily a OVERLAP never",
+	"TKW.PLAN %s p @daily a NEXT",
+	"TKW.PLAN %s p @daily a NEXT end",
+	"TKW.PLAN %s p @daily a NEXT ack NEXT ack",
+	"TKW.PLAN %s p @daily a ATTEMPTS -1",
+	"TKW.PLAN %s p @daily a BACKOFF x",
+	"TKW.PLAN %s p @daily a MAX 5",
+	"TKW.PLAN %s p @daily a KEY k",
+	"TKW.UNPLAN %s p q",
+	"TKW.UNPLAN %s \"\"",
+	"TKW.UNPLAN %s \"p\"*201",
+	"TKW.PLANPAUSE %s",
+	"TKW.PLANPAUSE %s \"\"",
+	"TKW.PLANRESUME %s p q",
+	"TKW.PLANRESUME %s \"\"",
+	"TKW.PLANS %s p",
+	"TKW.PLANS %s NAME",
+	"TKW.PLANS %s NAME \"\"",
+	"TKW.PLANS %s AFTER \"p\"*201",
+	"TKW.PLANS %s COUNT 0",
+	"TKW.PLANS %s COUNT 4097",
+	"TKW.PLANS %s COUNT 1 COUNT 1",
+	"TKW.PLANS %s TIMES 5",
+	"TKW.PLANS %s NAME p TIMES 0",
+	"TKW.PLANS %s NAME p TIMES 101",
+	"TKW.PLANS %s NAME p AFTER q",
+	"TKW.PLANS %s NAME p COUNT 5",
+	"TKW.PLANS %s AFTER p TIMES 5",
 };
 
 enum {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_redis_conformance.c - queue.cases over the commands of the module, with
- * RESP2 and RESP3. test_queue_conformance.c runs the same cases over the C
- * calls.
+ * test_redis_conformance.c - queue.cases and plan.cases over the commands of
+ * the module, with RESP2 and RESP3. test_queue_conformance.c runs the same
+ * cases over the C calls.
  *
- *   test_redis_conformance queue.cases
+ *   test_redis_conformance FILE...
  */
 #include "redis_bed.h"
 
@@ -20,7 +20,7 @@ struct home {
 	char queue[32];
 };
 
-static const char *cases_path;
+static char **cases_paths;
 
 static void begin(void *ctx, const char *queue)
 {
@@ -123,15 +123,9 @@ static void add_map(struct reply_text *t, const char *at)
 
 static void add_fact(struct reply_text *t, const char *facts, const char *name)
 {
-	char quoted[64];
-	const char *at;
+	const char *at = resp_value(facts, name);
 
-	snprintf(quoted, sizeof(quoted), "\"%s\"", name);
-	reply_text_add(t, "%s: ", quoted);
-	at = strstr(facts, quoted);
-	if (!at)
-		fail_msg("no %s in %s", name, facts);
-	at += strlen(quoted) + 2;
+	reply_text_add(t, "\"%s\": ", name);
 	if (*at == '[' || *at == '{')
 		add_map(t, at);
 	else
@@ -177,6 +171,71 @@ static void add_map_reply(struct reply_text *t, const char *reply)
 	reply_text_add(t, "}");
 }
 
+/* --- plans ---------------------------------------------------------------- */
+
+/* Adds a text in quotes, or a number, or an array. */
+static void add_value(struct reply_text *t, const char *at)
+{
+	size_t len = 1;
+
+	if (*at == '"') {
+		while (at[len] && (at[len] != '"' || at[len - 1] == '\\'))
+			len++;
+		len++;
+	} else if (*at == '[') {
+		len = strcspn(at, "]") + 1;
+	} else {
+		len = strspn(at, "-0123456789");
+	}
+	reply_text_raw(t, at, len);
+}
+
+/* The names alone. */
+static void plans(struct home *h, struct reply_text *t)
+{
+	const char *at = resp_ask(h->c, "TKW.PLANS %s", h->queue);
+	const char *more = "";
+
+	reply_text_add(t, "[");
+	while ((at = strstr(at, "\"name\"")) != NULL) {
+		reply_text_add(t, "%s", more);
+		at += strlen("\"name\"") + 2;
+		add_value(t, at);
+		more = ", ";
+	}
+	reply_text_add(t, "]");
+}
+
+static void plan_facts(struct home *h, const struct words *w,
+		       struct reply_text *t)
+{
+	const char *facts =
+		resp_ask(h->c, "TKW.PLANS %s NAME %s", h->queue, w->word[1].at);
+
+	if (strcmp(facts, "[]") == 0) {
+		reply_text_add(t, "nil");
+		return;
+	}
+	for (size_t i = 2; i < w->count; i++) {
+		reply_text_add(t, "%s\"%s\": ", i == 2 ? "{" : ", ",
+			       w->word[i].at);
+		add_value(t, resp_value(facts, w->word[i].at));
+	}
+	reply_text_add(t, "}");
+}
+
+static void plan_times(struct home *h, const struct words *w,
+		       struct reply_text *t)
+{
+	const char *facts = resp_ask(h->c, "TKW.PLANS %s NAME %s TIMES %s",
+				     h->queue, w->word[1].at, w->word[2].at);
+
+	if (strcmp(facts, "[]") == 0)
+		reply_text_add(t, "nil");
+	else
+		add_value(t, resp_value(facts, "times"));
+}
+
 static void answer(void *ctx, struct words *w, struct reply_text *t)
 {
 	struct home *h = ctx;
@@ -195,6 +254,12 @@ static void answer(void *ctx, struct words *w, struct reply_text *t)
 		info(h, w, t);
 	} else if (words_is(w, 0, "COUNT") || words_is(w, 0, "GET")) {
 		add_map_reply(t, ask(h, w));
+	} else if (words_is(w, 0, "PLANS")) {
+		plans(h, t);
+	} else if (words_is(w, 0, "PLANFACTS")) {
+		plan_facts(h, w, t);
+	} else if (words_is(w, 0, "PLANTIMES")) {
+		plan_times(h, w, t);
 	} else {
 		add_reply(t, ask(h, w));
 	}
@@ -207,12 +272,17 @@ static void test_conformance(void **state)
 	struct cases_home home = {
 		.begin = begin, .answer = answer, .end = end, .ctx = &h
 	};
-	struct cases_tally tally = cases_run(cases_path, &home);
+	uint32_t wrong = 0;
 
-	print_message("%u cases, %u commands, %u wrong\n", tally.cases,
-		      tally.commands, tally.wrong);
-	assert_int_equal(tally.wrong, 0);
-	assert_true(tally.cases > 0);
+	for (char **path = cases_paths; *path; path++) {
+		struct cases_tally tally = cases_run(*path, &home);
+
+		print_message("%u cases, %u commands, %u wrong\n", tally.cases,
+			      tally.commands, tally.wrong);
+		wrong += tally.wrong;
+		assert_true(tally.cases > 0);
+	}
+	assert_int_equal(wrong, 0);
 }
 
 int main(int argc, char **argv)
@@ -221,11 +291,11 @@ int main(int argc, char **argv)
 		REDIS_TEST_BOTH(test_conformance),
 	};
 
-	if (argc != 2) {
-		fprintf(stderr, "the file of the cases is missing\n");
+	if (argc < 2) {
+		fprintf(stderr, "the files of the cases are missing\n");
 		return 2;
 	}
-	cases_path = argv[1];
+	cases_paths = argv + 1;
 	server_need(1, argv);
 	return cmocka_run_group_tests(tests, redis_bed_begin_all,
 				      redis_bed_end_all);

@@ -16,12 +16,17 @@ enum {
 	CUTS = 60
 };
 
-/* Digests of several queues, to compare them later. */
-struct digests {
-	char text[4][64];
+enum {
+	QUEUES = 5
 };
 
-static const char *const queues[4] = { "rich", "mixed", "big", "empty" };
+/* Digests of several queues, to compare them later. */
+struct digests {
+	char text[QUEUES][64];
+};
+
+static const char *const queues[QUEUES] = { "rich", "mixed", "big", "empty",
+					    "planned" };
 
 /* Queues of each kind. */
 static void make_queues(struct resp *c, uint64_t seed)
@@ -29,6 +34,7 @@ static void make_queues(struct resp *c, uint64_t seed)
 	struct queue_mix m;
 
 	queue_mix_fill(c, "rich");
+	queue_mix_plan(c, "planned");
 	EXPECT(c, "OK", "TKW.CLOCK REAL");
 	queue_mix_init(&m, c, "mixed", seed);
 	queue_mix_run(&m, STEPS);
@@ -42,7 +48,7 @@ static void make_queues(struct resp *c, uint64_t seed)
 
 static void get_digests(struct resp *c, struct digests *d)
 {
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < QUEUES; i++) {
 		snprintf(d->text[i], sizeof(d->text[i]), "%s",
 			 redis_bed_digest(c, queues[i]));
 		assert_int_equal(strlen(d->text[i]), 18);
@@ -51,7 +57,7 @@ static void get_digests(struct resp *c, struct digests *d)
 
 static void expect_digests(struct resp *c, const struct digests *d)
 {
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < QUEUES; i++)
 		EXPECT(c, d->text[i], "TKW.DIGEST %s", queues[i]);
 }
 
@@ -65,6 +71,11 @@ static void use_queues(struct resp *c)
 	queue_mix_check(c, "mixed");
 	EXPECT(c, "1", "TKW.RESCHEDULE big KEY 5000 AT 1");
 	EXPECT(c, "[[1...", "TKW.TAKE big");
+	/* Everything is late by years. */
+	EXPECT(c, "[[17...", "TKW.TAKE planned COUNT 9");
+	EXPECT(c, "1...", "TKW.PLAN planned all \"every 1s\" a");
+	EXPECT(c, "1", "TKW.PLANRESUME planned paused");
+	queue_mix_check(c, "planned");
 	EXPECT(c, "1...", "TKW.PUT empty 0 more");
 	EXPECT(c, "[[1...", "TKW.TAKE empty");
 }
@@ -93,6 +104,20 @@ static void test_one_difference_changes_the_digest(void **state)
 		"TAKE x LEASE 2",
 		"RESCHEDULE x 1700000000000000 0",
 		"CANCEL x 1700000000000000",
+		"PLAN x p @daily a",
+		"PLAN x p @hourly a",
+		"PLAN x q @daily a",
+		"PLAN x p @daily b",
+		"PLAN x p @daily a ZONE UTC",
+		"PLAN x p @daily a GRACE 5",
+		"PLAN x p @daily a MISFIRE skip",
+		"PLAN x p @daily a MISFIRE all 1",
+		"PLAN x p @daily a MISFIRE all 2",
+		"PLAN x p @daily a OVERLAP allow",
+		"PLAN x p @daily a NEXT ack",
+		"PLAN x p @daily a ATTEMPTS 1",
+		"PLAN x p @daily a BACKOFF 1",
+		"PLAN x p @daily a BACKOFF 1 MAX 1",
 	};
 	enum {
 		LINES = sizeof(lines) / sizeof(lines[0])
@@ -183,18 +208,16 @@ static void restore_wrong(struct resp *c, const uint8_t *wrong, size_t len,
 /* Each bit of a dump is changed, one after the other. The server refuses it, or
  * the digest says that the queue is another one, or it is indeed no other. So
  * the digest has each fact, and damage does not crash the server. */
-static void test_a_changed_bit_is_refused_or_changes_the_digest(void **state)
+static void check_changed_bits(struct redis_bed *b, const char *queue)
 {
-	struct redis_bed *b = *state;
 	struct flips f = { .refused = 0 };
 	uint8_t *bytes;
 	size_t len;
 
 	EXPECT(b->c, "OK", "CONFIG SET rdbcompression no");
-	queue_mix_fill(b->c, "rich");
 	snprintf(f.digest, sizeof(f.digest), "%s",
-		 redis_bed_digest(b->c, "rich"));
-	bytes = get_dump(b->c, "rich", &len);
+		 redis_bed_digest(b->c, queue));
+	bytes = get_dump(b->c, queue, &len);
 	assert_string_equal(restore(b->c, "x", bytes, len), "OK");
 	f.dump = get_dump(b->c, "x", &f.dump_len);
 	EXPECT(b->c, "OK", "DEBUG SET-SKIP-CHECKSUM-VALIDATION 1");
@@ -208,7 +231,7 @@ static void test_a_changed_bit_is_refused_or_changes_the_digest(void **state)
 		      f.refused, f.changed, f.equal);
 	assert_true(f.refused > 0 && f.changed > 0);
 	assert_true(f.equal < f.changed / 20);
-	EXPECT(b->c, f.digest, "TKW.DIGEST rich");
+	EXPECT(b->c, f.digest, "TKW.DIGEST %s", queue);
 	assert_string_equal(restore(b->c, "x", bytes, len), "OK");
 	EXPECT(b->c, f.digest, "TKW.DIGEST x");
 	EXPECT(b->c, "OK", "CONFIG SET rdbcompression yes");
@@ -216,15 +239,30 @@ static void test_a_changed_bit_is_refused_or_changes_the_digest(void **state)
 	free(f.dump);
 }
 
-static void test_a_dump_that_is_cut_off_is_refused(void **state)
+static void test_a_changed_bit_is_refused_or_changes_the_digest(void **state)
 {
 	struct redis_bed *b = *state;
+
+	queue_mix_fill(b->c, "rich");
+	check_changed_bits(b, "rich");
+}
+
+/* SPEC 12.4: the same for plans. */
+static void test_a_changed_bit_of_a_plan_is_noticed(void **state)
+{
+	struct redis_bed *b = *state;
+
+	queue_mix_plan(b->c, "planned");
+	check_changed_bits(b, "planned");
+}
+
+static void check_cut_dump(struct redis_bed *b, const char *queue)
+{
 	uint8_t *bytes;
 	uint8_t end[10];
 	size_t len;
 
-	queue_mix_fill(b->c, "rich");
-	bytes = get_dump(b->c, "rich", &len);
+	bytes = get_dump(b->c, queue, &len);
 	EXPECT(b->c, "OK", "DEBUG SET-SKIP-CHECKSUM-VALIDATION 1");
 	memcpy(end, bytes + len - 10, 10);
 	for (size_t cut = len - 11; cut > 0; cut--) {
@@ -235,6 +273,16 @@ static void test_a_dump_that_is_cut_off_is_refused(void **state)
 	EXPECT(b->c, "OK", "DEBUG SET-SKIP-CHECKSUM-VALIDATION 0");
 	EXPECT(b->c, "0", "EXISTS x");
 	free(bytes);
+}
+
+static void test_a_dump_that_is_cut_off_is_refused(void **state)
+{
+	struct redis_bed *b = *state;
+
+	queue_mix_fill(b->c, "rich");
+	check_cut_dump(b, "rich");
+	queue_mix_plan(b->c, "planned");
+	check_cut_dump(b, "planned");
 }
 
 /* --- in one server -------------------------------------------------------- */
@@ -262,7 +310,7 @@ static void test_copy_rename_move_dump_and_restore(void **state)
 
 	make_queues(b->c, server_seed());
 	get_digests(b->c, &d);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < QUEUES; i++) {
 		const char *q = queues[i];
 		uint8_t *bytes;
 		size_t len;
@@ -302,7 +350,9 @@ static void make_large_items(struct resp *c, const char *queue)
 	       "'KEY', i) end "
 	       "for i = 0, 6 do redis.call('TKW.PUT', KEYS[1], 0, "
 	       "string.rep(string.char(97 + i), i * 600000), "
-	       "'KEY', string.rep(i, 255)) end\" 1 %s",
+	       "'KEY', string.rep(i, 255)) "
+	       "redis.call('TKW.PLAN', KEYS[1], 'p' .. i, '@daily', "
+	       "string.rep('p', i * 400000)) end\" 1 %s",
 	       queue);
 	/* Two of them are taken. */
 	EXPECT(c, "[[...", "TKW.TAKE %s COUNT 2 LEASE 1000000", queue);
@@ -369,7 +419,7 @@ static void test_migrate(void **state)
 	c = server_connect(&other, 2);
 	make_queues(b->c, server_seed());
 	get_digests(b->c, &d);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < QUEUES; i++) {
 		EXPECT(b->c, "OK", "MIGRATE 127.0.0.1 %d %s 0 60000 COPY",
 		       other.port, queues[i]);
 		EXPECT(b->c, "OK", "MIGRATE 127.0.0.1 %d %s 0 60000 REPLACE",
@@ -685,6 +735,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		REDIS_TEST(test_one_difference_changes_the_digest),
 		REDIS_TEST(test_a_changed_bit_is_refused_or_changes_the_digest),
+		REDIS_TEST(test_a_changed_bit_of_a_plan_is_noticed),
 		REDIS_TEST(test_a_dump_that_is_cut_off_is_refused),
 		REDIS_TEST(test_reload),
 		REDIS_TEST(test_copy_rename_move_dump_and_restore),

@@ -30,6 +30,11 @@ static const struct command commands[] = {
 	{ "TKW.RESUME", 2, "write", "TKW.RESUME k" },
 	{ "TKW.LIMIT", -4, "write", "TKW.LIMIT k ITEMS 5" },
 	{ "TKW.DEAD", -3, "write", "TKW.DEAD k LIST" },
+	{ "TKW.PLAN", -5, "write denyoom", "TKW.PLAN k p @daily a ZONE UTC" },
+	{ "TKW.UNPLAN", 3, "write", "TKW.UNPLAN k p" },
+	{ "TKW.PLANS", -2, "readonly", "TKW.PLANS k AFTER p COUNT 5" },
+	{ "TKW.PLANPAUSE", 3, "write", "TKW.PLANPAUSE k p" },
+	{ "TKW.PLANRESUME", 3, "write", "TKW.PLANRESUME k p" },
 	{ "TKW.APPLY", 4, "write", "TKW.APPLY k RECORDS x" },
 };
 
@@ -93,7 +98,7 @@ static void test_command_info_has_one_key(void **state)
 	for (size_t i = 0; i < COMMANDS; i++) {
 		const struct command *c = &commands[i];
 		const char *info = resp_ask(b->c, "COMMAND INFO %s", c->name);
-		/* LIST, COUNT and INFO may replicate. */
+		/* LIST, COUNT, INFO and PLANS may replicate. */
 		const char *access =
 			!strcmp(c->name, "TKW.GET") ||
 					!strcmp(c->name, "TKW.DIGEST")
@@ -155,6 +160,10 @@ static void test_command_docs_have_all_options(void **state)
 		{ "TKW.LIST", "STATE CURSOR COUNT" },
 		{ "TKW.LIMIT", "ITEMS BYTES PAYLOAD" },
 		{ "TKW.DEAD", "LIST CURSOR COUNT REVIVE PURGE ALL" },
+		{ "TKW.PLAN",
+		  "ZONE MISFIRE once all skip GRACE OVERLAP skip allow NEXT "
+		  "take ack ATTEMPTS BACKOFF MAX" },
+		{ "TKW.PLANS", "NAME TIMES AFTER COUNT" },
 	};
 	struct redis_bed *b = *state;
 

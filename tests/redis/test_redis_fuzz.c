@@ -20,11 +20,13 @@ enum {
 };
 
 static const char *const commands[] = {
-	"TKW.PUT",   "TKW.PUT",    "TKW.MPUT",  "TKW.MPUT",   "TKW.TAKE",
-	"TKW.TAKE",  "TKW.ACK",    "TKW.NACK",  "TKW.EXTEND", "TKW.CANCEL",
-	"TKW.GET",   "TKW.LIST",   "TKW.COUNT", "TKW.INFO",   "TKW.DIGEST",
-	"TKW.PAUSE", "TKW.RESUME", "TKW.LIMIT", "TKW.DEAD",   "TKW.RESCHEDULE",
-	"TKW.APPLY",
+	"TKW.PUT",        "TKW.PUT",    "TKW.MPUT",   "TKW.MPUT",
+	"TKW.TAKE",       "TKW.TAKE",   "TKW.ACK",    "TKW.NACK",
+	"TKW.EXTEND",     "TKW.CANCEL", "TKW.GET",    "TKW.LIST",
+	"TKW.COUNT",      "TKW.INFO",   "TKW.DIGEST", "TKW.PAUSE",
+	"TKW.RESUME",     "TKW.LIMIT",  "TKW.DEAD",   "TKW.RESCHEDULE",
+	"TKW.PLAN",       "TKW.UNPLAN", "TKW.PLANS",  "TKW.PLANPAUSE",
+	"TKW.PLANRESUME", "TKW.APPLY",
 };
 
 static const char *const options[] = {
@@ -33,6 +35,9 @@ static const char *const options[] = {
 	"STATE", "CURSOR",  "ITEMS",   "BYTES",    "PAYLOAD", "LIST",
 	"ALL",   "REVIVE",  "PURGE",   "waiting",  "ready",   "taken",
 	"dead",  "all",     "RECORDS", "SNAPSHOT", "key",     "at",
+	"ZONE",  "MISFIRE", "GRACE",   "OVERLAP",  "NEXT",    "NAME",
+	"AFTER", "TIMES",   "once",    "skip",     "allow",   "take",
+	"ack",   "UTC",     "@daily",  "every 5s",
 };
 
 static const char *const numbers[] = {
@@ -170,6 +175,17 @@ static void add_shape(struct fuzz *f, struct words *w)
 		"TKW.DEAD f PURGE ALL",
 		"TKW.LIMIT f ITEMS # BYTES # PAYLOAD #",
 		"TKW.LIMIT f ITEMS 0 BYTES 0 PAYLOAD 0",
+		"TKW.PLAN f k \"every 1s\" a",
+		"TKW.PLAN f k @daily a ZONE Europe/Berlin GRACE # NEXT ack",
+		"TKW.PLAN f l \"every 5ms\" a MISFIRE all 3 ATTEMPTS 1",
+		"TKW.PLAN f l \"every 7ms\" b OVERLAP allow GRACE #",
+		"TKW.PLAN f m \"every 9ms\" c MISFIRE skip GRACE #",
+		"TKW.PLAN f m \"* * * * #\" b",
+		"TKW.UNPLAN f k",
+		"TKW.PLANPAUSE f l",
+		"TKW.PLANRESUME f l",
+		"TKW.PLANS f AFTER k COUNT #",
+		"TKW.PLANS f NAME l TIMES #",
 	};
 	struct words shape = { .count = 0 };
 

@@ -13,6 +13,7 @@
 enum {
 	TINY = 2048, /* bytes of a queue with hardly anything in it */
 	MANY = 100000,
+	PLANS = 20000,
 	/* Queues that are evicted: too large to be freed at once, but for the
 	 * lack of memory. */
 	EVICTED = 24,
@@ -309,6 +310,30 @@ static void test_a_large_queue_is_freed(void **state)
 	}
 }
 
+/* SPEC 11.32, 12.4: a queue that has plans and no items. */
+static void test_plans_are_counted_and_freed(void **state)
+{
+	struct redis_bed *b = *state;
+	int64_t before = used(b->c);
+	int64_t full;
+
+	EXPECT(b->c, "nil",
+	       "EVAL \"for i = 1, %d do redis.call('TKW.PLAN', KEYS[1], i, "
+	       "'@daily', string.rep('x', 1000)) "
+	       "redis.call('TKW.PLANPAUSE', KEYS[1], i) end\" 1 q",
+	       PLANS);
+	assert_int_equal(resp_fact(b->c, "q", "items"), 0);
+	assert_int_equal(resp_fact(b->c, "q", "plans"), PLANS);
+	assert_true(resp_number(b->c, "MEMORY USAGE q") > 1000L * PLANS);
+	/* The server may still free what the test before has left, so this is
+	 * not compared with what was used before. */
+	full = used(b->c);
+	EXPECT(b->c, "1", "DEL q");
+	EXPECT(b->c, N0, "TKW.PUT q 0 a");
+	WAIT_UNTIL(full - used(b->c) > 1000L * PLANS);
+	WAIT_UNTIL(used(b->c) - before < SLACK);
+}
+
 static void test_large_queues_are_freed_one_after_the_other(void **state)
 {
 	struct redis_bed *b = *state;
@@ -397,6 +422,7 @@ int main(int argc, char **argv)
 		REDIS_TEST(test_the_policy_counts_from_the_start),
 		REDIS_TEST(test_whole_queues_are_evicted),
 		REDIS_TEST(test_a_large_queue_is_freed),
+		REDIS_TEST(test_plans_are_counted_and_freed),
 		REDIS_TEST(test_large_queues_are_freed_one_after_the_other),
 		REDIS_TEST(test_a_lazy_server_frees_large_queues),
 		REDIS_TEST(test_a_server_ends_while_it_frees),

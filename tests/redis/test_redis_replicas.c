@@ -72,12 +72,14 @@ static void check_full_sync(const char *master, const char *replica)
 
 	begin(&p, master, replica);
 	queue_mix_fill(p.m, "rich");
+	queue_mix_plan(p.m, "planned");
 	EXPECT(p.m, "OK", "SELECT 3");
 	queue_mix_fill(p.m, "other");
 	EXPECT(p.m, "OK", "SELECT 0");
 	EXPECT(p.r, "1...", "TKW.PUT old 0 a");
 	follow(&p);
 	expect_equal(&p, "rich");
+	expect_equal(&p, "planned");
 	EXPECT(p.r, "0", "EXISTS old");
 	EXPECT(p.m, "OK", "SELECT 3");
 	EXPECT(p.r, "OK", "SELECT 3");
@@ -111,6 +113,8 @@ static void test_each_command_is_replicated(void **state)
 	follow(&p);
 	queue_mix_fill(p.m, "rich");
 	expect_equal(&p, "rich");
+	queue_mix_plan(p.m, "planned");
+	expect_equal(&p, "planned");
 	EXPECT(p.m, "OK", "TKW.CLOCK REAL");
 	mix(&p, STEPS);
 	EXPECT(p.m, "1", "DEL mixed");
@@ -162,6 +166,36 @@ static void test_what_waiters_take_is_replicated(void **state)
 		EXPECT_NEXT(c, "[[17...");
 		expect_equal(&p, "q");
 	}
+	resp_close(c);
+	end(&p);
+}
+
+/* SPEC 12.4: a client waits, and its take ends an item of a plan that was
+ * missed, and then one that comes while another one is running. */
+static void test_what_waiters_end_is_replicated(void **state)
+{
+	struct pair p;
+	struct resp *c;
+
+	(void)state;
+	begin(&p, "", "");
+	follow(&p);
+	c = server_connect(&p.master, 2);
+	EXPECT(p.m, "OK", "TKW.CLOCK 1700000000000000");
+	EXPECT(p.m, "1700000010000",
+	       "TKW.PLAN q p \"every 10s\" a MISFIRE skip GRACE 5");
+	resp_send(c, "TKW.TAKE q BLOCK 0");
+	WAIT_UNTIL(resp_fact(p.m, "q", "waiting_clients") == 1);
+	EXPECT(p.m, "OK", "TKW.CLOCK 1700000010006000");
+	WAIT_UNTIL(resp_fact(p.m, "q", "cancels") == 1);
+	expect_equal(&p, "q");
+	EXPECT(p.m, "OK", "TKW.CLOCK 1700000020000000");
+	EXPECT_NEXT(c, "[[17...");
+	resp_send(c, "TKW.TAKE q BLOCK 0");
+	WAIT_UNTIL(resp_fact(p.m, "q", "waiting_clients") == 1);
+	EXPECT(p.m, "OK", "TKW.CLOCK 1700000030000000");
+	WAIT_UNTIL(resp_fact(p.m, "q", "cancels") == 2);
+	expect_equal(&p, "q");
 	resp_close(c);
 	end(&p);
 }
@@ -354,14 +388,15 @@ static void test_a_replica_that_is_promoted_goes_on(void **state)
 	EXPECT(p.r, "OK", "REPLICAOF NO ONE");
 	EXPECT(p.r, "-TKWEXISTS ...", "TKW.PUT q 0 x KEY k");
 	EXPECT(p.r, "1700000000000003", "TKW.PUT q AT 1 d");
-	EXPECT(p.r, "[[1700000000000003, \"d\", 1700000000000001, 1, 1, nil]]",
+	EXPECT(p.r,
+	       "[[1700000000000003, \"d\", 1700000000000001, 1, 1, nil, 0]]",
 	       "TKW.TAKE q");
 	EXPECT(p.r, "[1]", "TKW.ACK q 1700000000000000 1700000000000000");
 	EXPECT(p.r, "OK", "TKW.CLOCK 1700000000500000");
 	EXPECT(p.r,
 	       "[[1700000000000001, \"b\", 1700000000500000, 1, 1700000000000, "
-	       "\"k\"], [1700000000000002, \"c\", 1700000000500001, 1, "
-	       "1700000000500, nil]]",
+	       "\"k\", 0], [1700000000000002, \"c\", 1700000000500001, 1, "
+	       "1700000000500, nil, 0]]",
 	       "TKW.TAKE q COUNT 9");
 	queue_mix_check(p.r, "q");
 	end(&p);
@@ -407,6 +442,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_each_command_is_replicated),
 		cmocka_unit_test(test_an_empty_queue_is_replicated),
 		cmocka_unit_test(test_what_waiters_take_is_replicated),
+		cmocka_unit_test(test_what_waiters_end_is_replicated),
 		cmocka_unit_test(test_looks_replicate_lost_leases),
 		cmocka_unit_test(test_a_replica_looks_and_records_nothing),
 		cmocka_unit_test(test_partial_sync),

@@ -44,6 +44,11 @@ static void test_a_user_who_may_only_put(void **state)
 		"TKW.RESUME q",
 		"TKW.LIMIT q ITEMS 1",
 		"TKW.DEAD q LIST",
+		"TKW.PLAN q p @daily a",
+		"TKW.UNPLAN q p",
+		"TKW.PLANS q",
+		"TKW.PLANPAUSE q p",
+		"TKW.PLANRESUME q p",
 		"TKW.APPLY q RECORDS x",
 		"DEL q",
 		"TKW.RESCHEDULE q 1 0",
@@ -126,7 +131,7 @@ static void test_a_transaction(void **state)
 	EXPECT(b->c, "QUEUED", "TKW.COUNT q");
 	EXPECT(b->c,
 	       "[" N0 ", [[" N0 ", \"a\", " N0 ", 1, " T0
-	       ", nil]], [1], -ERR ...",
+	       ", nil, 0]], [1], -ERR ...",
 	       "EXEC");
 	EXPECT(b->c, "OK", "MULTI");
 	EXPECT(b->c, "QUEUED", "TKW.PUT q 0 a");
@@ -159,6 +164,10 @@ static void test_a_watched_queue_that_changes(void **state)
 		"TKW.PAUSE q",
 		"TKW.RESUME q",
 		"TKW.LIMIT q ITEMS 9",
+		"TKW.PLAN q p @daily a",
+		"TKW.PLANPAUSE q p",
+		"TKW.PLANRESUME q p",
+		"TKW.UNPLAN q p",
 		"DEL q",
 		"TKW.PUT q 0 a",
 		"RENAME q r",
@@ -192,6 +201,10 @@ static void test_a_watched_queue_that_does_not_change(void **state)
 		"TKW.PUT q x x",
 		"TKW.RESUME q",
 		"TKW.DEAD q PURGE ALL",
+		"TKW.PLANS q",
+		"TKW.PLANS q NAME p TIMES 5",
+		"TKW.PLAN q p wrong a",
+		"TKW.UNPLAN q p",
 		"TKW.PUT other 0 a",
 	};
 	struct redis_bed *b = *state;
@@ -239,7 +252,7 @@ static void test_a_script(void **state)
 	EXPECT(b->c, N0,
 	       "EVAL \"return redis.call('TKW.PUT', KEYS[1], 0, ARGV[1])\" 1 q "
 	       "a");
-	EXPECT(b->c, "[[" N0 ", \"a\", " N0 ", 1, " T0 ", nil]]",
+	EXPECT(b->c, "[[" N0 ", \"a\", " N0 ", 1, " T0 ", nil, 0]]",
 	       "EVAL \"return redis.call('TKW.TAKE', KEYS[1])\" 1 q");
 	EXPECT(b->c, "[1]",
 	       "EVAL \"local t = redis.call('TKW.TAKE', KEYS[1]) return "
