@@ -573,9 +573,10 @@ function end_block() {
 }
 
 BEGIN {
-	usual = "tickwheel tickwheel_clock tickwheel_hashed netty_1ms " \
-		"netty_100ms stpe go mutex_wheel mutex_libev mutex_libuv " \
-		"mutex_libevent timerfd mutex_hash sharded_hash"
+	usual = "tickwheel tickwheel_inline tickwheel_clock " \
+		"tickwheel_hashed netty_1ms netty_100ms stpe go mutex_wheel " \
+		"mutex_wheel_malloc mutex_libev mutex_libuv mutex_libevent " \
+		"timerfd mutex_hash sharded_hash mutex_lists"
 	factor["ns"] = 1
 	factor["us"] = factor["µs"] = 1000
 	factor["ms"] = 1000000

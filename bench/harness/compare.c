@@ -50,7 +50,7 @@ static void compare_row(struct tally *t, const struct bench_record *old,
 	t->all[change]++;
 	if (bench_report_is_ours(old->entrant))
 		t->ours[change]++;
-	(void)printf("%-32s %-17s %12.2f %12.2f %-11s ", old->bench,
+	(void)printf("%-32s %-18s %12.2f %12.2f %-11s ", old->bench,
 		     old->entrant, old->median, new->median, old->unit);
 	if (old->median > 0)
 		(void)printf("%+8.1f%%",
@@ -62,7 +62,7 @@ static void compare_row(struct tally *t, const struct bench_record *old,
 
 static void name_single(const struct bench_record *r, const char *file)
 {
-	(void)printf("%-32s %-17s only in %s\n", r->bench, r->entrant, file);
+	(void)printf("%-32s %-18s only in %s\n", r->bench, r->entrant, file);
 }
 
 /* Walks both lists together, like a merge. Both are sorted. */
@@ -123,7 +123,7 @@ int bench_compare(const char *old_file, const char *new_file)
 		bench_records_free(&old);
 		return 2;
 	}
-	(void)printf("%-32s %-17s %12s %12s %-11s %9s\n", "", "", "old", "new",
+	(void)printf("%-32s %-18s %12s %12s %-11s %9s\n", "", "", "old", "new",
 		     "", "change");
 	walk(&t, &old, &new, files);
 	print_tally(&t);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # plots.gp - one picture of the benchmark. plots.sh sets:
-#   picture   which one: churn, threads, lateness or idle
+#   picture   which one: churn, fire, threads, memory, lateness or idle
 #   svg       the file to write
 #   data      a folder with PANEL.NAME files of "x median"
 #   PANEL     for each panel of the picture, the entrants that have such a file
@@ -21,6 +21,7 @@ c_mutex_libev = '#8c6d00'
 c_mutex_libevent = '#6a51a3'
 c_timerfd = '#222222'
 c_mutex_wheel = '#888888'
+c_mutex_wheel_malloc = '#bbbbbb'
 
 # Marks: filled for ours, Java and Go.
 p_tickwheel = 7
@@ -33,6 +34,7 @@ p_mutex_libev = 6
 p_mutex_libevent = 8
 p_timerfd = 2
 p_mutex_wheel = 1
+p_mutex_wheel_malloc = 3
 
 colour(entrant) = value('c_' . entrant)
 mark(entrant) = value('p_' . entrant)
@@ -40,7 +42,7 @@ ours(entrant) = entrant eq 'tickwheel'
 width(entrant) = ours(entrant) ? 4 : 1.6
 size_of(entrant) = ours(entrant) ? 0.9 : 0.7
 # Solid where the timer is a wheel, dashed where it is a heap or the kernel's.
-dash(entrant) = strstrt('tickwheel netty_1ms netty_100ms mutex_wheel', entrant) ? 1 : 2
+dash(entrant) = strstrt('tickwheel netty_1ms netty_100ms mutex_wheel_malloc', entrant) ? 1 : 2
 file(panel, entrant) = data . '/' . panel . '.' . entrant
 
 wide = picture eq 'lateness' || picture eq 'idle'
@@ -70,14 +72,39 @@ if (picture eq 'churn') {
 		pointtype mark(i) pointsize size_of(i) title i
 }
 
+if (picture eq 'fire') {
+	set title 'Each of N timeouts schedules itself again when it fires'
+	set xlabel 'timeouts pending; 500,000 fire in a second (of 100: 40,000)'
+	set ylabel 'ns per fire (processor time)'
+	set logscale xy
+	set format x '10^{%L}'
+	set xrange [70:1.4e7]
+	plot for [i in fire] file('fire', i) using 1:2 with linespoints \
+		linewidth width(i) linecolor rgb colour(i) dashtype dash(i) \
+		pointtype mark(i) pointsize size_of(i) title i
+}
+
+if (picture eq 'memory') {
+	set title 'Memory of a pending timeout, while N are pending'
+	set xlabel 'timeouts pending'
+	set ylabel 'bytes per timeout'
+	set logscale x
+	set format x '10^{%L}'
+	set xrange [700:1.4e7]
+	set yrange [0:*]
+	plot for [i in memory] file('memory', i) using 1:2 with linespoints \
+		linewidth width(i) linecolor rgb colour(i) dashtype dash(i) \
+		pointtype mark(i) pointsize size_of(i) title i
+}
+
 if (picture eq 'threads') {
 	where = cpus == 0 ? '' : sprintf(', on %d CPU%s', cpus, cpus == 1 ? '' : 's')
 	set title 'Cancel one, schedule another, from T threads on one timer' . where
 	set xlabel 'threads'
 	set ylabel 'ns per pair (wall time)'
 	set logscale xy
-	set xtics (1, 2, 4, 8)
-	set xrange [0.9:9]
+	set xtics (1, 2, 4, 8, 16)
+	set xrange [0.9:18]
 	plot for [i in threads] file('threads', i) using 1:2 with linespoints \
 		linewidth width(i) linecolor rgb colour(i) dashtype dash(i) \
 		pointtype mark(i) pointsize size_of(i) title i

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # plots.sh FILE.json DIR - draw what `tkw_bench --json FILE.json` wrote, as SVG:
-# churn.svg, threads.svg, lateness.svg and idle.svg in DIR. A picture that the
-# file has no rows for is not drawn, and named. The last line of a picture is the
+# churn.svg, fire.svg, threads.svg, memory.svg, lateness.svg and idle.svg in DIR.
+# A picture that the file has no rows for is not drawn, and named. The last line of a picture is the
 # checksum of the file, by which scripts/figures sees what it shows.
 set -eu
 # There is more than ASCII on the axes.
@@ -16,7 +16,7 @@ json=$1
 dir=$2
 script=$(dirname "$0")/plots.gp
 # Ours last: it is drawn over the others. (The legend begins with it.)
-entrants='mutex_wheel timerfd mutex_libevent mutex_libev mutex_libuv go stpe
+entrants='mutex_wheel_malloc mutex_wheel timerfd mutex_libevent mutex_libev mutex_libuv go stpe
 	netty_100ms netty_1ms tickwheel'
 quantiles='p10 p25 p50 p75 p90 p99 p99_9 max'
 
@@ -73,7 +73,13 @@ for entrant in $entrants; do
 	for n in 1e2 1e3 1e4 1e5 1e6 1e7; do
 		echo "$n timer/churn/$n"
 	done | series churn "$entrant"
-	for t in 1 2 4 8; do
+	for n in 1e2 1e3 1e4 1e5 1e6 1e7; do
+		echo "$n timer/fire_steady_cpu/$n"
+	done | series fire "$entrant"
+	for n in 1e3 1e4 1e5 1e6 1e7; do
+		echo "$n timer/memory/$n"
+	done | series memory "$entrant"
+	for t in 1 2 4 8 16; do
 		echo "$t timer/pair/${t}t"
 	done | series threads "$entrant"
 	lateness_of 10us | series lateness_10us "$entrant"
@@ -118,6 +124,8 @@ draw()
 }
 
 draw churn churn
+draw fire fire
 draw threads threads
+draw memory memory
 draw lateness lateness_10us lateness_1ms
 draw idle idle_wakeups idle_cpu

@@ -142,7 +142,7 @@ static void print_line(const struct bench_figures *f,
 		       const struct bench_line *l,
 		       const struct bench_line *ours)
 {
-	(void)printf("%c %-17s %10.2f %10.2f %10.2f", l->ours ? '*' : ' ',
+	(void)printf("%c %-18s %10.2f %10.2f %10.2f", l->ours ? '*' : ' ',
 		     l->entrant, l->median, l->min, l->max);
 	if (l->pairs > 0)
 		(void)printf(" %9.2f", l->pair_median);
@@ -188,7 +188,7 @@ static void print_table(const struct bench_figures *f)
 	if (f->seed > 0)
 		(void)printf(", seed %" PRIu64, f->seed);
 	(void)printf(")\n");
-	(void)printf("  %-17s %10s %10s %10s %9s", "", "median", "min", "max",
+	(void)printf("  %-18s %10s %10s %10s %9s", "", "median", "min", "max",
 		     "x ours");
 	if (f->pairs)
 		(void)printf(" %9s %9s", "quartile", "quartile");
@@ -199,7 +199,7 @@ static void print_table(const struct bench_figures *f)
 		const struct bench_line *l = &f->lines[i];
 
 		if (l->left_out)
-			(void)printf("  %-17s %s: %s\n", l->entrant,
+			(void)printf("  %-18s %s: %s\n", l->entrant,
 				     l->failed ? "failed" : "skipped",
 				     l->left_out);
 		else

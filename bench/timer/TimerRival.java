@@ -369,6 +369,12 @@ abstract class Caller extends Thread {
 		return 20_000_000_000L + (k & 1023) * 10_000_000L;
 	}
 
+	/** The same in reschedule: each deadline is later than all before. */
+	static long later(long k)
+	{
+		return 31_000_000_000L + k * 10_000L;
+	}
+
 	/** Done by the thread itself: its memory is then apart from others'. */
 	void prepare()
 	{
@@ -435,11 +441,11 @@ abstract class Replacer extends Caller {
 			handles[i] = rival.schedule(task, delay(i));
 	}
 
-	final void replace(int i, long k)
+	final void replace(int i, long delayNs)
 	{
 		if (!rival.cancel(handles[i]))
 			failed++;
-		handles[i] = rival.schedule(task, delay(k));
+		handles[i] = rival.schedule(task, delayNs);
 	}
 }
 
@@ -457,7 +463,7 @@ final class OldestReplacer extends Replacer {
 		int i = oldest;
 
 		for (long k = from; k < to; k++) {
-			replace(i, k);
+			replace(i, delay(k));
 			if (++i == handles.length)
 				i = 0;
 		}
@@ -478,7 +484,25 @@ final class RandomReplacer extends Replacer {
 	void chunk(long from, long to)
 	{
 		for (long k = from; k < to; k++)
-			replace((int) random.below(handles.length), k);
+			replace((int) random.below(handles.length), delay(k));
+	}
+}
+
+/** Pushes back. There is no call for it, so a new one takes its place. */
+final class LaterReplacer extends Replacer {
+	private final SplitMix64 random;
+
+	LaterReplacer(Rival rival, Task task, int window, long ops, int seed)
+	{
+		super(rival, task, window, ops);
+		random = new SplitMix64(seed);
+	}
+
+	@Override
+	void chunk(long from, long to)
+	{
+		for (long k = from; k < to; k++)
+			replace((int) random.below(handles.length), later(k));
 	}
 }
 
@@ -589,15 +613,24 @@ final class FiringTask extends Task {
 	volatile boolean early;
 	private final SplitMix64 random = new SplitMix64(1);
 	private final Rival rival;
+	private final long spreadUs;
 
-	FiringTask(Rival rival)
+	FiringTask(Rival rival, int longestMs)
 	{
 		this.rival = rival;
+		spreadUs = (longestMs - 1) * 1000L;
 	}
 
 	long delay()
 	{
-		return 1_000_000 + random.below(99_000_000);
+		return 1_000_000 + random.below(spreadUs) * 1000;
+	}
+
+	/** What is left of a delay some time later: the lesser of two. With
+	 * this, the rate of the fires is the same from the start. */
+	long restOfDelay()
+	{
+		return Math.min(delay(), delay());
 	}
 
 	@Override
@@ -875,6 +908,7 @@ final class Sample {
 		switch (kind) {
 		case "schedule" -> schedule();
 		case "pair" -> pair();
+		case "reschedule" -> reschedule();
 		case "churn" -> churn();
 		case "cross_cancel" -> crossCancel();
 		case "fire" -> fire();
@@ -928,6 +962,20 @@ final class Sample {
 		for (int i = 0; i < callers.length; i++)
 			callers[i] = new OldestReplacer(rival, task, window,
 				ops);
+		race(callers, (long) ops * callers.length, true);
+		task.expectNone();
+	}
+
+	private void reschedule() throws Exception
+	{
+		CountingTask task = new CountingTask();
+		Caller[] callers = new Caller[intArg("threads", 1)];
+		int window = intArg("window", 1000);
+		int ops = intArg("ops", 100_000);
+
+		for (int i = 0; i < callers.length; i++)
+			callers[i] = new LaterReplacer(rival, task, window, ops,
+				i);
 		race(callers, (long) ops * callers.length, true);
 		task.expectNone();
 	}
@@ -997,19 +1045,21 @@ final class Sample {
 
 	private void fire() throws Exception
 	{
-		FiringTask task = new FiringTask(rival);
+		FiringTask task = new FiringTask(rival,
+			intArg("longest_ms", 100));
 		int n = intArg("n", 100_000);
 		long[] delays = new long[n];
 
 		/* The task's random numbers belong to the worker later. */
 		for (int i = 0; i < n; i++)
-			delays[i] = task.delay();
+			delays[i] = task.restOfDelay();
 		for (int i = 0; i < n; i++) {
 			if (i % WatchedTask.EACH == 0)
 				watched(task, delays[i]);
 			else
 				rival.schedule(task, delays[i]);
 		}
+		rival.settle();
 		Thread.sleep(500);
 		long cpuNs = -Cpu.of(rival.worker);
 		long fires = -task.fires.get();
@@ -1256,7 +1306,8 @@ final class Sample {
 	{
 		long endNs = System.nanoTime() + 3_000_000_000L;
 		Map<String, Long> two = Map.of("threads", 2L);
-		String[] kinds = {"pair", "schedule", "churn", "cross_cancel"};
+		String[] kinds = {"pair", "schedule", "churn", "cross_cancel",
+			"reschedule"};
 
 		for (int i = 0; i < kinds.length
 			|| System.nanoTime() - endNs < 0; i++)

@@ -28,6 +28,7 @@
 enum rival_kind {
 	RIVAL_SCHEDULE,
 	RIVAL_PAIR,
+	RIVAL_RESCHEDULE,
 	RIVAL_CHURN,
 	RIVAL_CROSS_CANCEL,
 	RIVAL_FIRE,
@@ -40,6 +41,8 @@ enum rival_kind {
 	RIVAL_MEMORY,
 	RIVAL_STOP,
 	RIVAL_REQUEST,
+	RIVAL_DELAYED,
+	RIVAL_EXPIRE,
 	RIVAL_EXTEND
 };
 
@@ -57,12 +60,16 @@ enum rival_loop {
 struct rival_load {
 	enum rival_kind kind;
 	uint32_t threads;
-	uint32_t n;      /* pending timeouts; for unused, timers */
-	uint32_t window; /* pair, request: timeouts of each thread */
-	uint32_t at;     /* pair: 1 if the caller knows the time */
-	uint32_t ms;     /* fire, idle, far: how long to measure */
-	uint32_t rounds; /* stop: how often to repeat it */
-	uint32_t loop;   /* extend: enum rival_loop */
+	uint32_t n; /* pending timeouts; for unused, timers */
+	/* pair, reschedule, request, delayed, expire: timeouts of each
+	 * thread */
+	uint32_t window;
+	uint32_t crowd;      /* delayed, expire: operations on a key */
+	uint32_t at;         /* pair: 1 if the caller knows the time */
+	uint32_t ms;         /* fire, idle, far: how long to measure */
+	uint32_t longest_ms; /* fire: the longest delay */
+	uint32_t rounds;     /* stop: how often to repeat it */
+	uint32_t loop;       /* extend: enum rival_loop */
 	/* extend: 1 if the first delays are the same too. */
 	uint32_t same;
 	uint32_t tick_ns;
@@ -96,6 +103,8 @@ struct entrant {
 	/* NULL if it has no requests. */
 	void (*run_requests)(const struct rival_load *l,
 			     struct rival_answer *a);
+	/* For delayed and expire. NULL if it has no delayed operations. */
+	void (*run_delayed)(const struct rival_load *l, struct rival_answer *a);
 	/* NULL if it is in no event loop. */
 	void (*run_extend)(const struct rival_load *l, struct rival_answer *a);
 	uint32_t loop;       /* enum rival_loop, or 0 for any */
@@ -104,20 +113,23 @@ struct entrant {
 
 extern const struct entrant entrant_tickwheel;
 extern const struct entrant entrant_mutex_wheel;
+extern const struct entrant entrant_mutex_wheel_malloc;
 extern const struct entrant entrant_mutex_libev;
 extern const struct entrant entrant_mutex_libuv;
 extern const struct entrant entrant_mutex_libevent;
 extern const struct entrant entrant_timerfd;
 extern const struct entrant entrant_mutex_hash;
 extern const struct entrant entrant_sharded_hash;
+extern const struct entrant entrant_mutex_lists;
 extern const struct entrant entrant_tickwheel_clock;
 extern const struct entrant entrant_libuv;
 extern const struct entrant entrant_libevent;
 extern const struct entrant entrant_libevent_common;
 extern const struct entrant entrant_libev;
 
-/* The run_requests of our timer. */
+/* The run_requests and run_delayed of our timer. */
 void ours_run_requests(const struct rival_load *l, struct rival_answer *a);
+void ours_run_delayed(const struct rival_load *l, struct rival_answer *a);
 
 /* The run_extend of our timer, and its part for each loop. If `clock` is set,
  * each call reads the clock. */

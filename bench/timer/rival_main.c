@@ -26,21 +26,41 @@ const struct entrant entrant_mutex_libevent = { .name = "mutex_libevent",
 #endif
 
 static const struct entrant *const entrants[] = {
-	&entrant_tickwheel,   &entrant_mutex_wheel,    &entrant_mutex_libev,
-	&entrant_mutex_libuv, &entrant_mutex_libevent, &entrant_timerfd,
-	&entrant_mutex_hash,  &entrant_sharded_hash,   &entrant_tickwheel_clock,
-	&entrant_libuv,       &entrant_libevent,       &entrant_libevent_common,
+	&entrant_tickwheel,
+	&entrant_mutex_wheel,
+	&entrant_mutex_wheel_malloc,
+	&entrant_mutex_libev,
+	&entrant_mutex_libuv,
+	&entrant_mutex_libevent,
+	&entrant_timerfd,
+	&entrant_mutex_hash,
+	&entrant_sharded_hash,
+	&entrant_mutex_lists,
+	&entrant_tickwheel_clock,
+	&entrant_libuv,
+	&entrant_libevent,
+	&entrant_libevent_common,
 	&entrant_libev,
 };
 
 static const struct rival_word kinds[] = {
-	{ "schedule", RIVAL_SCHEDULE }, { "pair", RIVAL_PAIR },
-	{ "churn", RIVAL_CHURN },       { "cross_cancel", RIVAL_CROSS_CANCEL },
-	{ "fire", RIVAL_FIRE },         { "lateness", RIVAL_LATENESS },
-	{ "idle", RIVAL_IDLE },         { "far", RIVAL_FAR },
-	{ "herd", RIVAL_HERD },         { "create", RIVAL_CREATE },
-	{ "unused", RIVAL_UNUSED },     { "memory", RIVAL_MEMORY },
-	{ "stop", RIVAL_STOP },         { "request", RIVAL_REQUEST },
+	{ "schedule", RIVAL_SCHEDULE },
+	{ "pair", RIVAL_PAIR },
+	{ "reschedule", RIVAL_RESCHEDULE },
+	{ "churn", RIVAL_CHURN },
+	{ "cross_cancel", RIVAL_CROSS_CANCEL },
+	{ "fire", RIVAL_FIRE },
+	{ "lateness", RIVAL_LATENESS },
+	{ "idle", RIVAL_IDLE },
+	{ "far", RIVAL_FAR },
+	{ "herd", RIVAL_HERD },
+	{ "create", RIVAL_CREATE },
+	{ "unused", RIVAL_UNUSED },
+	{ "memory", RIVAL_MEMORY },
+	{ "stop", RIVAL_STOP },
+	{ "request", RIVAL_REQUEST },
+	{ "delayed", RIVAL_DELAYED },
+	{ "expire", RIVAL_EXPIRE },
 	{ "extend", RIVAL_EXTEND },
 };
 
@@ -50,8 +70,10 @@ static const struct rival_key keys[] = {
 	{ "ops", offsetof(struct rival_load, ops), 1, UINT32_MAX },
 	{ "n", offsetof(struct rival_load, n), 1, UINT32_MAX - 1 },
 	{ "window", offsetof(struct rival_load, window), 1, 1U << 24 },
+	{ "crowd", offsetof(struct rival_load, crowd), 1, 1U << 24 },
 	{ "at", offsetof(struct rival_load, at), 0, 1 },
 	{ "ms", offsetof(struct rival_load, ms), 1, UINT32_MAX },
+	{ "longest_ms", offsetof(struct rival_load, longest_ms), 2, 4000000 },
 	{ "rounds", offsetof(struct rival_load, rounds), 1, UINT32_MAX },
 	{ "loop", offsetof(struct rival_load, loop), RIVAL_LOOP_LIBUV,
 	  RIVAL_LOOP_LIBEV },
@@ -73,7 +95,9 @@ static bool parse_line(char *line, struct rival_load *l)
 				  .ops = 1000000,
 				  .n = 1000,
 				  .window = 1000,
+				  .crowd = 1,
 				  .ms = 10000,
+				  .longest_ms = 100,
 				  .rounds = 100,
 				  .loop = RIVAL_LOOP_LIBUV,
 				  .tick_ns = RIVAL_MSEC };
@@ -118,6 +142,17 @@ static void run_timer(const struct entrant *entrant, const struct rival_load *l,
 	}
 }
 
+/* run is NULL if the entrant does not have this part. */
+static void
+run_part(void (*run)(const struct rival_load *l, struct rival_answer *a),
+	 const char *lacks, const struct rival_load *l, struct rival_answer *a)
+{
+	if (run)
+		run(l, a);
+	else
+		a->skip = lacks;
+}
+
 static void run(const struct entrant *entrant, char *line,
 		struct rival_answer *a)
 {
@@ -125,10 +160,11 @@ static void run(const struct entrant *entrant, char *line,
 
 	if (!parse_line(line, &load))
 		a->fail = "the line was not understood";
-	else if (load.kind == RIVAL_REQUEST && entrant->run_requests)
-		entrant->run_requests(&load, a);
 	else if (load.kind == RIVAL_REQUEST)
-		a->skip = "has no requests";
+		run_part(entrant->run_requests, "has no requests", &load, a);
+	else if (load.kind == RIVAL_DELAYED || load.kind == RIVAL_EXPIRE)
+		run_part(entrant->run_delayed, "has no delayed operations",
+			 &load, a);
 	else if (load.kind == RIVAL_EXTEND)
 		run_extend(entrant, &load, a);
 	else if (entrant->run == NULL)

@@ -22,10 +22,12 @@
  *                                    the same, but reads no clock: it uses the
  *                                    deadline or the delay, as it likes
  *   bool op_cancel(i)                slot i is pending
+ *   bool op_reschedule(i, delay_ns)  slot i is pending, and its new deadline
+ *                                    is not earlier
  *   bool op_rearm(i, delay_ns)       as op_schedule(), inside fired(i)
  *
  * After the include, it can call run_load(). There is only one sample at a
- * time, so there is one timer. Any thread calls the first three ops, each with
+ * time, so there is one timer. Any thread calls the first four ops, each with
  * its own slots. Only one thread, the worker, calls fired().
  *
  * If op_cancel() does not know whether the slot was pending, the file also
@@ -50,6 +52,8 @@
 static struct {
 	enum rival_kind kind;
 	uint32_t n;
+	uint32_t spread_us; /* In fire: from the shortest delay to the longest.
+			     */
 	uint64_t rng;
 	_Atomic uint64_t fired;
 	_Atomic uint64_t refused; /* calls that should have succeeded */
@@ -80,11 +84,10 @@ static void count_refused(uint64_t count)
 					  memory_order_relaxed);
 }
 
-/* From 1 to 100 ms. For a million timeouts this is more work than any entrant
- * can do. */
-static int64_t rearm_delay(void)
+/* From 1 ms to the longest delay. */
+static int64_t rearm_delay(uint64_t *rng)
 {
-	return RIVAL_MSEC + rival_below(&tally.rng, 99 * RIVAL_MSEC);
+	return RIVAL_MSEC + rival_below(rng, tally.spread_us) * RIVAL_USEC;
 }
 
 static bool is_watched(size_t i)
@@ -97,7 +100,7 @@ static bool is_watched(size_t i)
  * clock, as they are meant to. */
 static void fire_again(size_t i)
 {
-	int64_t delay = rearm_delay();
+	int64_t delay = rearm_delay(&tally.rng);
 
 	if (is_watched(i)) {
 		int64_t now = rival_now();
@@ -152,6 +155,7 @@ static bool sample_open(const struct rival_load *l, size_t slots,
 {
 	tally.kind = l->kind;
 	tally.n = l->n;
+	tally.spread_us = (l->longest_ms - 1) * 1000;
 	tally.rng = 1;
 	tally.early = 0;
 	/* There is no other thread yet. */
@@ -203,6 +207,13 @@ static bool await_fired(uint64_t count, int64_t latest_ns)
 static inline int64_t far_delay(uint32_t k)
 {
 	return 20 * RIVAL_SEC + (int64_t)(k % 1024) * 10 * RIVAL_MSEC;
+}
+
+/* The same in reschedule. Each deadline is later than all before it, as those
+ * of idle timeouts are. */
+static inline int64_t later_delay(uint32_t k)
+{
+	return 31 * RIVAL_SEC + (int64_t)k * 10 * RIVAL_USEC;
 }
 
 /* How the threads share the slots. */
@@ -259,6 +270,21 @@ static void loop_pair_at(uint32_t thread, void *ctx)
 	pair(ctx, thread, true);
 }
 
+static void loop_reschedule(uint32_t thread, void *ctx)
+{
+	const struct share *s = ctx;
+	size_t first = first_slot(s, thread);
+	uint64_t rng = thread;
+	uint64_t refused = 0;
+
+	for (uint32_t k = 0; k < s->load->ops; k++) {
+		size_t i = first + rival_below(&rng, s->slots);
+
+		refused += !op_reschedule(i, later_delay(k));
+	}
+	count_refused(refused);
+}
+
 static void loop_churn(uint32_t thread, void *ctx)
 {
 	const struct share *s = ctx;
@@ -275,7 +301,7 @@ static void loop_churn(uint32_t thread, void *ctx)
 	count_refused(refused);
 }
 
-/* For schedule, pair and churn. Each thread has its own slots. */
+/* For schedule, pair, reschedule and churn. Each thread has its own slots. */
 static void run_shares(const struct rival_load *l, uint32_t slots,
 		       struct rival_team team, struct rival_answer *a)
 {
@@ -310,6 +336,14 @@ static void run_pair(const struct rival_load *l, struct rival_answer *a)
 {
 	struct rival_team team = { .prepare = fill_share,
 				   .timed = l->at ? loop_pair_at : loop_pair };
+
+	run_shares(l, l->window, team, a);
+}
+
+static void run_reschedule(const struct rival_load *l, struct rival_answer *a)
+{
+	struct rival_team team = { .prepare = fill_share,
+				   .timed = loop_reschedule };
 
 	run_shares(l, l->window, team, a);
 }
@@ -394,15 +428,25 @@ static void run_cross_cancel(const struct rival_load *l, struct rival_answer *a)
 	rival_figure(a, "ns", (double)cost.wall_ns / l->ops);
 }
 
-/* Gives each timeout a random delay, which counts from begin. */
+/* What is left of the delay of a timeout that was scheduled some time ago: the
+ * lesser of two delays. With this, the rate of the fires is the same from the
+ * start. */
+static int64_t rest_of_delay(uint64_t *rng)
+{
+	int64_t one = rearm_delay(rng);
+	int64_t other = rearm_delay(rng);
+
+	return one < other ? one : other;
+}
+
+/* Schedules all timeouts. Their delays count from begin. */
 static void fire_fill(uint32_t n, int64_t begin)
 {
 	uint64_t rng = 2;
 	uint64_t refused = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		int64_t due =
-			begin + RIVAL_MSEC + rival_below(&rng, 99 * RIVAL_MSEC);
+		int64_t due = begin + rest_of_delay(&rng);
 
 		if (is_watched(i))
 			tally.times[i / WATCHED_EACH] = due;
@@ -416,7 +460,7 @@ static void run_fire(const struct rival_load *l, struct rival_answer *a)
 	/* Nothing is due before all timeouts are scheduled. Otherwise the
 	 * filling would have to compete for the lock with a worker that is
 	 * always busy. */
-	int64_t lead = 100 * RIVAL_MSEC + (int64_t)l->n * 500;
+	int64_t lead = 100 * RIVAL_MSEC + (int64_t)l->n * 1000;
 	size_t bytes = (l->n / WATCHED_EACH + 1) * sizeof(*tally.times);
 	uint64_t fires;
 	int64_t wall;
@@ -714,6 +758,9 @@ static void run_load(const struct rival_load *l, struct rival_answer *a)
 	case RIVAL_PAIR:
 		run_pair(l, a);
 		break;
+	case RIVAL_RESCHEDULE:
+		run_reschedule(l, a);
+		break;
 	case RIVAL_CHURN:
 		run_churn(l, a);
 		break;
@@ -742,6 +789,8 @@ static void run_load(const struct rival_load *l, struct rival_answer *a)
 	case RIVAL_UNUSED:
 	case RIVAL_STOP:
 	case RIVAL_REQUEST:
+	case RIVAL_DELAYED:
+	case RIVAL_EXPIRE:
 	case RIVAL_EXTEND:
 		break; /* not here: see struct entrant */
 	}

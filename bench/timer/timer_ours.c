@@ -77,6 +77,11 @@ static inline bool op_cancel(size_t i)
 	return tkw_timer_cancel(timer.t, timer.ids[i]) == 0;
 }
 
+static inline bool op_reschedule(size_t i, int64_t delay_ns)
+{
+	return tkw_timer_reschedule(timer.t, timer.ids[i], delay_ns) == 0;
+}
+
 /* Does not ask for the id, because the thread that scheduled slot i first may
  * still be writing it. */
 static inline bool op_rearm(size_t i, int64_t delay_ns)
@@ -202,5 +207,6 @@ const struct entrant entrant_tickwheel = {
 	.run_unused = run_unused,
 	.run_stop = run_stop,
 	.run_requests = ours_run_requests,
+	.run_delayed = ours_run_delayed,
 	.run_extend = ours_run_extend,
 };

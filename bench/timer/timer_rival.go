@@ -33,7 +33,7 @@ const (
 )
 
 var (
-	errCancel = errors.New("a cancel did not succeed")
+	errCancel = errors.New("a cancel or a reset did not succeed")
 	epoch     = time.Now()
 )
 
@@ -71,6 +71,11 @@ func (s *sample) expectNone() error {
 // delay of the k-th schedule: never due while a sample lasts.
 func delay(k int) time.Duration {
 	return 20*time.Second + time.Duration(k&1023)*10*time.Millisecond
+}
+
+// later is the same in reschedule: each deadline is later than all before it.
+func later(k int) time.Duration {
+	return 31*time.Second + time.Duration(k)*10*time.Microsecond
 }
 
 func now() time.Duration { return time.Since(epoch) }
@@ -257,6 +262,22 @@ func (c *anyone) work() error {
 	return nil
 }
 
+// pusher pushes back a timer of its own, which stays pending.
+type pusher struct {
+	replacer
+	random splitmix64
+}
+
+func (c *pusher) work() error {
+	n := uint64(len(c.timers))
+	for k := 0; k < c.ops; k++ {
+		if !c.timers[c.random.below(n)].Reset(later(k)) {
+			return errCancel
+		}
+	}
+	return nil
+}
+
 // pair: no call takes a deadline, so that at=1 is the same.
 func (s *sample) pair() error {
 	ops, window := s.arg("ops", 100000), s.arg("window", 1000)
@@ -265,6 +286,21 @@ func (s *sample) pair() error {
 		timers := make([]*time.Timer, window)
 		defer stopAll(timers)
 		callers[i] = &oldest{replacer{timers, s.count, ops}}
+	}
+	if err := s.race(callers, ops*len(callers), true); err != nil {
+		return err
+	}
+	return s.expectNone()
+}
+
+func (s *sample) reschedule() error {
+	ops, window := s.arg("ops", 100000), s.arg("window", 1000)
+	callers := make([]caller, s.arg("threads", 1))
+	for i := range callers {
+		timers := make([]*time.Timer, window)
+		defer stopAll(timers)
+		callers[i] = &pusher{
+			replacer{timers, s.count, ops}, splitmix64(i)}
 	}
 	if err := s.race(callers, ops*len(callers), true); err != nil {
 		return err
@@ -405,6 +441,7 @@ type firing struct {
 	random splitmix64
 	count  *atomic.Int64
 	over   *atomic.Bool
+	spread uint64 // from the shortest delay to the longest, in us
 	watch  *watch // of few; nil: not watched
 }
 
@@ -415,11 +452,21 @@ type watch struct {
 }
 
 func (f *firing) delay() time.Duration {
-	return time.Millisecond + time.Duration(f.random.below(99000000))
+	return time.Millisecond +
+		time.Duration(f.random.below(f.spread))*time.Microsecond
 }
 
-func (f *firing) set() {
-	d := f.delay()
+// restOfDelay is what is left of the delay of a timer that was set some time
+// ago. With this, the rate of the fires is the same from the start.
+func (f *firing) restOfDelay() time.Duration {
+	d, other := f.delay(), f.delay()
+	if other < d {
+		return other
+	}
+	return d
+}
+
+func (f *firing) set(d time.Duration) {
 	if f.watch != nil {
 		f.watch.due = now() + d
 	}
@@ -432,7 +479,13 @@ func (f *firing) fire() {
 		f.watch.early.Store(true)
 	}
 	if !f.over.Load() {
-		f.set()
+		f.set(f.delay())
+	}
+}
+
+func stopFirings(all []firing) {
+	for i := range all {
+		all[i].timer.Stop()
 	}
 }
 
@@ -449,23 +502,35 @@ func (s *sample) fire() error {
 	var count fires
 	var over atomic.Bool
 	all := make([]firing, s.arg("n", 100000))
+	spread := uint64(s.arg("longest_ms", 100)-1) * 1000
+	// Nothing is due before all are set, and before the field that its
+	// callback reads is set.
+	begin := now() + 100*time.Millisecond +
+		time.Duration(len(all))*time.Microsecond
 	for i := range all {
 		f := &all[i]
-		f.random, f.over = splitmix64(i), &over
+		f.random, f.over, f.spread = splitmix64(i), &over, spread
 		f.count = &count[i%len(count)].Int64
-		// Not due before the field that its callback reads is set.
-		f.timer = time.AfterFunc(hour, f.fire)
+		d := f.restOfDelay()
 		if i%watchedEach == 0 {
-			f.watch = new(watch)
+			f.watch = &watch{due: begin + d}
 		}
-		f.set()
+		left := begin - now()
+		if left < 10*time.Millisecond {
+			stopFirings(all[:i])
+			return skip("too slow to have all set before the first is due")
+		}
+		f.timer = time.AfterFunc(left+d, f.fire)
 	}
-	time.Sleep(500 * time.Millisecond)
-	cpu0, wall0, fires0 := cpu(), now(), count.sum()
+	time.Sleep(begin - now() + 500*time.Millisecond)
+	// The count is read first and last, so that a wait for a processor
+	// between two readings is not held against Go.
+	fires0, wall0, cpu0 := count.sum(), now(), cpu()
 	time.Sleep(time.Duration(s.arg("ms", 2000)) * time.Millisecond)
+	used, wall := cpu()-cpu0, now()-wall0
 	n := float64(count.sum() - fires0)
-	wall, used := now()-wall0, cpu()-cpu0
 	over.Store(true)
+	stopFirings(all)
 	count.awaitRest()
 	if n == 0 {
 		return errors.New("nothing fired")
@@ -790,6 +855,8 @@ func (s *sample) takeHere(kind string) error {
 		return s.schedule()
 	case "pair":
 		return s.pair()
+	case "reschedule":
+		return s.reschedule()
 	case "churn":
 		return s.churn()
 	case "cross_cancel":

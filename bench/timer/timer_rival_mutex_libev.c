@@ -180,6 +180,21 @@ static inline bool op_cancel(size_t i)
 	return pending;
 }
 
+/* Later deadlines need not wake the loop. */
+static inline bool op_reschedule(size_t i, int64_t delay_ns)
+{
+	ev_timer *w = &timer.timers[i];
+	bool pending;
+
+	(void)pthread_mutex_lock(&timer.lock);
+	pending = ev_is_active(w);
+	ev_now_update(timer.loop);
+	w->repeat = (double)delay_ns * 1e-9;
+	ev_timer_again(timer.loop, w);
+	(void)pthread_mutex_unlock(&timer.lock);
+	return pending;
+}
+
 static inline bool op_rearm(size_t i, int64_t delay_ns)
 {
 	ev_timer *w = &timer.timers[i];

@@ -118,6 +118,11 @@ static inline bool op_cancel(size_t i)
 	return event_del(&timer.events[i]) == 0;
 }
 
+static inline bool op_reschedule(size_t i, int64_t delay_ns)
+{
+	return op_schedule(i, delay_ns);
+}
+
 static inline bool op_rearm(size_t i, int64_t delay_ns)
 {
 	return op_schedule(i, delay_ns);

@@ -141,6 +141,21 @@ static inline bool op_cancel(size_t i)
 	return pending;
 }
 
+/* Later deadlines need not wake the worker. */
+static inline bool op_reschedule(size_t i, int64_t delay_ns)
+{
+	uv_timer_t *t = &timer.timers[i];
+	bool pending;
+
+	(void)pthread_mutex_lock(&timer.sleeper.lock);
+	pending = uv_is_active((uv_handle_t *)t);
+	uv_update_time(&timer.loop);
+	uv_timer_set_repeat(t, to_ms(delay_ns));
+	(void)uv_timer_again(t);
+	(void)pthread_mutex_unlock(&timer.sleeper.lock);
+	return pending;
+}
+
 static inline bool op_rearm(size_t i, int64_t delay_ns)
 {
 	return uv_timer_start(&timer.timers[i], on_timer, to_ms(delay_ns), 0) ==

@@ -155,6 +155,11 @@ static inline bool op_cancel(size_t i)
 	       (before.it_value.tv_sec > 0 || before.it_value.tv_nsec > 0);
 }
 
+static inline bool op_reschedule(size_t i, int64_t delay_ns)
+{
+	return op_schedule(i, delay_ns);
+}
+
 static inline bool op_rearm(size_t i, int64_t delay_ns)
 {
 	return op_schedule(i, delay_ns);

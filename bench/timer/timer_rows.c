@@ -11,11 +11,17 @@
  *                        timeouts and schedule a new one; the timer reads the
  *                        clock
  *   pair_at/Tt           the same with the caller's own deadline
+ *   reschedule/Tt        T threads push a random one of their 1000 timeouts
+ *                        back to a later deadline; the timer reads the clock
  *   cross_cancel/2t      one thread schedules, another one cancels
  *   churn/N              N are pending. Two threads cancel a random one and
  *                        schedule it again
  *   fire/1e6             1e6 are pending. Each schedules itself again when it
- *                        fires; time per fire
+ *                        fires, for 1 to 100 ms, which is more than any entrant
+ *                        can do; time per fire
+ *   fire_steady_cpu/N    N are pending, and each schedules itself again. Delays
+ *                        grow with N, so that half a million fire in a second,
+ *                        which the entrants can do; processor time per fire
  *   lateness_Q/N/TICK    N timeouts have delays of 1 to 1000 ms: how late they
  *                        fired, by quantile
  *   lateness_early/N/TICK
@@ -28,8 +34,9 @@
  *   herd_drain/N         the same: how long it takes until all have fired
  *   create/1             a timer is created and destroyed without a timeout
  *   memory/0             resident bytes of a timer that was never used
- *   memory/1e6           resident bytes of a pending timeout
- *   memory_after/1e6     what is left after all were cancelled
+ *   memory/N             resident bytes of a pending timeout, with its share of
+ *                        what the timer needs for N of them
+ *   memory_after/N       what is left after all were cancelled
  *   stop_lost/2t         the timer is stopped while two threads schedule: how
  *                        many accepted timeouts neither fired nor came back
  *
@@ -38,6 +45,14 @@
  *   request/Tt           T threads complete the oldest of their last 1000
  *                        requests and add a new one, with a timeout; time per
  *                        operation
+ *   delayed/Tt           T threads make an event, which completes the oldest of
+ *                        their 1000 delayed operations, and add a new one. Each
+ *                        operation has a key of its own; time per event and add
+ *   delayed/Tt/10        the same with ten operations on each key. Each event
+ *                        asks all ten, and one of them completes
+ *   delayed_expire_cpu/2t
+ *                        two threads add 50,000 operations each, all with the
+ *                        same timeout, and all expire; time per operation
  *
  * Rows loop/...:
  *
@@ -69,6 +84,11 @@ static const struct bench_figure pair_at_figures[] = {
 	{ .key = "ns", .bench = "pair_at", .unit = "ns/op" },
 };
 
+static const struct bench_figure reschedule_figures[] = {
+	{ .key = "ns", .bench = "reschedule", .unit = "ns/op" },
+	{ .key = "cpu_ns", .bench = "reschedule_cpu", .unit = "ns/op" },
+};
+
 static const struct bench_figure cross_cancel_figures[] = {
 	{ .key = "ns", .bench = "cross_cancel", .unit = "ns/op" },
 };
@@ -80,6 +100,10 @@ static const struct bench_figure churn_figures[] = {
 static const struct bench_figure fire_figures[] = {
 	{ .key = "ns", .bench = "fire", .unit = "ns/fire" },
 	{ .key = "cpu_ns", .bench = "fire_cpu", .unit = "ns/fire" },
+};
+
+static const struct bench_figure fire_steady_figures[] = {
+	{ .key = "cpu_ns", .bench = "fire_steady_cpu", .unit = "ns/fire" },
 };
 
 static const struct bench_figure lateness_figures[] = {
@@ -140,6 +164,15 @@ static const struct bench_figure request_figures[] = {
 	{ .key = "cpu_ns", .bench = "request_cpu", .unit = "ns/op" },
 };
 
+static const struct bench_figure delayed_figures[] = {
+	{ .key = "ns", .bench = "delayed", .unit = "ns/op" },
+	{ .key = "cpu_ns", .bench = "delayed_cpu", .unit = "ns/op" },
+};
+
+static const struct bench_figure delayed_expire_figures[] = {
+	{ .key = "cpu_ns", .bench = "delayed_expire_cpu", .unit = "ns/op" },
+};
+
 static const struct bench_figure extend_figures[] = {
 	{ .key = "ns", .bench = "extend", .unit = "ns/op" },
 	{ .key = "cpu_ns", .bench = "extend_cpu", .unit = "ns/op" },
@@ -165,6 +198,7 @@ static const struct timer_case pair_cases[] = {
 	{ "2t", "threads=2", 1500000, false, true },
 	{ "4t", "threads=4", 750000, false, true },
 	{ "8t", "threads=8", 375000, false, true },
+	{ "16t", "threads=16", 187500, false, true },
 };
 
 static const struct timer_case cross_cancel_cases[] = {
@@ -182,6 +216,17 @@ static const struct timer_case churn_cases[] = {
 
 static const struct timer_case fire_cases[] = {
 	{ "1e6", "n=1000000 ms=2000", 0, true, false },
+};
+
+/* With 100 timeouts and a tick of 1 ms, more than 40,000 in a second are not
+ * possible. */
+static const struct timer_case fire_steady_cases[] = {
+	{ "1e2", "n=100 longest_ms=4 ms=1000", 0, true, false },
+	{ "1e3", "n=1000 longest_ms=4 ms=1000", 0, true, false },
+	{ "1e4", "n=10000 longest_ms=40 ms=1000", 0, true, false },
+	{ "1e5", "n=100000 longest_ms=400 ms=1000", 0, true, false },
+	{ "1e6", "n=1000000 longest_ms=4000 ms=1000", 0, true, false },
+	{ "1e7", "n=10000000 longest_ms=40000 ms=1000", 0, true, false },
 };
 
 static const struct timer_case lateness_cases[] = {
@@ -214,7 +259,11 @@ static const struct timer_case unused_cases[] = {
 };
 
 static const struct timer_case memory_cases[] = {
+	{ "1e3", "n=1000", 0, true, true },
+	{ "1e4", "n=10000", 0, true, true },
+	{ "1e5", "n=100000", 0, true, true },
 	{ "1e6", "n=1000000", 0, true, false },
+	{ "1e7", "n=10000000", 0, true, false },
 };
 
 static const struct timer_case stop_cases[] = {
@@ -225,6 +274,18 @@ static const struct timer_case request_cases[] = {
 	{ "1t", "threads=1", 1500000, false, true },
 	{ "2t", "threads=2", 750000, false, true },
 	{ "4t", "threads=4", 375000, false, true },
+};
+
+static const struct timer_case delayed_cases[] = {
+	{ "1t", "threads=1", 1500000, false, true },
+	{ "2t", "threads=2", 750000, false, true },
+	{ "4t", "threads=4", 375000, false, true },
+	{ "1t/10", "threads=1 crowd=10", 1500000, false, true },
+	{ "2t/10", "threads=2 crowd=10", 750000, false, true },
+};
+
+static const struct timer_case delayed_expire_cases[] = {
+	{ "2t", "threads=2 window=50000", 0, false, true },
 };
 
 static const struct timer_case extend_cases[] = {
@@ -250,16 +311,20 @@ struct timer_shape {
 static const struct timer_shape shapes[] = {
 	{ "timer", "schedule", "schedule", FIGURES(schedule_figures),
 	  schedule_cases, 3, 3, false },
-	{ "timer", "pair", "pair", FIGURES(pair_figures), pair_cases, 4, 4,
+	{ "timer", "pair", "pair", FIGURES(pair_figures), pair_cases, 5, 5,
 	  false },
 	{ "timer", "pair_at", "pair at=1", FIGURES(pair_at_figures), pair_cases,
 	  3, 3, false },
+	{ "timer", "reschedule", "reschedule", FIGURES(reschedule_figures),
+	  pair_cases, 3, 3, false },
 	{ "timer", "cross_cancel", "cross_cancel",
 	  FIGURES(cross_cancel_figures), cross_cancel_cases, 1, 1, false },
 	{ "timer", "churn", "churn", FIGURES(churn_figures), churn_cases, 6, 4,
 	  false },
 	{ "timer", "fire", "fire", FIGURES(fire_figures), fire_cases, 1, 1,
 	  false },
+	{ "timer", "fire_steady", "fire", FIGURES(fire_steady_figures),
+	  fire_steady_cases, 6, 4, false },
 	{ "timer", "lateness", "lateness", FIGURES(lateness_figures),
 	  lateness_cases, 4, 4, false },
 	{ "timer", "idle", "idle", FIGURES(idle_figures), idle_cases, 1, 1,
@@ -271,12 +336,16 @@ static const struct timer_shape shapes[] = {
 	  1, false },
 	{ "timer", "memory", "unused", FIGURES(unused_figures), unused_cases, 1,
 	  1, false },
-	{ "timer", "memory", "memory", FIGURES(memory_figures), memory_cases, 1,
-	  1, false },
+	{ "timer", "memory", "memory", FIGURES(memory_figures), memory_cases, 5,
+	  4, false },
 	{ "timer", "stop", "stop", FIGURES(stop_figures), stop_cases, 1, 1,
 	  false },
 	{ "patterns", "request", "request", FIGURES(request_figures),
 	  request_cases, 3, 3, false },
+	{ "patterns", "delayed", "delayed", FIGURES(delayed_figures),
+	  delayed_cases, 5, 5, false },
+	{ "patterns", "delayed_expire", "expire",
+	  FIGURES(delayed_expire_figures), delayed_expire_cases, 1, 1, false },
 	{ "loop", "extend", "extend", FIGURES(extend_figures), extend_cases, 4,
 	  4, false },
 };

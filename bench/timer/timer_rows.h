@@ -13,7 +13,7 @@
 #include "harness/options.h"
 
 enum {
-	BENCH_REQUESTS_MAX = 96,
+	BENCH_REQUESTS_MAX = 128,
 	BENCH_FIGURES_MAX = 9,
 	BENCH_NAME_MAX = 48
 };

@@ -18,9 +18,11 @@ kinds()
 	schedule threads=2 ops=1000 : ns cpu_ns
 	pair threads=2 ops=1000 : ns cpu_ns
 	pair threads=2 ops=1000 at=1 : ns cpu_ns
+	reschedule threads=2 ops=1000 : ns cpu_ns
 	churn threads=2 n=100 ops=1000 : ns
 	cross_cancel ops=1000 : ns
 	fire n=100 ms=200 : ns cpu_ns
+	fire n=100 longest_ms=4 ms=200 : ns cpu_ns
 	lateness n=100 tick_ns=10000 : p10 p25 p50 p75 p90 p99 p99_9 max early
 	idle ms=200 : wakeups cpu_ms
 	far n=1000 ms=200 : wakeups cpu_ms
@@ -30,10 +32,12 @@ kinds()
 	memory n=1000 : bytes after_kb
 	stop threads=2 rounds=3 : accepted lost
 	END
-	# Only the rivals in C know these two kinds.
+	# Only the rivals in C know these kinds.
 	case $command in
 	*tkw_bench_rival*)
 		echo 'request threads=2 ops=1000 : ns cpu_ns'
+		echo 'delayed threads=2 ops=1000 crowd=10 : ns cpu_ns'
+		echo 'expire threads=2 window=100 : cpu_ns'
 		for loop in 1 '2 same=1' 2 3; do
 			echo "extend loop=$loop n=500 ops=2500 : ns cpu_ns"
 		done

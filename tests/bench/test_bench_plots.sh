@@ -55,15 +55,19 @@ done >"$json"
 run sh "$plots" "$json" "$scratch/svg"
 check 'some rows: exit status 0' ended 0
 check 'some rows: their picture' drawn churn
-check 'some rows: the others are named' [ "$(grep -c 'no rows' "$err")" -eq 3 ]
+check 'some rows: the others are named' [ "$(grep -c 'no rows' "$err")" -eq 5 ]
 check 'some rows: no other picture' \
 	[ "$(find "$scratch/svg" -type f | wc -l)" -eq 1 ]
 
 {
 	printf '{"date":"2026-11-16","commit":"1234567","cpu":"x",'
 	printf '"cpus":96,"kernel":"Linux 6.1","compiler":"gcc 12"}\n'
-	for t in 1 2 4 8; do
+	for t in 1 2 4 8 16; do
 		row timer/pair/${t}t 60
+	done
+	for n in 1e2 1e5 1e7; do
+		row timer/fire_steady_cpu/$n 70
+		row timer/memory/$n 64
 	done
 	for q in p10 p25 p50 p75 p90 p99 p99_9 max; do
 		row timer/lateness_$q/1e3/10us 30
@@ -77,7 +81,7 @@ check 'some rows: no other picture' \
 run sh "$plots" "$json" "$scratch/svg"
 check 'all rows: exit status 0' ended 0
 check 'all rows: nothing to complain about' is_empty "$err"
-for picture in churn threads lateness idle; do
+for picture in churn fire threads memory lateness idle; do
 	check "all rows: $picture" drawn $picture
 done
 check 'threads: on how many CPUs' says threads 'on 96 CPUs'
