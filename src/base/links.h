@@ -45,10 +45,16 @@ static inline void tkw__links_prepend(struct tkw_link *head, struct tkw_link *l)
 	head->next = l;
 }
 
-static inline void tkw__links_remove(struct tkw_link *l)
+/* Removes a link from its list. Returns true if the list is empty now: then
+ * both neighbours are the same link, the head. */
+static inline bool tkw__links_remove(struct tkw_link *l)
 {
-	l->prev->next = l->next;
-	l->next->prev = l->prev;
+	struct tkw_link *next = l->next;
+	struct tkw_link *prev = l->prev;
+
+	prev->next = next;
+	next->prev = prev;
+	return next == prev;
 }
 
 #endif /* TKW_BASE_LINKS_H */

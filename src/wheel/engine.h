@@ -81,7 +81,7 @@ enum {
 struct tkw__slot {
 	struct tkw_link head;
 	uint32_t hint[TKW__TRAIL];
-	uint32_t at; /* the oldest hint is hint[at % TKW__TRAIL] */
+	uint32_t at; /* the oldest hint is hint[at] */
 	char unused[TKW__SLOT_REST];
 };
 static_assert(sizeof(struct tkw__slot) == TKW__CACHE_LINE,
@@ -230,10 +230,10 @@ static inline void tkw__fetch_ahead(const struct tkw_entry *e)
 static inline uint32_t tkw__trail_step(struct tkw__slot *s, uint32_t hint)
 {
 	uint32_t at = s->at;
-	uint32_t oldest = s->hint[at % TKW__TRAIL];
+	uint32_t oldest = s->hint[at];
 
-	s->hint[at % TKW__TRAIL] = hint;
-	s->at = at + 1;
+	s->hint[at] = hint;
+	s->at = (at + 1) % TKW__TRAIL;
 	return oldest;
 }
 
@@ -279,10 +279,7 @@ static inline void tkw__unlink(struct tkw_wheel *w, struct tkw_entry *e)
 	if (w->cursor == &e->link)
 		w->cursor = e->link.prev;
 	e->flags = 0;
-	tkw__links_remove(&e->link);
-	/* If both neighbours are the same link, it is the head: the slot is
-	 * empty now. */
-	if (e->link.next == e->link.prev)
+	if (tkw__links_remove(&e->link))
 		tkw__bitset_drop(&w->used, e->slot);
 }
 
