@@ -165,6 +165,21 @@ static int over_limit(const struct qo *o, const struct qo_want *w,
 	return o->max_bytes && bytes > o->max_bytes ? -EAGAIN : 0;
 }
 
+/* A put that replaces an item meets the queue as it is after the item has lost
+ * its lease: then its plan may have put another one. If the put is refused, no
+ * record says so. */
+static int over_limit_by_now(const struct qo *o, const struct qo_want *w,
+			     const struct qo_item *old, uint64_t now_us)
+{
+	struct qo after;
+
+	if (!old || !old->token)
+		return over_limit(o, w, old);
+	after = *o;
+	qo_lost(&after, old->id, now_us);
+	return over_limit(&after, w, qo_find(&after, old->id));
+}
+
 static void renew(struct qo_item *it, const struct qo_want *w, uint64_t id,
 		  uint64_t seq)
 {
@@ -200,7 +215,7 @@ int qo_put(struct qo *o, uint64_t now_us, const struct qo_want *w, uint64_t *id)
 	}
 	if (old && qo_state_of(old, now_us / 1000) == QO_TAKEN)
 		return -EBUSY;
-	err = over_limit(o, w, old);
+	err = over_limit_by_now(o, w, old, now_us);
 	if (err)
 		return err;
 	if (old) {

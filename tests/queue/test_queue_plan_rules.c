@@ -284,10 +284,10 @@ static void test_plan_equal_finds_changed_rules_and_repairs(void **state)
 
 /* --- limits --------------------------------------------------------------- */
 
-static void limit_items(struct queue_bed *b, uint64_t items)
+static void limit(struct queue_bed *b, uint64_t items, uint64_t bytes)
 {
 	struct tkw__queue_call call = bed_call(b);
-	struct tkw__queue_limits l = { .items = items };
+	struct tkw__queue_limits l = { .items = items, .bytes = bytes };
 
 	assert_int_equal(tkw__queue_limit(b->q, &call, &l), 0);
 }
@@ -298,7 +298,7 @@ static void test_plan_in_a_full_queue_goes_on(void **state)
 	struct queue_bed *b = *state;
 	struct tkw__queue_plan p = bed_plan("job", "1000");
 
-	limit_items(b, 1);
+	limit(b, 1, 0);
 	p.allow_overlap = true;
 	bed_make_plan(b, &p);
 	b->now += SECOND;
@@ -313,6 +313,39 @@ static void test_plan_in_a_full_queue_goes_on(void **state)
 	assert_int_equal(fresh_at(b), 3 * SECOND);
 	p.name = bed_text("other");
 	assert_int_equal(bed_make_plan(b, &p), -EAGAIN);
+}
+
+/* A put that replaces an item finds what the end of its lease has put, whether
+ * or not a record says so yet. */
+static void test_plan_replacement_counts_what_a_lost_lease_puts(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_plan p = bed_plan("job", "1000");
+	struct tkw__queue_put put = { .held = TKW__QUEUE_REPLACE,
+				      .payload = p.payload };
+	struct tkw__queue_taken t;
+	uint64_t items, bytes;
+	size_t len;
+
+	p.next_on_end = true;
+	p.max_attempts = 1;
+	bed_make_plan(b, &p);
+	b->now += SECOND;
+	t = bed_take(b, 1500);
+	tkw__queue_get_size(b->q, &items, &bytes);
+	limit(b, 0, bytes);
+	put.key = t.key;
+	assert_int_equal(bed_put_with(b, &put), -EBUSY);
+	b->now += 2 * SECOND;
+	len = b->log.len;
+	assert_int_equal(bed_put_with(b, &put), -EAGAIN);
+	assert_int_equal(b->log.len, len);
+	assert_int_equal(fresh_at(b), 0);
+	bed_quiet(b);
+	assert_int_equal(fresh_at(b), 3 * SECOND);
+	assert_int_equal(bed_put_with(b, &put), -EAGAIN);
+	limit(b, 0, bytes + t.key.len + t.payload.len);
+	assert_int_equal(bed_put_with(b, &put), t.id);
 }
 
 static void test_plan_limit_is_65536(void **state)
@@ -475,6 +508,7 @@ int main(void)
 		BED_TEST(test_plan_paused_stays_paused),
 		BED_TEST(test_plan_equal_finds_changed_rules_and_repairs),
 		BED_TEST(test_plan_in_a_full_queue_goes_on),
+		BED_TEST(test_plan_replacement_counts_what_a_lost_lease_puts),
 		BED_TEST(test_plan_limit_is_65536),
 		BED_TEST(test_plan_missed_for_ten_years_takes_few_steps),
 		BED_TEST(test_plan_many_are_due_at_once),
