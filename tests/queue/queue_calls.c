@@ -7,12 +7,13 @@
 
 void qd_expect(struct qd *d, int64_t got, int64_t wanted)
 {
+	if (got != wanted)
+		qd_trace(d, "  answer, wanted", (uint64_t)got,
+			 (uint64_t)wanted);
 	if (d->oracle.wrong)
 		qd_fail(d, d->oracle.wrong);
-	if (got == wanted)
-		return;
-	qd_trace(d, "  answer, wanted", (uint64_t)got, (uint64_t)wanted);
-	qd_fail(d, "a command did not answer what it must");
+	if (got != wanted)
+		qd_fail(d, "a command did not answer what it must");
 }
 
 /* Up to the end of time, of any number of digits. */
