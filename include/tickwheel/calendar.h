@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * calendar.h - plans: at which times something shall happen
+ * calendar.h - plans: cron expressions and periods, in any time zone
  *
- * A plan is read from a text: a cron expression, or "every 90s". It answers
- * which time comes next after a given time, and which came last before it. It
+ * A plan is read from a text: a cron expression, or "every 90s". It tells which
+ * time comes next after a given time, and which came last before it. A plan
  * starts nothing by itself: job.h runs a function by a plan.
  *
  * A cron expression has five fields: minute, hour, day of the month, month and
  * day of the week. With six fields, the first one is the second.
  *
- *   field             values             names     also
  *   second, minute    0 to 59
  *   hour              0 to 23
- *   day of the month  1 to 31                      L LW L-3 15W ?
- *   month             1 to 12            jan feb
- *   day of the week   0 to 7, Sunday is  mon tue   L 5L fri#2 ?
- *                     both 0 and 7
+ *   day of the month  1 to 31, and also L, LW, L-3, 15W and ?
+ *   month             1 to 12, or jan to dec
+ *   day of the week   0 to 7, or sun to sat; both 0 and 7 are Sunday; and also
+ *                     L, 5L, fri#2 and ?
  *
- *   Fields   A field is a list with commas, of values, ranges such as 9-17, and
- *            steps such as 9-17/2 or the pattern for every n-th value, a star
- *            with a slash and n. 5/15 means from 5 to the largest value, in
- *            steps of 15. A star means each value, and so does a question mark.
- *            Names have three letters in any case. A range of days of the week
- *            or of months may wrap around: fri-mon.
+ *   Fields   A field is a list of values and ranges, such as 1,15 or 9-17,20.
+ *            A star means each value, and so does a question mark. A slash and
+ *            a number set a step: 9-17/2 is 9, 11, 13, 15 and 17; a star with
+ *            /15 is every 15th value from the smallest one on; 5/15 counts from
+ *            5 to the largest value. Names have three letters in any case. A
+ *            range of days of the week or of months may wrap around: fri-mon.
  *   Days     If both day fields are restricted, a day needs to match only one
- *            of them. A field that starts with a star or a question mark is not
- *            restricted. L in the day of the month is its last day, L-3 three
- *            days before that, LW its last weekday from Monday to Friday, and
- *            15W the weekday next to the 15th in the same month. A day that a
- *            month does not have does not come. In the day of the week, fri#2
- *            is the second Friday of a month, 5L its last Friday, and L alone
- *            is Saturday.
+ *            of them. Otherwise it must match both. A field that starts with a
+ *            star or a question mark is not restricted, even with a step. In
+ *            the day of the month, L is the last day, L-3 three days before
+ *            that, LW the last day from Monday to Friday, and 15W the day from
+ *            Monday to Friday in the same month that is nearest to the 15th.
+ *            In a month that does not have a day, that day is left out. In the
+ *            day of the week, fri#2 is the second Friday of a month, 5L its
+ *            last Friday, and L alone is Saturday.
  *   Macros   @yearly, @annually, @monthly, @weekly, @daily, @midnight and
  *            @hourly. @reboot is refused.
  *   Every    "every 90s" or "every 1h30m from 2026-01-01T00:00Z". Units are ms,
- *            s, m, h, d (24 hours) and w. Without "from", the times count from
- *            1970-01-01T00:00Z, to both sides. There is no time before
- *            "from". A larger unit comes before a smaller one.
+ *            s, m, h, d (24 hours) and w, the larger one first. The first time
+ *            is that of "from", which ends with Z or an offset such as +02:00.
+ *            Without "from", the times count from 1970-01-01T00:00Z, forwards
+ *            and backwards.
  *   Clock    When the clocks of a zone go forward, some local times do not
  *            exist, and when they go back, some exist twice. If the hour field
  *            starts with a star or a question mark, skipped times do not come,
@@ -47,8 +48,8 @@
  *   Time     A time is in milliseconds since 1970-01-01T00:00Z, in an int64_t.
  *            Plans know the local years 1900 to 9999.
  *   Threads  A plan and a zone never change, so any number of threads may use
- *            them at once. No call uses the variable TZ or changes a setting of
- *            the process.
+ *            them at once, until one thread destroys or closes them. No call
+ *            uses the variable TZ or changes a setting of the process.
  *
  * A call that fails changes nothing and writes no result, unless its
  * description says otherwise.
@@ -77,8 +78,8 @@ struct tkw_zone;
 /* A plan. */
 struct tkw_plan;
 
-/* The largest number of bytes in the text of a plan, and in the name of a
- * zone. */
+/* The largest number of bytes in the text of a plan, and in the name of a zone,
+ * without the 0 at the end. */
 #define TKW_PLAN_MAX_TEXT 255
 #define TKW_ZONE_MAX_NAME 63
 
@@ -86,13 +87,14 @@ struct tkw_plan;
 enum tkw_misfire {
 	/* Start the latest of them. */
 	TKW_MISFIRE_ONCE = 0,
-	/* Start the latest n of them, the oldest first. */
+	/* Start the latest max_missed of them, the oldest first. */
 	TKW_MISFIRE_ALL,
 	/* Start none of them. */
 	TKW_MISFIRE_SKIP,
 };
 
-/* What to do with a planned time while an earlier one is still running. */
+/* What to do with a planned time that comes while the run of an earlier one
+ * goes on. */
 enum tkw_overlap {
 	/* Leave it out. */
 	TKW_OVERLAP_SKIP = 0,
@@ -141,6 +143,7 @@ const char *tkw_zone_name(const struct tkw_zone *z);
 /*
  * Gets how far the local time of a zone is ahead of UTC at a time.
  *
+ * z         The zone. Must not be NULL, not even for UTC.
  * offset_s  Receives the seconds. They are negative west of Greenwich.
  *
  * Returns 0, or
@@ -191,14 +194,14 @@ const char *tkw_plan_text(const struct tkw_plan *p);
 /*
  * Finds the first time of a plan that is later than a given time.
  *
- * The search is bounded: it looks at up to 40 years if the times of the plan
- * are rare, and takes less than a microsecond for usual plans.
+ * The call takes less than a microsecond for usual plans. It never searches for
+ * more than 40 years, which the rarest plans need.
  *
  * out_ms  Receives the time. It is always later than after_ms.
  *
  * Returns 0, or
  *   -EINVAL  p or out_ms is NULL
- *   -ENOENT  the plan has no later time, for example "0 0 31 feb *"
+ *   -ENOENT  the plan has no later time. "0 0 31 feb *" never has one
  */
 int tkw_plan_next(const struct tkw_plan *p, int64_t after_ms, int64_t *out_ms);
 
@@ -221,8 +224,8 @@ int tkw_plan_previous(const struct tkw_plan *p, int64_t before_ms,
  * out_ms  Receives up to max times.
  * max     The size of out_ms, up to INT_MAX.
  *
- * Returns how many times it has written. They are fewer than max if there are
- * no more. Or
+ * Returns how many times it has written, which is fewer than max if the plan
+ * has no more; or
  *   -EINVAL  p is NULL, out_ms is NULL and max is not 0, or max is too large
  */
 int tkw_plan_list(const struct tkw_plan *p, int64_t after_ms, int64_t *out_ms,

@@ -12,12 +12,12 @@
  *
  *   Promise  Each operation ends exactly once, and on_end is called once. If an
  *            event, the timeout, a cancel and a shutdown come at the same time,
- *            one of them ends the operation. An operation that has ended is in
- *            no key's list any more when its on_end is called, and its timeout
- *            is gone from the timer.
+ *            one of them ends the operation. When on_end is called, the
+ *            operation is no longer in the list of any key, and the timer has
+ *            no timeout for it.
  *   Events   First make the change, then call tkw_delayed_event(). No event is
- *            lost: if it comes while the operation is being added, or while
- *            another thread asks the operation, the operation is asked again.
+ *            lost: if it comes while an operation is being added, or while
+ *            another thread asks it, the operation is asked again.
  *   Keys     A key is a number of 64 bits. If your keys are texts, pass a hash
  *            of them. Two texts with the same hash do no harm: an operation is
  *            asked once more than needed, and says that its condition does not
@@ -30,9 +30,9 @@
  *            signal handler. No lock is held while a callback runs. An event
  *            inside a callback asks the operations inside that callback, so a
  *            chain of such events needs a deep stack.
- *   Limits   A set consists of parts, 128 at most, and a key belongs to one of
- *            them. Each part holds about 16.7 million operations. max_pending
- *            limits the whole set.
+ *   Limits   max_pending limits the whole set. Besides, a set consists of 8 to
+ *            128 parts, and the first key of an operation chooses its part. A
+ *            part holds about 16.7 million operations.
  *   Life     Destroy the set before the timer. If the timer is stopped, all
  *            operations end with -ESHUTDOWN.
  *   Fork     In a child of fork(), a set of the parent does nothing, and calls
@@ -105,7 +105,7 @@ struct tkw_delayed_op {
 	 * It is called inside tkw_delayed_add() and tkw_delayed_event(), by one
 	 * thread at a time for each operation. It should be quick. If it makes
 	 * an event on a key of its own operation, it is called again when it
-	 * has returned, so it must not do that each time.
+	 * has returned. If it did so each time, it would be called for ever.
 	 */
 	int (*holds)(void *ctx);
 	/*
@@ -132,8 +132,8 @@ struct tkw_delayed_op {
 	/* The keys that the operation watches. They are copied. If a key is
 	 * given twice, an event may ask the operation twice. */
 	const uint64_t *keys;
-	/* The number of keys, from 1 to TKW_DELAYED_MAX_KEYS. An operation with
-	 * one key needs no memory besides its record. */
+	/* The number of keys, from 1 to TKW_DELAYED_MAX_KEYS. The set allocates
+	 * memory for each operation with more than one key. */
 	size_t key_count;
 	/* The time from now after which the operation expires. With 0 or less,
 	 * it expires in the next turn of the timer, never inside the add. If
@@ -198,9 +198,9 @@ int tkw_delayed_add(struct tkw_delayed *d, const struct tkw_delayed_op *op,
  * The operations are asked one after the other, the one that was asked longest
  * ago first. If the condition of one holds, its on_end is called before the
  * next one is asked. The call does not wait for operations that other threads
- * are asking; those threads ask them again. So if other threads make events on
- * a key without a pause, this call may ask an operation of the key again and
- * again. Operations that are added while the call runs are not asked by it,
+ * are asking: those threads ask them again. In the same way, if other threads
+ * make events on a key without a pause, this call may ask an operation of the
+ * key again and again. It does not ask operations that are added while it runs,
  * because they have seen the change.
  *
  * Returns how many operations this call has completed, at most INT_MAX, or

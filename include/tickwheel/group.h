@@ -11,16 +11,16 @@
  *            scheduled. It is an ordinary timeout of the timer: its id works
  *            with all calls of timer.h. It leaves the group when its task
  *            begins, or when it is cancelled, dropped or handed over. The
- *            memory that a group needs for it is free again then, or when its
- *            callback has returned.
- *   Promise  A timeout fires, or its on-cancel callback is called, once and
- *            never both, as without a group. When tkw_group_cancel() has
+ *            group reuses its memory when its task or on-cancel callback has
+ *            returned.
+ *   Promise  As without a group, a timeout either fires once, or its on-cancel
+ *            callback is called once. When tkw_group_cancel() has
  *            returned, the task of each timeout that was in the group before
  *            the call has begun, or will never run.
  *   Threads  Any thread may make any call, even inside a callback, but not in a
- *            signal handler. No lock is held while a callback runs. A group has
- *            a lock. A call for the whole group takes it for a few microseconds
- *            at a time.
+ *            signal handler. No lock is held while a callback runs. A call for
+ *            the whole group holds its lock for a few microseconds at a time,
+ *            so that other threads need not wait for the whole call.
  *   Life     Destroy the group before the timer. If the timer is stopped, the
  *            timeouts of its groups are handed over like all others.
  *   Fork     In a child of fork(), a group of the parent does nothing, and
@@ -68,8 +68,8 @@ struct tkw_group_config {
 /*
  * Creates a group without timeouts.
  *
- * The call starts no thread. A group takes less than 500 bytes of memory. It
- * takes more when it has more than four timeouts.
+ * The call starts no thread. A group with up to four timeouts takes less than
+ * 500 bytes of memory.
  *
  * out  Receives the group. Destroy it with tkw_group_destroy().
  * cfg  The settings. They are copied.
@@ -105,7 +105,7 @@ int tkw_group_schedule_at(struct tkw_group *g, const struct tkw_task *task,
 			  int64_t deadline_ns, struct tkw_timeout_id *id);
 
 /*
- * Cancels all timeouts of a group. The group can be used further.
+ * Cancels all timeouts of a group. The group accepts new timeouts afterwards.
  *
  * The on-cancel callbacks are called inside this call, after all timeouts are
  * cancelled. A timeout whose task has begun is not in the group any more, so a
@@ -123,10 +123,11 @@ int tkw_group_cancel(struct tkw_group *g);
  * later by the same time.
  *
  * tkw_group_reschedule() suits idle timeouts. tkw_group_extend() suits a pause,
- * after which everything goes on as before. A timeout that never fires is not
- * changed by tkw_group_extend().
+ * after which everything goes on as before. tkw_group_extend() does not change
+ * a timeout whose deadline is TKW_NEVER_NS.
  *
- * If the call returns an error, some timeouts may have their new deadline.
+ * If the call returns an error, some timeouts may already have their new
+ * deadline.
  *
  * delay_ns  The new delay from now, as in tkw_timer_reschedule().
  * by_ns     The time that is added to each deadline. Must not be negative.

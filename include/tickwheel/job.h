@@ -3,8 +3,9 @@
  * job.h - run functions by plans, such as each night at 02:30
  *
  * A job calls a task at the times of a plan; calendar.h explains plans. A set
- * holds jobs, and runs them on a timer. The times are those of the wall clock.
- * If the clock is set, the jobs follow at once. Each call of a task is a run.
+ * holds jobs, and runs them on a timer. The times are those of the wall clock,
+ * in milliseconds since 1970. If the clock is set, the jobs follow at once.
+ * Each call of a task begins a run.
  *
  *   Promise  Each planned time of a job is decided exactly once: it is started,
  *            missed, left out because of an overlap, or not reached before the
@@ -13,8 +14,9 @@
  *   Missed   A planned time is missed if its run could not start within the
  *            grace of the job, for example because the machine was suspended or
  *            the clock was set forward. The misfire rule says which of the
- *            missed times are made up for. Those that are not count as missed.
- *            Times within the grace are started late, one after the other.
+ *            missed times are started all the same, late. The others are
+ *            counted in `missed`. Times within the grace are started late, one
+ *            after the other.
  *            With TKW_MISFIRE_SKIP, a run that has to wait for others, or in
  *            the queue of an executor, until its grace is over, is missed too.
  *   Overlap  A job is running from the start of a run to its end. A planned
@@ -22,16 +24,16 @@
  *            same, as the overlap rule says. Times that were due before the
  *            run began are not left out, but started after it.
  *   Back     If the clock goes back, a job waits until the clock has passed the
- *            last planned time that was decided. Only times that were due, but
- *            have not begun, are started when the clock comes to them again. If
- *            the clock was far ahead by mistake, remove the job and add it
- *            again.
+ *            last planned time that was decided. Times that were due but had
+ *            not begun are the exception: they start when the clock comes to
+ *            them again. If the clock was far ahead by mistake, remove the job
+ *            and add it again.
  *   Clock    Without now_us in the config, the times are those of
  *            CLOCK_REALTIME. If the timer has a thread, the set has a thread
  *            too, which sleeps in the kernel until the clock is set. With the
- *            other drives, poll tkw_jobs_fd(). Nobody polls the clock. A set
- *            owns one file descriptor for this, a timerfd. If somebody closes
- *            it, a step of the clock is only noticed by the next run.
+ *            other drives, poll tkw_jobs_fd(). A set owns one file descriptor
+ *            for this, a timerfd. If somebody closes it, a job notices a step
+ *            of the clock only when it is next due.
  *   Ids      A struct tkw_job_id names a job. It is plain data, and you may
  *            keep it for ever. When the job has ended, its id is stale: calls
  *            with a stale id return -ENOENT and never touch another job.
@@ -112,7 +114,7 @@ struct tkw_jobs_config {
 	const struct tkw_exec *exec;
 	/* How many jobs the set may hold, at most 2^20. 0 means 2^20. */
 	int64_t max_jobs;
-	/* Seed for the spread. 0 picks a random seed. */
+	/* Seed for the random shifts of spread_ms. 0 picks a random seed. */
 	uint64_t seed;
 	/* The wall clock, in microseconds since 1970. It is for tests and
 	 * simulations. NULL means CLOCK_REALTIME. Must be set if the timer has
@@ -130,8 +132,8 @@ struct tkw_job_run {
 	struct tkw_job_id id;
 	/* 1 for the first run of the job. */
 	int64_t number;
-	/* The planned time. If run_now is set, the time at which the run was
-	 * due. */
+	/* The planned time. If run_now is set, the time at which the timer came
+	 * to the run. */
 	int64_t planned_ms;
 	/* The wall clock at the start of the run. It is before planned_ms only
 	 * if the clock went back while the run was in an executor's queue. */
@@ -175,8 +177,8 @@ struct tkw_job_config {
 	/*
 	 * The task. The rules of tkw_task_fn in timer.h apply.
 	 *
-	 * It returns 0, or TKW_JOB_LATER if the run goes on. After any other
-	 * value the run counts as failed, which changes nothing else.
+	 * It returns 0, or TKW_JOB_LATER if the run goes on. With any other
+	 * value the run counts as failed, and the job goes on as before.
 	 */
 	int (*fn)(const struct tkw_job_run *run, void *ctx);
 	/*
@@ -194,21 +196,23 @@ struct tkw_job_config {
 	 * program that stores the last planned time passes it here when it
 	 * starts again. */
 	int64_t since_ms;
-	/* How late a run may start. 0 means one minute. */
+	/* How late a run may start before its time is missed. 0 means one
+	 * minute. */
 	int64_t grace_ms;
-	/* Each run starts this much later than planned, or less, so that many
+	/* Each run starts up to this much later than planned, so that many
 	 * machines do not start at once. The shift is random, and is the same
-	 * for all runs of the job. The grace counts from the shifted time. */
+	 * for all runs of the job. The grace counts from the shifted time. 0
+	 * means no shift. */
 	int64_t spread_ms;
 	/* An enum tkw_misfire. */
 	int misfire;
-	/* For TKW_MISFIRE_ALL: how many of the missed times are made up for, at
-	 * most TKW_JOB_MAX_MISSED. 0 means TKW_JOB_MAX_MISSED. Must be 0 for
-	 * the others. */
+	/* For TKW_MISFIRE_ALL: how many of the missed times are started, at
+	 * most TKW_JOB_MAX_MISSED. 0 means TKW_JOB_MAX_MISSED. Must be 0 with
+	 * the other rules. */
 	int max_missed;
-	/* An enum tkw_overlap. Runs overlap only if an executor makes them, or
-	 * if the task returns TKW_JOB_LATER. Without memory for one more run,
-	 * the run is left out. */
+	/* An enum tkw_overlap. With TKW_OVERLAP_ALLOW, runs overlap if the set
+	 * or the timer has an executor, or if the task returns TKW_JOB_LATER.
+	 * If there is no memory for one more run, its time is left out. */
 	int overlap;
 	/* The name that tkw_jobs_print() writes. It is copied and cut to 31
 	 * bytes. NULL means "job". */
@@ -232,7 +236,7 @@ struct tkw_job_info {
 	int paused; /* not 0: tkw_jobs_pause() */
 	/* How much later than planned each run starts. */
 	int64_t shift_ms;
-	/* Runs that are going on, with those in an executor's queue. */
+	/* Runs that are going on or are in an executor's queue. */
 	uint64_t running;
 	uint64_t runs;     /* planned times that were started */
 	uint64_t runs_now; /* runs that tkw_jobs_run_now() asked for */
@@ -289,15 +293,17 @@ int tkw_jobs_add(struct tkw_jobs *js, const struct tkw_job_config *cfg,
  *
  * If the plan has the text and the zone of the old one, the job only gets the
  * new rules. Otherwise the times of the new plan count from now; times of the
- * old plan that are due, but not started, count as missed. In no case is a time
- * up to the last decided one started again. Runs that are going on are not
+ * old plan that are due, but not started, count as missed. Planned times up to
+ * the last decided one are never started again. Runs that are going on are not
  * disturbed.
  *
- * cfg  The new settings. fn, on_end and ctx stay as they are: each must be NULL
- *      or the old one. since_ms is not used. If name is NULL, the name stays.
+ * cfg  The new settings, all of them: 0 means the default and not the old
+ *      value. fn, on_end and ctx cannot change: each must be NULL or the old
+ *      one. since_ms is not used. If name is NULL, the name stays.
  *
  * Returns 0, or
- *   -EINVAL  js, cfg or its plan is NULL, or as in tkw_jobs_add()
+ *   -EINVAL  js, cfg or its plan is NULL, fn, on_end or ctx is another one, or
+ *            a field is not valid, as in tkw_jobs_add()
  *   -ENOENT  the plan has no later time, or as listed at the top
  *   -EPERM, -EBADF
  *            as listed at the top
@@ -343,7 +349,7 @@ int tkw_jobs_resume(struct tkw_jobs *js, struct tkw_job_id id);
  * Returns 0, or
  *   -EINVAL  js is NULL
  *   -EBUSY   the job is running and its overlap rule is TKW_OVERLAP_SKIP, or
- *            the timer has not come to the last run that was asked for
+ *            an earlier call has asked for a run that has not begun
  *   -ENOENT, -EPERM, -EBADF
  *            as listed at the top
  */
@@ -352,14 +358,16 @@ int tkw_jobs_run_now(struct tkw_jobs *js, struct tkw_job_id id);
 /*
  * Ends a run whose task returns TKW_JOB_LATER.
  *
- * The answer may come before the task has returned.
+ * The call may come before the task has returned. If the task then returns
+ * another value, that value is the result.
  *
  * number  The number of the run, from struct tkw_job_run.
  * result  0 if the run succeeded. Any other value means that it failed.
  *
  * Returns 0, or
  *   -EINVAL  js is NULL
- *   -ENOENT  the job has ended, or no such run is going on
+ *   -ENOENT  the job has ended, or no such run is going on, for example because
+ *            an earlier call has ended it
  *   -EPERM   as listed at the top
  */
 int tkw_jobs_done(struct tkw_jobs *js, struct tkw_job_id id, int64_t number,
@@ -369,8 +377,8 @@ int tkw_jobs_done(struct tkw_jobs *js, struct tkw_job_id id, int64_t number,
  * Removes a job, which ends with -ECANCELED.
  *
  * No run begins after this call. The call does not wait for a task that runs:
- * on_end says when it has returned. A run that goes on after its task has
- * returned is given up.
+ * on_end says when it has returned. If the task of a run has returned
+ * TKW_JOB_LATER, tkw_jobs_done() returns -ENOENT for this run from now on.
  *
  * Returns 0 if the task does not run, 1 if it runs, or
  *   -EINVAL  js is NULL
@@ -413,8 +421,8 @@ int tkw_jobs_get(struct tkw_jobs *js, struct tkw_job_id id,
  * Prints a job as text, for example "nightly, 30 2 * * *, next
  * 2026-11-20T02:30:00+01:00, running".
  *
- * The text says "running" if a run is going on, and "paused" if the job is
- * paused.
+ * The text ends with "running" if a run is going on, and with "paused" if the
+ * job is paused. It says "next never" if there is no next time.
  *
  * buf   Receives the text. As with snprintf(), it is cut to size bytes and ends
  *       with a zero byte. May be NULL if size is 0.
@@ -466,14 +474,15 @@ uint64_t tkw_jobs_count(struct tkw_jobs *js);
 int tkw_jobs_fd(struct tkw_jobs *js);
 
 /*
- * Reads the wall clock again, and moves all jobs to where it is now.
+ * Reads the wall clock again, and moves the timeouts of all jobs accordingly.
  *
  * Runs that are due start in the next turn of the timer, not inside this call.
- * The thread of a set does the same.
+ * If the set has a thread, the thread does this by itself when the clock is
+ * set.
  *
  * Returns 0, or
  *   -EINVAL  js is NULL
- *   -EBADF   the fd of the set was closed; the jobs have been moved
+ *   -EBADF   the fd of the set was closed; the timeouts have been moved
  *   -EPERM   as listed at the top
  */
 int tkw_jobs_reread_clock(struct tkw_jobs *js);

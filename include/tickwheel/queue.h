@@ -105,10 +105,13 @@ struct tkw_queue;
 #define TKW_QUEUE_MAX_KEY 255
 #define TKW_QUEUE_MAX_REASON 255
 
-/* The largest number of bytes in the name of a plan, of plans in a queue, and
- * the largest max_missed of a plan. */
+/* The largest number of bytes in the name of a plan. */
 #define TKW_QUEUE_MAX_PLAN_NAME 200
+
+/* The largest number of plans in a queue. */
 #define TKW_QUEUE_MAX_PLANS 65536
+
+/* The largest max_missed of a plan. */
 #define TKW_QUEUE_MAX_MISSED 100
 
 /* The largest number of items in one take. */
@@ -303,8 +306,8 @@ struct tkw_item {
 	int64_t expires_ms;
 	/* When it died. 0 if it is not dead. */
 	int64_t died_ms;
-	/* The planned time, if a plan has put the item. Nothing changes it.
-	 * Else 0. */
+	/* The planned time, if a plan has put the item, else 0. A reschedule, a
+	 * replacement or a nack does not change it. */
 	int64_t planned_ms;
 	const void *payload;
 	size_t payload_len;
@@ -597,19 +600,21 @@ int64_t tkw_queue_purge_all(struct tkw_queue *q);
 /* --- plans ---------------------------------------------------------------- */
 
 /*
- * A plan. It puts an item for each of its times. name and text are required. In
- * all other fields, zero means the default.
+ * A plan. It puts an item for each of its times that is not missed or left out.
+ * name and text are required. In all other fields, zero means the default.
  *
  *   Fresh    A plan keeps one fresh item in the queue: an item that was never
  *            taken, for its next time. The item is due at its planned time. Its
  *            key is the name of the plan, "@", and the planned time in
- *            milliseconds. A time whose key another item has is passed over.
+ *            milliseconds. If another item of the queue has that key, the plan
+ *            goes on to the time after it.
  *   Next     The call that takes or cancels the fresh item also puts the next
- *            one, in the same write. So there is exactly one item for each
- *            planned time, also if the process is killed, and with any number
- *            of consumers.
+ *            one, in the same write. So no time gets a second item, and none is
+ *            forgotten, even if the process is killed, and with any number of
+ *            consumers.
  *   Running  An item is running from its first take until it is acked,
- *            cancelled or dead.
+ *            cancelled or dead, also between two attempts. A dead item that is
+ *            revived is running again.
  *   Missed   A time is missed if it passed more than the grace ago. A take that
  *            meets a missed fresh item gives it out if the misfire rule wants
  *            it. Else the item ends, and the plan puts the item for the time
@@ -621,8 +626,8 @@ int64_t tkw_queue_purge_all(struct tkw_queue *q);
  *            wait are not left out, but come one after the other.
  *   Counts   An item that ends because it was missed or left out counts as
  *            cancelled. The name, the text, the zone and the payload of a plan
- *            count as bytes of the queue. Items that a plan puts later are not
- *            refused by the limits of the queue.
+ *            count as bytes of the queue. The limits of the queue hold for
+ *            tkw_queue_plan(), but not for the items that the plan puts later.
  */
 struct tkw_queue_plan_spec {
 	/* 1 to TKW_QUEUE_MAX_PLAN_NAME bytes. A queue has one plan of each
@@ -630,25 +635,26 @@ struct tkw_queue_plan_spec {
 	const char *name;
 	/* The times, as in calendar.h. */
 	const char *text;
-	/* The name of the time zone. NULL or "" means UTC. */
+	/* The name of the time zone, such as "Europe/Berlin". NULL or "" means
+	 * UTC. */
 	const char *zone;
-	/* The payload of each item. */
+	/* The payload of each item. NULL is allowed if payload_len is 0. */
 	const void *payload;
 	size_t payload_len;
 	/* How late an item may be taken before its time is missed. 0 means one
 	 * minute. A negative number means no grace. */
 	int64_t grace_ms;
 	enum tkw_misfire misfire;
-	/* For TKW_MISFIRE_ALL: how many of the missed times are made up for, at
+	/* For TKW_MISFIRE_ALL: how many of the missed times are given out, at
 	 * most TKW_QUEUE_MAX_MISSED. 0 means TKW_QUEUE_MAX_MISSED. Must be 0
-	 * for the others. */
+	 * with the other rules. */
 	uint32_t max_missed;
 	enum tkw_overlap overlap;
 	/* If not 0, the next item is put when all earlier ones have ended, by
 	 * the call that ends the last of them. If 0, it is put when the earlier
 	 * one is taken. */
 	int next_on_ack;
-	/* Of each item, as in struct tkw_put. */
+	/* The rules of each item, as in struct tkw_put. */
 	uint32_t max_attempts;
 	uint32_t backoff_ms;
 	uint32_t max_backoff_ms;
@@ -656,9 +662,9 @@ struct tkw_queue_plan_spec {
 
 /* Everything about a plan. */
 struct tkw_queue_plan_facts {
-	/* The settings, with the defaults filled in: a grace_ms of 0 means no
-	 * grace, and max_missed is the number itself. The zone is never NULL;
-	 * "" means UTC. */
+	/* The settings, with the defaults filled in. Here a grace_ms of 0 means
+	 * no grace, and max_missed is 0 only if the rule is not
+	 * TKW_MISFIRE_ALL. The zone is never NULL; "" means UTC. */
 	struct tkw_queue_plan_spec plan;
 	/* 1 if the plan is paused, else 0. */
 	int paused;
@@ -677,20 +683,22 @@ struct tkw_queue_plan_facts {
 	/* The fresh item, and its planned time. 0 if there is none. */
 	struct tkw_item_id next_id;
 	int64_t next_ms;
-	/* The latest time that was taken, cancelled, missed or left out. It
-	 * does not come again, and no time before it. 0 if there is none. */
+	/* No time up to this one comes again: it is the latest time that was
+	 * taken, cancelled, missed or left out, or the moment from which the
+	 * times of a changed or resumed plan count. 0 if there is none. */
 	int64_t decided_ms;
 	/* Items that are running. */
 	uint64_t running;
-	/* Fresh items, since the plan was made, also over restarts: how many
-	 * were taken, have ended because they were missed, and were left out
-	 * because of an overlap. */
+	/* How many fresh items were taken, have ended because they were missed,
+	 * and were left out because of an overlap. They count from when the
+	 * plan was made, also over restarts. */
 	uint64_t runs;
 	uint64_t missed;
 	uint64_t overlaps;
 };
 
-/* Plans that a call gives you. They are in one piece of memory. */
+/* Plans that a call gives you. All that they point to is valid until you free
+ * them. */
 struct tkw_queue_plans {
 	size_t count;
 	const struct tkw_queue_plan_facts *plan;
@@ -702,19 +710,19 @@ void tkw_queue_plans_free(struct tkw_queue_plans *plans);
 /*
  * Makes a plan, or replaces the plan of this name.
  *
- * It puts the item for the first time after now. If a plan is replaced, its
- * fresh item is cancelled. Items that are running go on, and the counters stay.
- * A paused plan stays paused. If only payload or rules differ, a time of the
- * old fresh item that has passed comes again. If nothing differs, nothing
- * changes. So a program may make its plans each time that it starts.
+ * The call puts the item for the first time after now. If it replaces a plan,
+ * the fresh item of the old plan is cancelled. Items that are running go on,
+ * and the counters stay. A paused plan stays paused. If the text and the zone
+ * stay the same, the new fresh item is for the time of the old one, even if
+ * that has passed. If nothing differs, nothing changes. So a program may make
+ * its plans each time that it starts.
  *
  * plan     It is copied.
  * next_ms  Receives the planned time of the fresh item. Receives 0 if there is
- *          none, because the plan is paused, or because of next_on_ack. May be
- *          NULL.
- * error    Receives where the text is wrong, and why. If the text is not wrong,
- *          or if the call fails before it looks at the text, it receives an
- *          empty sentence. May be NULL.
+ *          none, because the plan is paused, or has to wait for an item that is
+ *          running. May be NULL.
+ * error    Receives what is wrong with the text, even though the call fails. If
+ *          nothing is wrong with the text, error->text is empty. May be NULL.
  *
  * Returns 0, or
  *   -ENOENT        the plan has no time after now
@@ -746,13 +754,15 @@ int tkw_queue_plan(struct tkw_queue *q, const struct tkw_queue_plan_spec *plan,
 int tkw_queue_unplan(struct tkw_queue *q, const char *name);
 
 /*
- * tkw_queue_pause_plan() cancels the fresh item of a plan. The plan puts no
- * more, until tkw_queue_resume_plan() puts the item for the first time after
- * now. A resume also reads the file of the time zone again, and lets a plan go
- * on that had an error. If it still cannot go on, the call returns 0, and the
- * plan has an error again.
+ * Pauses or resumes a plan.
  *
- * Returns 0, also if nothing had to change, or
+ * A pause cancels the fresh item, and the plan puts no more. A resume puts the
+ * item for the first time after now, and reads the file of the time zone again.
+ * It also lets a plan go on that has an error. If such a plan still cannot go
+ * on, the call returns 0, and the plan has an error again: see
+ * tkw_queue_get_plan().
+ *
+ * Returns 0, also if the plan was paused or running already, or
  *   -ENOENT  there is no such plan
  *   -EINVAL, -ENOMEM, -ENOSPC, -EIO, -ESHUTDOWN, -EDEADLK, -EPERM
  *            as listed at the top
@@ -775,11 +785,11 @@ int tkw_queue_get_plan(struct tkw_queue *q, const char *name,
 		       struct tkw_queue_plans **out);
 
 /*
- * Lists plans in the order of the bytes of their names. Each call gives you a
- * piece of the list.
+ * Lists plans, sorted by the bytes of their names. Each call gives you a piece
+ * of the list.
  *
  * A plan that is there from the first call to the last one is listed once. A
- * plan that is made or ends meanwhile may be missing.
+ * plan that is made or ends meanwhile may be listed or not.
  *
  * after  The name of the last plan of the piece before. NULL for the first
  *        piece.
