@@ -176,8 +176,10 @@ static int show(struct queue_session *s, const struct queue_options *o)
 	size_t n = o->count ? (size_t)o->count : DEFAULT_TIMES;
 	int r;
 
-	if (n > QUEUE_TIMES_MAX)
-		n = QUEUE_TIMES_MAX;
+	if (n > QUEUE_TIMES_MAX) {
+		tool_complain("plans: at most %d times", QUEUE_TIMES_MAX);
+		return TOOL_EXIT_USAGE;
+	}
 	QUEUE_CALL(r, s, s->ops->get_plan(s->way, o->words[0], &plans));
 	if (r == -ENOENT) {
 		tool_complain("'%.60s': no such plan", o->words[0]);

@@ -74,7 +74,7 @@ if (picture eq 'churn') {
 
 if (picture eq 'fire') {
 	set title 'Each of N timeouts schedules itself again when it fires'
-	set xlabel 'timeouts pending; 500,000 fire in a second (of 100: 40,000)'
+	set xlabel 'timeouts pending; 500,000 fire in a second (of 100: 50,000)'
 	set ylabel 'ns per fire (processor time)'
 	set logscale xy
 	set format x '10^{%L}'

@@ -5,14 +5,15 @@
  * timer.
  *
  * Callbacks run with the mutex held, which is cheaper than to collect the
- * entries first. After some steps the worker lets callers in.
+ * entries first. After some steps the worker lets callers in. The wheel is
+ * inlined, as it is in our timer.
  */
 #ifndef TKW_RIVAL_WHEEL_H
 #define TKW_RIVAL_WHEEL_H
 
 #include "rival_sleeper.h"
 
-#include "tickwheel/wheel.h"
+#include "tickwheel/wheel_inline.h"
 
 #define RIVAL_STEPS_AT_ONCE 256
 

@@ -253,6 +253,8 @@ q plans party -n 3
 check 'plans NAME: the name' grep -q -x 'name  *party' "$out"
 check 'plans NAME: the next times' \
 	[ "$(grep -c -x '[next]*  *20[0-9]*-12-31T23:00:00.000Z' "$out")" = 3 ]
+q plans party -n 1001
+check 'plans NAME: too many times' ended 2
 q plans party --json -n 2
 check 'plans NAME --json: JSON' valid_json
 check 'plans NAME --json: its times' \
