@@ -152,6 +152,15 @@ void qd_change_plan(struct qd *d);
 /* Chooses the key of an item of a plan, or one that such an item may get. */
 void qd_draw_planned(struct qd *d, struct qo_want *w);
 void qd_verify_plans(struct qd *d);
+/* A new plan, an old one, or an old one with another setting. */
+void qd_draw_plan(struct choice *c, const struct qo *o, uint64_t now,
+		  struct qo_job *job);
+/* As the queue is told. Sets the lengths in the job. The text of the times is
+ * valid up to the next call. */
+struct tkw__queue_plan qd_make_plan(struct qo_job *job);
+/* Holds the plans of a queue against those of an oracle. Returns NULL if they
+ * are the same, else what is wrong. */
+const char *qd_compare_plans(struct tkw__queue *q, struct qo *o);
 
 /* Gets ready for a command; memory may run out in it. */
 struct tkw__queue_call *qd_call(struct qd *d);
@@ -165,8 +174,15 @@ enum {
 	QD_NACK = 6,
 	QD_DEAD = 7,
 	QD_CANCEL = 8,
+	QD_TOTALS = 15,
+	QD_ITEM = 16,
+	QD_PLAN = 32,
+	QD_REPLAN = 33,
+	QD_UNPLAN = 34,
 	QD_STEP = 35,
-	QD_PLANNED = 37
+	QD_PLAN_FACTS = 36,
+	QD_PLANNED = 37,
+	QD_PLANNED_ITEM = 38
 };
 /* The id in a record. */
 uint64_t qd_id_of(const uint8_t *r);

@@ -115,6 +115,7 @@ struct qo {
 	uint64_t last_id, last_token;
 	uint64_t puts, acks, cancels, purges, replaces, takes, nacks, losses;
 	uint64_t deaths, revivals, extends, reschedules;
+	uint64_t plan_changes; /* plans made, replaced and ended */
 	/* Takes of this process, by how late they were. */
 	uint64_t lateness[QO_BUCKETS];
 	uint64_t paused, max_items, max_bytes, max_payload;
@@ -179,6 +180,9 @@ struct qo_item *qo_fresh(struct qo *o, const struct qo_plan *p);
 uint32_t qo_running(const struct qo *o, const struct qo_plan *p);
 uint64_t qo_plan_bytes(const struct qo_plan *p);
 
+/* True if a take must end this item, which is the first one, instead of giving
+ * it out. It is only known if all leases that have run out are recorded. */
+int qo_must_meet(struct qo *o, const struct qo_item *it, uint64_t now_us);
 /* A take has ended a fresh item instead of giving it out. */
 void qo_meet(struct qo *o, uint64_t now_us, uint64_t id);
 

@@ -136,6 +136,18 @@ static uint64_t wanted(const struct qo *o, const struct qo_plan *p,
 	return most ? planned : found;
 }
 
+/* The time that the plan wants first by now: that of the fresh item, unless it
+ * is missed. */
+static uint64_t wanted_by_now(const struct qo *o, const struct qo_plan *p,
+			      const struct qo_item *it, uint64_t now_ms)
+{
+	uint64_t planned = it->want.planned;
+
+	return is_missed(p, it, now_ms)
+		       ? wanted(o, p, planned, now_ms - p->job.grace)
+		       : planned;
+}
+
 /* --- a plan goes on ------------------------------------------------------- */
 
 static void put_fresh(struct qo *o, const struct qo_plan *p, uint64_t ms,
@@ -210,6 +222,16 @@ static void want_leases(struct qo *o, const struct qo_plan *p, uint64_t now_ms)
 	}
 }
 
+int qo_must_meet(struct qo *o, const struct qo_item *it, uint64_t now_us)
+{
+	const struct qo_plan *p = plan_of(o, it);
+
+	if (!p || it->started)
+		return 0;
+	return (!p->job.overlap && qo_running(o, p) > 0) ||
+	       wanted_by_now(o, p, it, now_us / 1000) != it->want.planned;
+}
+
 void qo_meet(struct qo *o, uint64_t now_us, uint64_t id)
 {
 	uint64_t now_ms = now_us / 1000;
@@ -226,9 +248,7 @@ void qo_meet(struct qo *o, uint64_t now_us, uint64_t id)
 		leave_out(o, p, now_ms, now_us);
 		return;
 	}
-	from = it->want.planned;
-	if (is_missed(p, it, now_ms))
-		from = wanted(o, p, from, now_ms - p->job.grace);
+	from = wanted_by_now(o, p, it, now_ms);
 	if (from == it->want.planned) {
 		o->wrong = "a take has ended an item that was wanted";
 		return;
@@ -248,9 +268,7 @@ void qo_plan_gives(struct qo *o, struct qo_item *it, uint64_t now_us)
 		return;
 	if (!p->job.overlap && qo_running(o, p) > 0)
 		o->wrong = "two items of a plan are running";
-	if (is_missed(p, it, now_ms) &&
-	    wanted(o, p, it->want.planned, now_ms - p->job.grace) !=
-		    it->want.planned)
+	if (wanted_by_now(o, p, it, now_ms) != it->want.planned)
 		o->wrong = "a missed time was given out";
 	if (it->want.planned <= p->latest)
 		o->wrong = "a planned time has come twice";
@@ -394,6 +412,7 @@ int qo_make_plan(struct qo *o, uint64_t now_us, const struct qo_job *job,
 	if (!puts && !p->paused && !same)
 		p->decided = from;
 	p->job = *job;
+	o->plan_changes++;
 	p->error = 0;
 	p->in_turn = turn;
 	if (puts)
@@ -414,6 +433,7 @@ int qo_unplan(struct qo *o, uint32_t name)
 	if (it)
 		end_fresh(o, it);
 	*p = none;
+	o->plan_changes++;
 	return 1;
 }
 
