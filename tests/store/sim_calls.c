@@ -67,17 +67,22 @@ static struct tkw__queue_when draw_when(struct life *l, const struct qo *o)
 	return w;
 }
 
-/* The oracle has room for so many items. */
+/* The oracle has room for so many items. A take may let a plan put another one
+ * for each that it gives out. */
 static bool has_room(struct life *l, uint32_t q, uint32_t more)
 {
-	uint32_t n = l->now.q[q].o.count + more;
+	uint32_t n = l->now.q[q].o.count + QO_PLANS + more;
 	uint32_t i;
 
 	for (i = 0; i < l->callers; i++) {
 		const struct call *c = &l->call[i];
 
-		if (c->busy && c->q == q && c->r.kind == TKW__REQUEST_PUT)
+		if (!c->busy || c->q != q)
+			continue;
+		if (c->r.kind == TKW__REQUEST_PUT)
 			n += c->count;
+		else if (c->r.kind == TKW__REQUEST_TAKE)
+			n += (uint32_t)c->r.take.max;
 	}
 	return n <= QO_MAX;
 }
@@ -139,6 +144,8 @@ static bool draw_take(struct life *l, struct call *c)
 {
 	c->r.kind = TKW__REQUEST_TAKE;
 	c->r.take.max = 1 + life_below(l, LIFE_MANY);
+	if (!has_room(l, c->q, (uint32_t)c->r.take.max))
+		return false;
 	c->r.take.lease_ms = draw_lease(l);
 	if (life_below(l, 3) == 0)
 		c->r.take.wait_us = UINT64_MAX;
@@ -332,11 +339,21 @@ static const struct {
 	bool (*draw)(struct life *l, struct call *c);
 	uint8_t lots;
 } kinds[] = {
-	{ draw_put, 20 },       { draw_take, 12 },  { draw_ack, 6 },
-	{ draw_nack, 5 },       { draw_extend, 4 }, { draw_cancel, 4 },
-	{ draw_reschedule, 4 }, { draw_ids, 3 },    { draw_some, 1 },
-	{ draw_setting, 2 },    { draw_open, 1 },   { draw_look, 3 },
+	{ draw_put, 20 },
+	{ draw_take, 12 },
+	{ draw_ack, 6 },
+	{ draw_nack, 5 },
+	{ draw_extend, 4 },
+	{ draw_cancel, 4 },
+	{ draw_reschedule, 4 },
+	{ draw_ids, 3 },
+	{ draw_some, 1 },
+	{ draw_setting, 2 },
+	{ draw_open, 1 },
+	{ draw_look, 3 },
 	{ draw_withdraw, 2 },
+	{ call_draw_plan, 4 },
+	{ call_draw_change_plan, 2 },
 };
 enum {
 	KINDS = sizeof(kinds) / sizeof(kinds[0])

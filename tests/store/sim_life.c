@@ -44,6 +44,10 @@ static void on_crash(void *ctx)
 	life_trace(l, "crash", 0, 0);
 	l->gone = true;
 	l->tally->n[LT_CRASH_IN_SNAPSHOT] += l->snapshot;
+	if (l->in_flight && !l->failed) {
+		l->tally->n[LT_CRASH_IN_PLAN] += l->plan_calls > 0;
+		l->tally->n[LT_CRASH_IN_NEXT] += l->plan_items > 0;
+	}
 }
 
 static void *life_alloc(size_t bytes, void *ctx)
@@ -126,6 +130,7 @@ static void draw_config(struct life *l)
 	l->cfg = (struct tkw__desk_config){
 		.seed = { choice_u64(&l->choice), 1 },
 		.hooks = { life_alloc, life_free, l },
+		.calendar = &l->calendar.calls,
 		.reserve = { .give = give_reserve,
 			     .get = get_reserve,
 			     .ctx = l },
@@ -165,6 +170,7 @@ static void open_file(struct life *l)
 {
 	struct sim_store_config cfg = { l->disk };
 	char why[100];
+	uint64_t compiles;
 	int err = -EIO;
 
 	while (err) {
@@ -180,8 +186,11 @@ static void open_file(struct life *l)
 	l->cfg.reserve.gone = !l->reserve;
 	l->cfg.now_us = l->now_us;
 	l->cfg.mono_us = l->mono_us;
+	compiles = l->calendar.compiles;
 	if (tkw__desk_create(&l->desk, &l->cfg) != 0)
 		life_fail(l, "the file was refused");
+	if (l->calendar.compiles != compiles)
+		life_fail(l, "a replay has used the calendar");
 	l->tally->n[LT_REOPEN]++;
 	l->tally->n[LT_AFTER_COMPACTION] +=
 		sim_disk_counts(l->disk)->compactions > 0;
@@ -195,6 +204,7 @@ static void begin(struct life *l, uint64_t seed)
 	l->disk = sim_disk_create(choice_u64(&l->choice), &hooks);
 	l->now_us = draw_start(l);
 	l->mono_us = life_below(l, 65536);
+	queue_calendar_init(&l->calendar);
 	draw_config(l);
 	call_draw_lots(l);
 	set_faults(l);
@@ -286,6 +296,16 @@ static void submit_some(struct life *l)
 	}
 }
 
+/* Now and then the zone files cannot be read. */
+static void draw_calendar(struct life *l)
+{
+	uint32_t q;
+
+	l->calendar.error = life_below(l, 64) ? 0 : -EBADMSG;
+	for (q = 0; q < LIFE_QUEUES; q++)
+		l->now.q[q].o.calendar = l->calendar.error;
+}
+
 static void begin_turn(struct life *l)
 {
 	l->full = false;
@@ -295,6 +315,7 @@ static void begin_turn(struct life *l)
 	l->written = false;
 	if (life_below(l, 40) == 0 && l->opts->fault == LIFE_BY_CHANCE)
 		l->hunger = 1 + life_below(l, 8);
+	draw_calendar(l);
 }
 
 /* What the disk did in a turn. */
@@ -364,6 +385,8 @@ static void learn_fate(struct life *l)
 	if (there)
 		l->now = l->next;
 	l->tally->n[there ? LT_KEPT : LT_GONE]++;
+	l->tally->n[there ? LT_PLAN_KEPT : LT_PLAN_GONE] +=
+		l->plan_calls + l->plan_items;
 	life_trace(l, "the batch in flight is there", there, l->flying);
 	l->in_flight = false;
 }
@@ -469,6 +492,8 @@ static void end(struct life *l)
 	tkw__desk_shutdown(l->desk);
 	tkw__desk_destroy(l->desk);
 	l->store->ops->close(l->store);
+	if (l->calendar.open)
+		life_fail(l, "a compiled plan was not freed");
 	count_disk(l);
 }
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "choice.h"
+#include "queue_calendar.h"
 #include "queue_oracle.h"
 #include "sim_store.h"
 #include "sim_tally.h"
@@ -25,6 +26,7 @@ enum {
 	LIFE_MANY = 4,    /* items of one request */
 	LIFE_CLAIMS = 16, /* remembered, of each queue */
 	LIFE_ENDED = 64,  /* ids remembered, of each queue */
+	LIFE_TIMES = 64,  /* planned times remembered, of each queue */
 	LIFE_LOTS = 64
 };
 
@@ -70,7 +72,8 @@ struct truth {
 /* What a request must be answered. */
 struct wanted {
 	int64_t result;
-	bool more; /* ..._some */
+	bool more;     /* ..._some */
+	uint64_t next; /* plan */
 	int answer[LIFE_MANY];
 	uint64_t id[LIFE_MANY];
 	struct qo_item item[LIFE_MANY];
@@ -103,9 +106,20 @@ struct call {
 	uint64_t id[LIFE_MANY];
 	enum tkw__queue_answer answer[LIFE_MANY];
 	struct qo_nack nack;
+	struct qo_job job;
+	struct tkw__queue_plan plan;
+	char times[80];     /* the text of the plan */
+	uint32_t plan_name; /* of unplan, and of a plan's pause or resume */
 };
 
 /* --- a life -------------------------------------------------------------- */
+
+/* A planned time that was given out. */
+struct life_time {
+	uint64_t plan;
+	uint64_t planned;
+	uint64_t id; /* of its item */
+};
 
 /* What callers remember of a queue, over crashes. */
 struct memory {
@@ -113,6 +127,8 @@ struct memory {
 	uint32_t claims;
 	uint64_t ended[LIFE_ENDED];
 	uint32_t ends;
+	struct life_time time[LIFE_TIMES];
+	uint32_t times;
 	uint64_t last_id;
 	uint64_t last_token;
 };
@@ -131,6 +147,7 @@ struct life {
 	struct tkw_queue *queue[LIFE_QUEUES]; /* NULL: not opened */
 	bool told[LIFE_QUEUES]; /* an item can be taken, by what was told */
 	struct tkw__desk_config cfg;
+	struct queue_calendar calendar;
 	uint64_t now_us, mono_us;
 	bool reserve;       /* is there */
 	bool reserve_asked; /* in this turn, and it was not there */
@@ -143,16 +160,21 @@ struct life {
 	uint64_t flying;      /* the number of its last row */
 	uint32_t changes;     /* requests of the batch that changed anything */
 	uint64_t heard;       /* changes that the rows of the batch tell */
-	bool written;         /* a batch of this turn is on the disk */
-	uint64_t digest;      /* of the desk, before this turn */
-	bool full;            /* this turn met -ENOSPC */
-	bool busy;            /* this turn met -EBUSY */
-	uint64_t full_us;     /* when one met either; 0: never */
-	uint32_t hunger;      /* this allocation from now on fails; 0: none */
-	bool starved;         /* one has failed in this turn */
-	bool failed;          /* the store has failed: -EIO */
-	bool gone;            /* the process has crashed: nothing counts */
-	bool snapshot;        /* one has begun */
+	const struct tkw__row *rows; /* of the batch, while it is played */
+	size_t row_count;
+	size_t row_at[LIFE_QUEUES]; /* of each queue, the next to be heard */
+	uint32_t plan_calls; /* requests of the batch that changed a plan */
+	uint32_t plan_items; /* items that plans put in it */
+	bool written;        /* a batch of this turn is on the disk */
+	uint64_t digest;     /* of the desk, before this turn */
+	bool full;           /* this turn met -ENOSPC */
+	bool busy;           /* this turn met -EBUSY */
+	uint64_t full_us;    /* when one met either; 0: never */
+	uint32_t hunger;     /* this allocation from now on fails; 0: none */
+	bool starved;        /* one has failed in this turn */
+	bool failed;         /* the store has failed: -EIO */
+	bool gone;           /* the process has crashed: nothing counts */
+	bool snapshot;       /* one has begun */
 
 	uint32_t queues, callers;
 	bool long_leases; /* no lease runs out */
@@ -178,10 +200,42 @@ const char *call_queue_name(uint32_t q);
 /* Does to the truth what a request does. Returns false if it has to wait. */
 bool call_play(struct life *l, struct call *c, struct truth *t,
 	       struct wanted *w);
+/* A take that found nothing may have ended items of plans. */
+void call_play_look(struct life *l, struct call *c, struct truth *t);
 /* Holds the answer against what is wanted. */
 void call_compare(struct life *l, const struct call *c, const struct wanted *w);
 /* Callers learn from an answer. */
 void call_learn(struct life *l, const struct call *c);
+
+/* Requests about plans. */
+bool call_draw_plan(struct life *l, struct call *c);
+bool call_draw_change_plan(struct life *l, struct call *c);
+void call_play_plan(struct life *l, struct call *c, struct qo *o,
+		    struct wanted *w);
+void call_learn_plan(struct life *l, const struct call *c);
+/* An item of a plan was given out. */
+void call_learn_time(struct life *l, const struct qo_item *it,
+		     struct memory *m);
+
+/* While a batch is played, its records are heard. Between these two calls the
+ * others pass over the records that belong to what the oracle does; at other
+ * times they do nothing. */
+void hear_begin(struct life *l, const struct tkw__row *rows, size_t count);
+void hear_end(struct life *l);
+/* True for the records of a snapshot: they change nothing. */
+bool hear_is_copy(const struct tkw__row *row);
+/* Tells the oracle which leases were lost, up to the next record of something
+ * else; and of one item alone. */
+void hear_lost(struct life *l, uint32_t q, struct qo *o);
+void hear_lost_of(struct life *l, uint32_t q, struct qo *o,
+		  const struct qo_item *it);
+/* The oracle has done something: passes over the record of it, and over what
+ * plans have done then. */
+void hear_own(struct life *l, uint32_t q, struct qo *o);
+/* The same for a request about a plan. Returns true if it has records. */
+bool hear_own_plan(struct life *l, uint32_t q, struct qo *o);
+/* The item that the next record cancels; NULL if it is about something else. */
+struct qo_item *hear_cancel(struct life *l, uint32_t q, struct qo *o);
 
 /* Plays the batch that is about to be written, into l->next. */
 void plan_batch(struct life *l, const struct tkw__row *rows, size_t count);

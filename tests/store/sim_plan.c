@@ -9,34 +9,16 @@
 #include <errno.h>
 #include <string.h>
 
+#include "queue_driving.h"
 #include "sim_life.h"
 
-enum {
-	/* As record.h documents them. */
-	KIND_NACK = 6,
-	KIND_DEAD = 7,
-	KIND_TOTALS = 15,
-	KIND_ITEM = 16,
-	FLAG_LOST = 2
-};
-
-static uint64_t id_of(const uint8_t *record)
-{
-	uint64_t id = 0;
-	int i;
-
-	for (i = 15; i >= 8; i--)
-		id = id << 8 | record[i];
-	return id;
-}
-
-static struct qo *oracle_by_number(struct life *l, uint32_t number)
+static void check_number(struct life *l, uint32_t number)
 {
 	uint32_t q;
 
 	for (q = 0; q < LIFE_QUEUES; q++) {
 		if (l->queue[q] && l->queue[q]->number == number)
-			return &l->next.q[q].o;
+			return;
 	}
 	life_fail(l, "a record of a queue that nobody has opened");
 }
@@ -81,18 +63,15 @@ static void hear_row(struct life *l, const struct tkw__row *row)
 	}
 	if (row->len < 16)
 		life_fail(l, "a record is too short");
-	kind = row->record[4];
-	if (kind == KIND_ITEM || kind == KIND_TOTALS)
+	if (hear_is_copy(row)) {
 		l->snapshot = true;
-	else
-		l->heard++;
-	if ((kind == KIND_NACK || kind == KIND_DEAD) &&
-	    (row->record[6] & FLAG_LOST)) {
-		life_trace(l, "  lost", id_of(row->record), row->queue);
-		qo_lost(oracle_by_number(l, row->queue), id_of(row->record),
-			l->now_us);
-		l->tally->n[LT_LOSS]++;
+		return;
 	}
+	check_number(l, row->queue);
+	kind = row->record[4];
+	/* A step comes with the change that it is about. */
+	l->heard += kind != QD_STEP;
+	l->plan_items += kind == QD_PLANNED;
 }
 
 /* How many changes there were: each has its row. */
@@ -107,9 +86,24 @@ static uint64_t events(const struct truth *t)
 		n += t->q[q].exists + o->puts + o->acks + o->cancels +
 		     o->purges + o->replaces + o->takes + o->nacks + o->losses +
 		     o->revivals + o->extends + o->reschedules +
-		     t->q[q].settings;
+		     o->plan_changes + t->q[q].settings;
 	}
 	return n;
+}
+
+/* A request that was played on a copy has changed it. */
+static bool is_changed(const struct life *l, uint32_t q)
+{
+	uint32_t i;
+
+	for (i = 0; i < QO_PLANS; i++) {
+		const struct qo_plan *p = &l->now.q[q].o.plan[i];
+		const struct qo_plan *then = &l->scratch.q[q].o.plan[i];
+
+		if (p->paused != then->paused || p->error != then->error)
+			return true;
+	}
+	return events(&l->scratch) != events(&l->now);
 }
 
 /* The oracle says what the queue should have recorded. */
@@ -170,12 +164,15 @@ static void serve(struct life *l, uint32_t q)
 	while ((c = next_call(l, c ? c->number : 0)) != NULL) {
 		if (!c->in_line || c->q != q || is_refused(c))
 			continue;
-		if (!is_decided(c))
+		if (!is_decided(c)) {
+			if (more)
+				call_play_look(l, c, &l->next);
 			more = false;
-		else if (more)
+		} else if (more) {
 			more = play(l, c);
-		else if (c->r.take.wait_us == 0)
+		} else if (c->r.take.wait_us == 0) {
 			send_away(c);
+		}
 	}
 }
 
@@ -198,8 +195,10 @@ static void play_batch(struct life *l)
 			play(l, c);
 		}
 	}
-	for (q = 0; q < LIFE_QUEUES; q++)
+	for (q = 0; q < LIFE_QUEUES; q++) {
+		hear_lost(l, q, &l->next.q[q].o);
 		serve(l, q);
+	}
 	l->tally->n[LT_SHARED] += l->changes > 1;
 }
 
@@ -216,7 +215,7 @@ static void check_silence(struct life *l)
 			continue;
 		l->scratch = l->now;
 		call_play(l, c, &l->scratch, &w);
-		if (events(&l->scratch) != events(&l->now))
+		if (is_changed(l, c->q))
 			life_fail(l, "an answer came before the sync");
 	}
 }
@@ -233,9 +232,13 @@ void plan_batch(struct life *l, const struct tkw__row *rows, size_t count)
 	check_silence(l);
 	l->next = l->now;
 	l->heard = 0;
+	l->plan_calls = 0;
+	l->plan_items = 0;
 	for (i = 0; i < count; i++)
 		hear_row(l, &rows[i]);
+	hear_begin(l, rows, count);
 	play_batch(l);
+	hear_end(l);
 	check_oracles(l, &l->next);
 	if (l->heard != events(&l->next) - events(&l->now))
 		life_fail(l, "a batch does not tell what its requests do");
@@ -277,7 +280,8 @@ static bool legal_error(struct life *l, const struct call *c)
 	if (c->result == -ENOSPC)
 		return l->full || l->busy ||
 		       (l->reserve_asked && (c->r.kind == TKW__REQUEST_PUT ||
-					     c->r.kind == TKW__REQUEST_OPEN));
+					     c->r.kind == TKW__REQUEST_OPEN ||
+					     c->r.kind == TKW__REQUEST_PLAN));
 	return (c->result == -EIO && l->failed) ||
 	       (c->result == -ENOMEM && l->starved);
 }
@@ -318,7 +322,7 @@ static void judge_without_record(struct life *l, struct call *c)
 	if (!call_play(l, c, &l->scratch, &w))
 		life_fail(l, "a take that must wait was answered");
 	check_oracles(l, &l->scratch);
-	if (events(&l->scratch) != events(&l->now))
+	if (is_changed(l, c->q))
 		life_fail(l, "an answer came, but nothing is on the disk");
 	call_compare(l, c, &w);
 }

@@ -38,6 +38,21 @@
 	X(TAKEN_OVER, "leases that survived a crash")                          \
 	X(DEAD, "dead items that survived a crash")                            \
 	X(LARGE, "queues opened that have more than 64 items")                 \
+	X(PLAN, "plans made")                                                  \
+	X(UNPLAN, "plans ended")                                               \
+	X(PLAN_PAUSE, "plans paused")                                          \
+	X(PLAN_RESUME, "plans resumed")                                        \
+	X(PLAN_TIME, "planned times given out")                                \
+	X(PLAN_ONCE, "planned times missed, of plans that make up for one")    \
+	X(PLAN_ALL, "planned times missed, of plans that make up for some")    \
+	X(PLAN_SKIP, "planned times missed, of plans that make up for none")   \
+	X(PLAN_OVERLAP, "planned times left out: an item was running")         \
+	X(PLAN_ON_END, "items that a plan put when another one had ended")     \
+	X(PLAN_TAKEN_OVER, "plans that survived a crash")                      \
+	X(CRASH_IN_PLAN, "crashes inside a batch that changes a plan")         \
+	X(CRASH_IN_NEXT, "crashes inside a batch in which a plan puts")        \
+	X(PLAN_KEPT, "such changes and items that were there afterwards")      \
+	X(PLAN_GONE, "such changes and items that were not")                   \
 	X(CLOCK_BACK, "times the clock stepped back")                          \
 	X(CLOCK_JUMP, "times the clock jumped ahead")
 

@@ -22,13 +22,42 @@ static void play_put(struct life *l, struct call *c, struct qo *o,
 	l->before = *o;
 	for (i = 0; i < c->count && !err; i++) {
 		struct qo_want want = c->want[i];
+		uint64_t changes = o->puts + o->replaces;
 
 		want.due = due_of(&c->put[i].when, life_now_ms(l));
+		/* A refused put has no records. */
+		if (c->r.result >= 0)
+			hear_lost_of(l, c->q, o, qo_find_same(o, &want));
 		err = qo_put(o, l->now_us, &want, &w->id[i]);
+		if (c->r.result >= 0 && o->puts + o->replaces > changes)
+			hear_own(l, c->q, o);
 	}
 	if (err)
 		*o = l->before;
 	w->result = err;
+}
+
+/* What a take finds. A queue that is paused does not look. */
+static struct qo_item *first(struct life *l, const struct call *c, struct qo *o)
+{
+	if (!o->paused)
+		hear_lost(l, c->q, o);
+	return qo_first(o, life_now_ms(l));
+}
+
+/* A take ends an item of a plan instead of giving it out. */
+static void meet(struct life *l, const struct call *c, struct qo *o,
+		 const struct qo_item *it)
+{
+	const struct qo_plan *p = &o->plan[it->want.job - 1];
+	enum life_tally_kind kind = LT_PLAN_ONCE + p->job.misfire;
+
+	if (!p->job.overlap && qo_running(o, p) > 0)
+		kind = LT_PLAN_OVERLAP;
+	qo_meet(o, l->now_us, it->id);
+	hear_own(l, c->q, o);
+	if (l->rows)
+		l->tally->n[kind]++;
 }
 
 static bool play_take(struct life *l, struct call *c, struct qo *o,
@@ -37,13 +66,35 @@ static bool play_take(struct life *l, struct call *c, struct qo *o,
 	const struct tkw__request_take *t = &c->r.take;
 
 	while ((size_t)w->result < t->max) {
-		struct qo_item *it = qo_take(o, l->now_us, t->lease_ms);
+		struct qo_item *it = first(l, c, o);
 
 		if (!it)
 			break;
+		if (qo_must_meet(o, it, l->now_us)) {
+			meet(l, c, o, it);
+			continue;
+		}
+		it = qo_take(o, l->now_us, t->lease_ms);
 		w->item[w->result++] = *it;
+		hear_own(l, c->q, o);
 	}
 	return w->result > 0 || t->wait_us == 0;
+}
+
+void call_play_look(struct life *l, struct call *c, struct truth *t)
+{
+	struct qo *o = &t->q[c->q].o;
+	struct qo_item *it;
+
+	/* Only the records tell how far it came. */
+	while (!o->paused) {
+		hear_lost(l, c->q, o);
+		it = hear_cancel(l, c->q, o);
+		if (!it || qo_state_of(it, life_now_ms(l)) != QO_READY ||
+		    !qo_must_meet(o, it, l->now_us))
+			return;
+		meet(l, c, o, it);
+	}
 }
 
 static void play_claims(struct life *l, struct call *c, struct qo *o,
@@ -54,6 +105,7 @@ static void play_claims(struct life *l, struct call *c, struct qo *o,
 	for (i = 0; i < c->count; i++) {
 		uint64_t id = c->claim[i].id;
 		uint64_t token = c->claim[i].token;
+		uint64_t puts = o->puts;
 		struct qo_nack n = c->nack;
 
 		n.id = id;
@@ -66,6 +118,10 @@ static void play_claims(struct life *l, struct call *c, struct qo *o,
 			w->answer[i] = qo_extend(o, l->now_us, id, token,
 						 c->r.claim.lease_ms);
 		w->result += w->answer[i];
+		if (w->answer[i] == 1)
+			hear_own(l, c->q, o);
+		if (l->rows)
+			l->tally->n[LT_PLAN_ON_END] += o->puts - puts;
 	}
 }
 
@@ -81,17 +137,24 @@ static void play_cancel(struct life *l, struct call *c, struct qo *o,
 	uint32_t i;
 
 	for (i = 0; i < c->count; i++) {
+		hear_lost_of(l, c->q, o, named(c, i, o));
 		w->answer[i] = qo_cancel(o, l->now_us, named(c, i, o));
 		w->result += w->answer[i] == 1;
+		if (w->answer[i] == 1)
+			hear_own(l, c->q, o);
 	}
 }
 
 static void play_reschedule(struct life *l, struct call *c, struct qo *o,
 			    struct wanted *w)
 {
-	int done = qo_reschedule(o, l->now_us, named(c, 0, o),
-				 due_of(&c->r.move.when, life_now_ms(l)));
+	int done;
 
+	hear_lost_of(l, c->q, o, named(c, 0, o));
+	done = qo_reschedule(o, l->now_us, named(c, 0, o),
+			     due_of(&c->r.move.when, life_now_ms(l)));
+	if (done == 1)
+		hear_own(l, c->q, o);
 	w->result = done == 1 ? 0 : done == 0 ? -ENOENT : -EBUSY;
 }
 
@@ -103,17 +166,22 @@ static void play_ids(struct life *l, struct call *c, struct qo *o,
 	for (i = 0; i < c->count; i++) {
 		struct qo_item *it = qo_find(o, c->id[i]);
 
+		hear_lost_of(l, c->q, o, it);
+		it = qo_find(o, c->id[i]);
 		if (c->r.kind == TKW__REQUEST_REVIVE)
 			w->answer[i] = qo_revive(o, l->now_us, it);
 		else
 			w->answer[i] = qo_purge(o, l->now_us, it);
 		w->result += w->answer[i];
+		if (w->answer[i] == 1)
+			hear_own(l, c->q, o);
 	}
 }
 
 static void play_some(struct life *l, struct call *c, struct qo *o,
 		      struct wanted *w)
 {
+	hear_lost(l, c->q, o);
 	while (w->result < (int64_t)c->r.some.max) {
 		struct qo_item *it = qo_dead_from(o, 0);
 
@@ -123,15 +191,18 @@ static void play_some(struct life *l, struct call *c, struct qo *o,
 			qo_revive(o, l->now_us, it);
 		else
 			qo_purge(o, l->now_us, it);
+		hear_own(l, c->q, o);
 		w->result++;
 	}
 	w->more = qo_dead_from(o, 0) != NULL;
 }
 
-static void play_setting(const struct call *c, struct truth_queue *t)
+static void play_setting(struct life *l, const struct call *c,
+			 struct truth_queue *t)
 {
 	struct qo *o = &t->o;
 	uint64_t was = o->paused;
+	uint64_t settings = t->settings;
 
 	if (c->r.kind == TKW__REQUEST_LIMIT) {
 		t->settings++;
@@ -142,6 +213,8 @@ static void play_setting(const struct call *c, struct truth_queue *t)
 		o->paused = c->r.kind == TKW__REQUEST_PAUSE;
 		t->settings += o->paused != was;
 	}
+	if (t->settings > settings)
+		hear_own(l, c->q, o);
 }
 
 bool call_play(struct life *l, struct call *c, struct truth *t,
@@ -183,8 +256,14 @@ bool call_play(struct life *l, struct call *c, struct truth *t,
 		break;
 	case TKW__REQUEST_WITHDRAW:
 		break;
+	case TKW__REQUEST_PLAN:
+	case TKW__REQUEST_UNPLAN:
+	case TKW__REQUEST_PAUSE_PLAN:
+	case TKW__REQUEST_RESUME_PLAN:
+		call_play_plan(l, c, o, w);
+		break;
 	default:
-		play_setting(c, &t->q[c->q]);
+		play_setting(l, c, &t->q[c->q]);
 	}
 	return true;
 }
@@ -196,18 +275,18 @@ static void compare_item(struct life *l, const struct tkw_item *it,
 {
 	struct tkw__queue_text payload = { it->payload, it->payload_len };
 	struct tkw__queue_text key = { it->key, it->key_len };
-	struct tkw__queue_text none = { NULL, 0 };
 
 	if (it->claim.id.bits != want->id)
 		life_fail(l, "the wrong item was given out");
 	if (it->claim.token != want->token ||
 	    (uint64_t)it->expires_ms != want->lease ||
 	    (uint64_t)it->due_ms != want->want.due ||
-	    it->attempts != want->attempts || it->state != TKW_ITEM_TAKEN)
+	    it->attempts != want->attempts || it->state != TKW_ITEM_TAKEN ||
+	    (uint64_t)it->planned_ms != (want->plan ? want->want.planned : 0))
 		life_fail(l, "an item was given out with wrong facts");
 	if (!qd_same(payload,
 		     qd_payload(want->want.payload, want->want.payload_len)) ||
-	    !qd_same(key, want->want.key ? qd_key(want->want.key) : none))
+	    !qd_same(key, qd_key_of(&want->want)))
 		life_fail(l, "an item was given out with the wrong bytes");
 }
 
@@ -266,6 +345,10 @@ void call_compare(struct life *l, const struct call *c, const struct wanted *w)
 		if (c->r.some.more != w->more)
 			life_fail(l, "it is not told if there are more dead");
 		break;
+	case TKW__REQUEST_PLAN:
+		if (w->result == 0 && c->r.plan.next_ms != w->next)
+			life_fail(l, "a plan has another next time");
+		break;
 	default:
 		break;
 	}
@@ -303,6 +386,8 @@ static void learn_taken(struct life *l, const struct call *c, struct memory *m)
 		m->last_token = got->token;
 		m->claim[m->claims++ % LIFE_CLAIMS] =
 			(struct tkw__queue_claim){ got->id.bits, got->token };
+		if (c->wanted.item[i].plan)
+			call_learn_time(l, &c->wanted.item[i], m);
 	}
 }
 
@@ -340,6 +425,12 @@ void call_learn(struct life *l, const struct call *c)
 			if (c->answer[i] == TKW__QUEUE_DONE)
 				has_ended(m, c->id[i]);
 		}
+		return;
+	case TKW__REQUEST_PLAN:
+	case TKW__REQUEST_UNPLAN:
+	case TKW__REQUEST_PAUSE_PLAN:
+	case TKW__REQUEST_RESUME_PLAN:
+		call_learn_plan(l, c);
 		return;
 	default:
 		return;

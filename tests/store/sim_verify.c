@@ -89,7 +89,8 @@ static void verify_facts(struct life *l, const struct tkw__queue_facts *f,
 	if (!qd_same(f->payload, qd_payload(w->payload, w->payload_len)) ||
 	    !qd_same(f->reason, qd_reason(v.reason)))
 		life_fail(l, "an item has the wrong bytes");
-	if (w->key ? !qd_same(f->key, qd_key(w->key)) : f->key.len)
+	if (!qd_same(f->key, qd_key_of(w)) ||
+	    f->planned_ms != (v.plan ? w->planned : 0))
 		life_fail(l, "an item has the wrong key");
 }
 
@@ -135,12 +136,16 @@ void life_verify_queue(struct life *l, uint32_t q)
 	struct tkw__queue_list list = { l->now_us, TKW__QUEUE_STATES, 1000,
 					visit, &v };
 	uint64_t cursor = 0;
+	const char *wrong;
 
 	verify_all_are_there(l, heart, &l->now.q[q].o);
 	do {
 		cursor = tkw__queue_list(heart, &list, cursor);
 	} while (cursor != 0);
 	verify_totals(l, heart, &l->now.q[q].o);
+	wrong = qd_compare_plans(heart, &l->now.q[q].o);
+	if (wrong)
+		life_fail(l, wrong);
 }
 
 void life_verify(struct life *l)
@@ -209,6 +214,8 @@ static void count_survivors(struct life *l, const struct qo *o)
 		l->tally->n[LT_TAKEN_OVER] += s == QO_TAKEN;
 		l->tally->n[LT_DEAD] += s == QO_DEAD;
 	}
+	for (i = 0; i < QO_PLANS; i++)
+		l->tally->n[LT_PLAN_TAKEN_OVER] += o->plan[i].id != 0;
 }
 
 void life_verify_open(struct life *l)

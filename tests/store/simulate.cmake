@@ -8,8 +8,10 @@ add_executable(simulate_queue
   ${dir}/simulate_queue.c
   ${dir}/sim_calls.c
   ${dir}/sim_disk.c
+  ${dir}/sim_hear.c
   ${dir}/sim_life.c
   ${dir}/sim_plan.c
+  ${dir}/sim_planned.c
   ${dir}/sim_store.c
   ${dir}/sim_tally.c
   ${dir}/sim_truth.c

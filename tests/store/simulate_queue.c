@@ -126,11 +126,12 @@ static int report(const struct options *o, uint64_t seeds,
 	printf("%s: seeds %" PRIu64 " to %" PRIu64 ": %" PRIu64
 	       " crashes (%" PRIu64 " inside a batch), %" PRIu64
 	       " shared commits, %" PRIu64 " torn tails, %" PRIu64
-	       " ENOSPC, %" PRIu64 " EIO, %" PRIu64 " compactions\n",
+	       " ENOSPC, %" PRIu64 " EIO, %" PRIu64 " compactions, %" PRIu64
+	       " plans made, %" PRIu64 " crashes inside a change of a plan\n",
 	       o->program, o->first_seed, o->first_seed + seeds - 1,
 	       t->n[LT_CRASH], t->n[LT_CRASH_IN_BATCH], t->n[LT_SHARED],
 	       t->n[LT_TORN], t->n[LT_FULL], t->n[LT_ERROR],
-	       t->n[LT_COMPACTION]);
+	       t->n[LT_COMPACTION], t->n[LT_PLAN], t->n[LT_CRASH_IN_PLAN]);
 	if (t->n[LT_CRASH] < CRASHES_FOR_ALL_KINDS || !missing)
 		return 0;
 	printf("FAILED: this never happened: %s\n", missing);
