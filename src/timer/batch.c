@@ -68,7 +68,7 @@ static int make_batch(struct tkw_timer *t, struct tkw__shard *s,
 		if (to == NULL)
 			return -ENOMEM;
 		to->entry.tick = d.tick;
-		tkw__shard_list(list, to);
+		tkw__links_append(list, &to->entry.link);
 		*need = tkw__min_u64(*need, tkw__shard_need(s, d.tick));
 	}
 	return 0;
@@ -200,7 +200,7 @@ static int cancel_in_shard(struct tkw_timer *t, struct tkw__shard *s,
 		if (err == 0 && to->on_cancel) {
 			tkw__ledger_settle(t, s, to, &s->ledger.cancelled,
 					   TKW__ENDING);
-			tkw__shard_list(&ending, to);
+			tkw__links_append(&ending, &to->entry.link);
 		} else if (err == 0) {
 			keep_block(&blocks,
 				   tkw__ledger_settle_and_free(

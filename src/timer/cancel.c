@@ -112,9 +112,10 @@ cancel(struct tkw_timer *t, struct tkw_timeout_id id, bool own)
 	if (to == NULL || !tkw__is_pending_as(to, n.generation) ||
 	    (to->on_cancel && !own) ||
 	    !tkw__block_puts_fast(tkw__block_of_name(&s->slab, n),
-				  n.generation))
+				  n.generation) ||
+	    !tkw__shard_has_in_wheel(to))
 		return cancel_locked(t, s, n, own);
-	tkw__shard_take_out(s, to);
+	tkw__remove(s->wheel, &to->entry);
 	tkw__ledger_count_cancelled(t, s);
 	tkw__block_put(tkw__block_of_name(&s->slab, n), to, n.generation + 1);
 	return tkw__lock_drop_last(&s->lock);

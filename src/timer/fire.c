@@ -25,7 +25,7 @@ begin(struct tkw_timer *t, struct tkw__shard *s, struct tkw__timeout *to,
 	int64_t deadline_ns = tkw__deadline_of(t, to);
 
 	tkw__histogram_add(s->lateness, tkw__max_i64(now_ns - deadline_ns, 0));
-	tkw__ledger_settle(t, s, to, &s->ledger.fired, TKW__RUNNING);
+	tkw__ledger_fire(t, s, to);
 	return deadline_ns;
 }
 
@@ -172,9 +172,9 @@ submit(struct tkw_timer *t, struct tkw__shard *s, struct tkw__timeout *to)
 	struct tkw_timeout_id id = tkw__shard_id(s, to);
 	int err;
 
-	tkw__links_remove(&to->entry.link);
+	tkw__shard_unlist(s, to);
 	tkw__set_state(to, TKW__QUEUED);
-	tkw__shard_list(&s->queued, to);
+	tkw__shard_list(s, &s->queued, to);
 	tkw__lock_drop(&s->lock);
 	err = tkw__jobs_submit(t->jobs, id);
 	tkw__lock_take_first(&s->lock);
@@ -283,7 +283,7 @@ static uint64_t abandoned(struct tkw_timer *t, struct tkw__shard *s,
 	default:
 		tkw__shard_pull(s, to);
 		tkw__set_state(to, TKW__OWN);
-		tkw__shard_list(&s->late, to);
+		tkw__shard_list(s, &s->late, to);
 		return 0;
 	}
 }

@@ -76,6 +76,16 @@ static inline void tkw__ledger_settle(struct tkw_timer *t, struct tkw__shard *s,
 	tkw__ledger_unreserve(t, 1);
 }
 
+/* Makes a timeout RUNNING that is due or QUEUED, so it is in a list. */
+static inline void tkw__ledger_fire(struct tkw_timer *t, struct tkw__shard *s,
+				    struct tkw__timeout *to)
+{
+	tkw__shard_unlist(s, to);
+	tkw__set_state(to, TKW__RUNNING);
+	s->ledger.fired++;
+	tkw__ledger_unreserve(t, 1);
+}
+
 /* Counts a cancel whose timeout the caller takes out and frees. */
 static inline void tkw__ledger_count_cancelled(struct tkw_timer *t,
 					       struct tkw__shard *s)

@@ -10,6 +10,8 @@
  *      wheel or in one of the other lists.
  * (T3) The slab has as many places in use as there are timeouts in these
  *      states, RUNNING and ENDING.
+ * (T4) `collected` + `listed` - `unlisted` is the number of timeouts in the
+ *      lists.
  */
 #include "timer/shard.h"
 
@@ -130,7 +132,7 @@ void tkw__shard_refuse(struct tkw__shard *s, struct tkw__timeout *to,
 		       uint64_t ticks)
 {
 	retry_after(s, ticks);
-	tkw__shard_list(&s->refused, to);
+	tkw__shard_list(s, &s->refused, to);
 }
 
 void tkw__shard_put_off(struct tkw__shard *s, uint64_t ticks)
@@ -187,9 +189,24 @@ static void count_states(const struct tkw__slab *slab,
 	}
 }
 
+/* How many timeouts should be pending by the other terms of the ledger. */
+static uint64_t unsettled(const struct tkw_ledger *l)
+{
+	return l->accepted - l->fired - l->cancelled - l->dropped -
+	       l->handed_over;
+}
+
+/* How many timeouts are in the lists, without those that are QUEUED. */
+static uint64_t length_of_lists(const struct tkw__shard *s)
+{
+	return list_length(&s->due) + list_length(&s->late) +
+	       list_length(&s->refused);
+}
+
 const char *tkw__shard_check(const struct tkw__shard *s)
 {
 	uint64_t in[TKW__STATE_MASK + 1] = { 0 };
+	uint64_t in_wheel = tkw_wheel_count(s->wheel);
 	uint64_t pending;
 	const char *broken = s->wheel ? tkw_wheel_check(s->wheel) : NULL;
 
@@ -199,13 +216,13 @@ const char *tkw__shard_check(const struct tkw__shard *s)
 		return broken;
 	count_states(&s->slab, in);
 	pending = in[TKW__PENDING] + in[TKW__OWN] + in[TKW__QUEUED];
-	if (pending != tkw__shard_pending(s))
+	if (pending != unsettled(&s->ledger))
 		return "T1: the ledger does not balance";
 	if (in[TKW__QUEUED] != list_length(&s->queued) ||
-	    pending != in[TKW__QUEUED] + tkw_wheel_count(s->wheel) +
-			       list_length(&s->due) + list_length(&s->late) +
-			       list_length(&s->refused))
+	    pending != in[TKW__QUEUED] + in_wheel + length_of_lists(s))
 		return "T2: a pending timeout is in no list, or in two";
+	if (pending != tkw__shard_pending(s))
+		return "T4: the lists have another length than was counted";
 	if (tkw__slab_live(&s->slab) !=
 	    pending + in[TKW__RUNNING] + in[TKW__ENDING])
 		return "T3: a timeout in use has no valid state";

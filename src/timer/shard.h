@@ -64,8 +64,12 @@ struct tkw__shard {
 	struct tkw__bell ended;
 	struct tkw__slab_rest slab_rest;
 	const struct tkw__shard_kind *kind;
+	/* Timeouts that came into the lists above from the wheel, those that
+	 * came in from elsewhere, and those that left the lists. */
+	uint64_t collected;
+	uint64_t listed;
+	uint64_t unlisted;
 	/* For stats.h. */
-	uint64_t collected; /* timeouts that came out of the wheel */
 	uint64_t rescheduled;
 	uint64_t refusals;     /* refusals by the executor */
 	uint64_t dropped_told; /* dropped timeouts that the log was told of */
@@ -116,21 +120,25 @@ static inline struct tkw_timeout_id tkw__shard_id(const struct tkw__shard *s,
 	return tkw__shard_id_in(s, tkw__slab_block_of(to), to);
 }
 
-/* How many timeouts are pending. The ledger's own field is not used, so that a
- * schedule and a cancel have one number less to change. */
+/*
+ * How many timeouts are pending: how many there are in the wheel and the lists.
+ *
+ * The ledger's own field is not used, so that a schedule and a cancel have one
+ * number less to change. And it is not computed from the other terms of the
+ * ledger, because then the ledger would balance whatever the shard has lost.
+ */
 static inline uint64_t tkw__shard_pending(const struct tkw__shard *s)
 {
-	const struct tkw_ledger *l = &s->ledger;
-
-	return l->accepted - l->fired - l->cancelled - l->dropped -
-	       l->handed_over;
+	return tkw_wheel_count(s->wheel) + s->collected + s->listed -
+	       s->unlisted;
 }
 
-/* Puts a PENDING timeout, which is in no list, at the end of a list. Its tick
- * stays as it is. */
-static inline void tkw__shard_list(struct tkw_link *list,
+/* Puts a PENDING or OWN timeout, which is in no list, at the end of one of the
+ * shard's lists. Its tick stays as it is. */
+static inline void tkw__shard_list(struct tkw__shard *s, struct tkw_link *list,
 				   struct tkw__timeout *to)
 {
+	s->listed++;
 	tkw__links_append(list, &to->entry.link);
 }
 
@@ -148,20 +156,35 @@ static inline void tkw__shard_place(struct tkw__shard *s,
 {
 	if (tick < s->covered) {
 		to->entry.tick = tick;
-		tkw__shard_list(&s->late, to);
+		tkw__shard_list(s, &s->late, to);
 	} else {
 		tkw__add(s->wheel, &to->entry, tick);
 	}
+}
+
+/* Takes a timeout out of one of the shard's lists. */
+static inline void tkw__shard_unlist(struct tkw__shard *s,
+				     struct tkw__timeout *to)
+{
+	s->unlisted++;
+	tkw__links_remove(&to->entry.link);
+}
+
+/* True if a PENDING, OWN or QUEUED timeout is in the wheel, false if it is in
+ * a list. */
+static inline bool tkw__shard_has_in_wheel(const struct tkw__timeout *to)
+{
+	return to->entry.flags & TKW__LINKED;
 }
 
 /* Takes a PENDING, OWN or QUEUED timeout out of the wheel or its list. */
 static inline void tkw__shard_take_out(struct tkw__shard *s,
 				       struct tkw__timeout *to)
 {
-	if (to->entry.flags & TKW__LINKED)
+	if (tkw__shard_has_in_wheel(to))
 		tkw__remove(s->wheel, &to->entry);
 	else
-		tkw__links_remove(&to->entry.link);
+		tkw__shard_unlist(s, to);
 }
 
 /* The same, and makes it PENDING, so that it can be put elsewhere. */

@@ -70,6 +70,35 @@ test_timer_check_finds_a_timeout_that_is_nowhere(struct timer_bed *b)
 }
 BED_TEST(test_timer_check_finds_a_timeout_that_is_nowhere)
 
+/* The public ledger must not balance without it either: pending is what the
+ * wheel and the lists hold, and is not computed from the other terms. */
+static void
+test_timer_check_finds_a_ledger_that_misses_a_timeout(struct timer_bed *b)
+{
+	const struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
+	struct tkw__shard *s = shard_of(b, id);
+	struct tkw__timeout *to = must(tkw__shard_find(s, tkw__name_of(id)));
+	struct tkw_ledger l;
+
+	s->listed++;
+	expect_broken(b, "T4");
+	s->listed--;
+	s->unlisted++;
+	expect_broken(b, "T4");
+	s->unlisted--;
+	tkw__shard_pull(s, to);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &l), 0);
+	assert_true(l.accepted != l.fired + l.cancelled + l.dropped +
+					  l.handed_over + l.pending);
+	assert_true(l.pending == tkw_timer_count(b->t));
+	tkw__shard_place(s, to, to->entry.tick);
+	assert_int_equal(tkw_timer_get_ledger(b->t, &l), 0);
+	assert_true(l.accepted == l.fired + l.cancelled + l.dropped +
+					  l.handed_over + l.pending);
+	assert_null(tkw_timer_check(b->t));
+}
+BED_TEST(test_timer_check_finds_a_ledger_that_misses_a_timeout)
+
 static void test_timer_check_finds_a_place_in_use_by_nobody(struct timer_bed *b)
 {
 	const struct tkw_timeout_id id = bed_schedule(b, 1, TKW_SEC);
@@ -136,6 +165,8 @@ int main(void)
 			       manual),
 		BED_TEST_UNDER(test_timer_check_finds_a_timeout_that_is_nowhere,
 			       manual),
+		BED_TESTS_BY_HAND(
+			test_timer_check_finds_a_ledger_that_misses_a_timeout),
 		BED_TEST_UNDER(test_timer_check_finds_a_place_in_use_by_nobody,
 			       manual),
 		BED_TEST_UNDER(test_timer_check_finds_a_wrong_list_of_blocks,

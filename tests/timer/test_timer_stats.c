@@ -312,8 +312,8 @@ static void test_histogram_quantiles_do_not_exceed_the_maximum(void **state)
 
 /* --- counters ------------------------------------------------------------ */
 
-/* Returns the statistics. Checks that the ledger in them balances, and that its
- * pending is what the timer has: pending is computed from the other terms. */
+/* Returns the statistics. Checks that the ledger in them balances, and that the
+ * timer is sound. */
 static struct tkw_stats *stats_of(struct timer_bed *b)
 {
 	static struct tkw_stats st;
