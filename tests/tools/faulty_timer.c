@@ -10,6 +10,8 @@
  *   early     every timeout is scheduled with half of its delay
  *   forget    a timeout is not scheduled, but the timer returns 0
  *   refuse    a timeout is not scheduled, and the timer returns -EAGAIN
+ *   lose      a timeout leaves the wheel when the wheel advances, and is not
+ *             told to anybody
  *   twice     a task is called twice
  *   keep      a timeout is not cancelled, but the timer returns 0
  *   deny      a timeout is cancelled, but the timer returns -ENOENT
@@ -53,6 +55,10 @@ int __wrap_tkw_timer_reschedule(struct tkw_timer *t, struct tkw_timeout_id id,
 				int64_t delay_ns);
 int __real_tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx);
 int __wrap_tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx);
+int __real_tkw_wheel_advance(struct tkw_wheel *w, uint64_t to,
+			     uint64_t max_steps, tkw_expire_fn *fn, void *ctx);
+int __wrap_tkw_wheel_advance(struct tkw_wheel *w, uint64_t to,
+			     uint64_t max_steps, tkw_expire_fn *fn, void *ctx);
 int __real_tkw_timer_get_ledger(struct tkw_timer *t, struct tkw_ledger *out);
 int __wrap_tkw_timer_get_ledger(struct tkw_timer *t, struct tkw_ledger *out);
 const char *__real_tkw_timer_check(struct tkw_timer *t);
@@ -191,6 +197,21 @@ int __wrap_tkw_timer_stop(struct tkw_timer *t, tkw_visit_fn *visit, void *ctx)
 	struct visitor v = { .visit = visit, .ctx = ctx };
 
 	return __real_tkw_timer_stop(t, visit_wrongly, &v);
+}
+
+/* The timer calls this under the lock of the wheel's shard. */
+int __wrap_tkw_wheel_advance(struct tkw_wheel *w, uint64_t to,
+			     uint64_t max_steps, tkw_expire_fn *fn, void *ctx)
+{
+	struct tkw_entry *e = tkw_wheel_first(w);
+
+	if (e && errs("lose")) {
+		tkw_wheel_remove(w, e);
+		/* A list of its own, so that the timer can still cancel it. */
+		e->link.next = &e->link;
+		e->link.prev = &e->link;
+	}
+	return __real_tkw_wheel_advance(w, to, max_steps, fn, ctx);
 }
 
 int __wrap_tkw_timer_get_ledger(struct tkw_timer *t, struct tkw_ledger *out)

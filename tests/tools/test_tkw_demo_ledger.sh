@@ -44,6 +44,10 @@ check 'none: there were wrong calls' [ "$(field wrong_calls)" -gt 0 ]
 sees early early -gt 0
 sees forget own_accepted -gt accepted
 check 'forget: some are lost' [ "$(field lost)" -gt 0 ]
+sees lose uneven -gt 0
+check 'lose: some are lost' [ "$(field lost)" -gt 0 ]
+check 'lose: some are still pending after the stop' [ "$(field pending)" != 0 ]
+check 'lose: the checker finds it' [ "$(field sound)" = false ]
 sees refuse failed -gt 0
 sees twice own_fired -gt fired
 check 'twice: some end twice, or fire in the time of the next' \
