@@ -127,7 +127,8 @@ static void count_fault(enum stress_fault fault, const char *what)
 	if (before < FAULTS_SAID)
 		fprintf(stderr, "FAULT: %s: %s\n", fault_names[fault], what);
 	if (before >= FAULTS_ENOUGH) {
-		fprintf(stderr, "FAILED: too many faults to go on\n");
+		fprintf(stderr, "FAILED: too many faults to go on: %s\n",
+			fault_names[fault]);
 		_Exit(1);
 	}
 }
@@ -143,6 +144,21 @@ void stress_fault(enum stress_fault fault, const char *format, ...)
 	(void)vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	count_fault(fault, what);
+}
+
+void stress_print_verdict(FILE *out)
+{
+	const char *sign = ": ";
+	int i;
+
+	fprintf(out, "FAILED: %" PRIu64 " faults", stress_faults());
+	for (i = 0; i < STRESS_FAULTS; i++) {
+		if (atomic_load_explicit(&faults[i], memory_order_relaxed)) {
+			fprintf(out, "%s%s", sign, fault_names[i]);
+			sign = ", ";
+		}
+	}
+	fprintf(out, "; see above\n");
 }
 
 uint64_t stress_faults(void)

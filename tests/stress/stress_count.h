@@ -108,6 +108,9 @@ const char *stress_missing(const struct stress_counts *c, int first, int last);
 void stress_fault(enum stress_fault fault, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Prints how many faults there were, and of which kinds. */
+void stress_print_verdict(FILE *out);
+
 /* Returns how many faults of all kinds there were so far. */
 uint64_t stress_faults(void);
 

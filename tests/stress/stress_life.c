@@ -27,6 +27,7 @@
 
 #include "choice.h"
 #include "stress_actor.h"
+#include "stress_calls.h"
 #include "stress_meeting.h"
 #include "stress_memory.h"
 
@@ -324,6 +325,14 @@ static void start_threads(void)
 
 /* ---- ends ---- */
 
+/* Checks the law while the timer drains. Returns false after a fault, because
+ * a timeout that got lost would be waited for without end. */
+static bool is_well(void)
+{
+	call_ledger(&life.chief);
+	return stress_faults() == 0;
+}
+
 static void drain_by_hand(void)
 {
 	static const struct timespec poll = { 0, DRAIN_POLL_NS };
@@ -332,7 +341,7 @@ static void drain_by_hand(void)
 		actor_cancel_far(&life.chief);
 		actor_turn(&life.chief);
 		nanosleep(&poll, NULL);
-	} while (tkw_timer_count(life.scene.timer) > 0);
+	} while (tkw_timer_count(life.scene.timer) > 0 && is_well());
 }
 
 /* Checks that nothing is pending, and no callback is running. */
@@ -359,7 +368,7 @@ static void drain_by_waiting(void)
 		/* A running task may have scheduled one more. */
 		actor_cancel_far(&life.chief);
 		err = tkw_timer_wait_idle(life.scene.timer, DRAIN_WAIT_NS);
-	} while (err == -ETIMEDOUT);
+	} while (err == -ETIMEDOUT && is_well());
 	if (err != 0)
 		stress_fault(STRESS_ANSWER, "wait_idle: %d", err);
 	look_at_the_idle();

@@ -242,8 +242,7 @@ static int verdict(const struct options *o, const struct stress_counts *total)
 	int failed = 0;
 
 	if (stress_faults() > 0) {
-		printf("FAILED: %" PRIu64 " faults, see above\n",
-		       stress_faults());
+		stress_print_verdict(stdout);
 		failed = 1;
 	}
 	if (o->timeouts >= TIMEOUTS_FOR_SHARE && fired < accepted / 4) {
