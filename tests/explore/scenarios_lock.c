@@ -63,6 +63,29 @@ static void *enter_twice(void *arg)
 	return arg;
 }
 
+/* Takes and drops the lock as the usual schedule and the usual cancel do. */
+static void try_and_drop_last(void)
+{
+	if (!tkw__lock_try(&run.lock))
+		tkw__lock_wait(&run.lock);
+	be_inside();
+	run.entered++;
+	explore_check(tkw__lock_drop_last(&run.lock) == 0);
+}
+
+static void *try_once(void *arg)
+{
+	try_and_drop_last();
+	return arg;
+}
+
+static void *try_twice(void *arg)
+{
+	try_and_drop_last();
+	try_and_drop_last();
+	return arg;
+}
+
 /* Takes the lock as the worker does. Only one thread does that. */
 static void *enter_first(void *arg)
 {
@@ -168,6 +191,84 @@ static void the_woken_wakes_the_next(void)
 	explore_join(one);
 	explore_join(two);
 	end(2);
+}
+
+/* --- try and drop last --------------------------------------------------- */
+
+/* While the lock is held nobody else gets it by a try, and a thread that tries
+ * does not wait. */
+static void *try_in_vain(void *arg)
+{
+	explore_check(!tkw__lock_try(&run.lock));
+	return arg;
+}
+
+static void try_takes_it_or_fails(void)
+{
+	begin();
+	explore_check(tkw__lock_try(&run.lock));
+	spawn_and_join((void *(*const[])(void *)){ try_in_vain, try_in_vain },
+		       2);
+	explore_check(tkw__lock_drop_last(&run.lock) == 0);
+	spawn_and_join((void *(*const[])(void *)){ try_twice, try_once }, 2);
+	end(3);
+}
+
+/* As in one_drops_and_one_parks(). */
+static void one_drops_last_and_one_parks(void)
+{
+	int one;
+
+	begin();
+	explore_check(tkw__lock_try(&run.lock));
+	one = explore_spawn("one", try_once, NULL);
+	be_inside();
+	explore_check(tkw__lock_drop_last(&run.lock) == 0);
+	explore_join(one);
+	end(2);
+}
+
+static void both_kinds_take_turns(void)
+{
+	begin();
+	spawn_and_join(
+		(void *(*const[])(void *)){ try_twice, enter_twice, try_once },
+		3);
+	end(5);
+}
+
+/* As in the_woken_wakes_the_next(), but all of them drop it last. */
+static void the_last_step_wakes_the_next(void)
+{
+	int one, two;
+
+	begin();
+	explore_check(tkw__lock_try(&run.lock));
+	one = explore_spawn("one", try_once, NULL);
+	two = explore_spawn("two", try_once, NULL);
+	explore_await(&run.lock.waiters.v, 2);
+	explore_check(tkw__lock_drop_last(&run.lock) == 0);
+	explore_join(one);
+	explore_join(two);
+	end(2);
+}
+
+/* As in first_when_parked(). */
+static void the_last_step_hands_it_over(void)
+{
+	int one, two;
+
+	begin();
+	explore_check(tkw__lock_try(&run.lock));
+	one = explore_spawn("one", try_once, NULL);
+	two = explore_spawn("first", enter_first, NULL);
+	explore_await(&run.lock.waiters.v, 2);
+	explore_check(tkw__lock_drop_last(&run.lock) == 0);
+	try_and_drop_last();
+	explore_join(one);
+	explore_join(two);
+	explore_check(run.before == 0);
+	end(3);
 }
 
 /* --- the one who goes first ---------------------------------------------- */
@@ -357,6 +458,16 @@ const struct explore_scenario explore_scenarios[] = {
 	{ "lock_four", "four threads, once each", four_want_it },
 	{ "lock_wakes_next", "who is woken wakes the next",
 	  the_woken_wakes_the_next },
+	{ "lock_try", "it is tried while it is held, and while it is free",
+	  try_takes_it_or_fails },
+	{ "lock_last_fence", "one drops it last, one is about to park",
+	  one_drops_last_and_one_parks },
+	{ "lock_last_three", "take and drop, and try and drop last",
+	  both_kinds_take_turns },
+	{ "lock_last_wakes_next", "the last step wakes the next",
+	  the_last_step_wakes_the_next },
+	{ "lock_last_first", "the last step hands it to who goes first",
+	  the_last_step_hands_it_over },
 	{ "lock_first", "one that is parked, and goes first",
 	  first_when_parked },
 	{ "lock_first_three", "one of three goes first", first_among_three },
