@@ -343,11 +343,17 @@ static inline uint64_t tkw__hier_next(const struct tkw_wheel *w)
 }
 
 /* Goes past tick `to` if there is nothing to do up to it, which is so for most
- * ticks of most wheels. Returns false if there may be something to do. */
+ * ticks of most wheels, and for all ticks of an empty one. Returns false if
+ * there may be something to do. */
 static inline bool tkw__hier_skip(struct tkw_wheel *w, uint64_t to)
 {
-	if (to >= w->edge)
-		return false;
+	if (to >= w->edge) {
+		if (tkw__count(w) > 0 || w->hashed)
+			return false;
+		/* As at the end of tkw__hier_advance(). */
+		w->moving = 0;
+		w->edge = to + 1;
+	}
 	w->base = to;
 	w->now = to + 1;
 	return true;

@@ -89,7 +89,7 @@ self_test()
 		awk -v f=$factor '$1 == "cancel" { $2 *= f } { print }' "$1" \
 			>"$scratch/moved"
 		must_fail "a budget times $factor" "$scratch/moved"
-		grep -q '^6 within, 1 not' "$scratch/log" || {
+		grep -q '^7 within, 1 not' "$scratch/log" || {
 			cat "$scratch/log" >&2
 			exit 1
 		}

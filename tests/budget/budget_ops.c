@@ -131,6 +131,7 @@ static const struct operation {
 	{ "expire", expire, 1 },
 	{ "expire_far", expire_far, FAR - DELAY_TICKS },
 	{ "empty_ticks", empty_ticks, 2 * ENTRIES },
+	{ "no_entries", empty_ticks, 0 },
 };
 
 /* Only this function, with all that it calls, is counted. */
