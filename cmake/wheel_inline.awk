@@ -64,6 +64,11 @@ skip {
 }
 
 END {
+	# Ends what the preface has begun.
+	put("")
+	put("#ifdef __cplusplus")
+	put("#pragma GCC diagnostic pop")
+	put("#endif")
 	put("")
 	put("#endif /* TICKWHEEL_WHEEL_INLINE_H */")
 }

@@ -3,17 +3,19 @@
 #include <stdio.h>
 #include <tickwheel/wheel_inline.h>
 
+static char name[] = "soon";
+
 static void on_due(struct tkw_wheel *w, struct tkw_entry *e, void *ctx)
 {
 	(void)w;
 	(void)e;
-	printf("fired: %s\n", (const char *)ctx);
+	if (ctx == name)
+		printf("fired: %s\n", name);
 }
 
 int main(void)
 {
 	static char mem[TKW_WHEEL_BYTES] __attribute__((aligned(64)));
-	static char name[] = "soon";
 	struct tkw_entry soon = TKW_ENTRY_INIT;
 	struct tkw_entry never = TKW_ENTRY_INIT;
 	struct tkw_wheel *w;

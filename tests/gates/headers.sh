@@ -10,12 +10,16 @@
 #
 # GENERATED is the folder with wheel_inline.h. tickwheel.h may follow it in a file,
 # but must not come before it.
+#
+# As C++ there must be no warning about casts and null pointers of C either. But
+# this must not turn such warnings off for what follows in the file.
 set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
 CC=${CC:-cc}
 CXX=${CXX:-g++}
+cxx_only='-Wold-style-cast -Wuseless-cast -Wzero-as-null-pointer-constant'
 
 # compile INCLUDE_DIR HEADER LANGUAGE COMPILER FLAGS...: compiles a file that
 # includes HEADER twice and nothing else.
@@ -41,8 +45,19 @@ try_all()
 	shift 2
 	compile "$dir" "$header" c11 "$CC" -x c -Wstrict-prototypes "$@"
 	for language in c++11 c++17 c++20; do
-		compile "$dir" "$header" "$language" "$CXX" -x c++ "$@"
+		# shellcheck disable=SC2086 # a list of flags
+		compile "$dir" "$header" "$language" "$CXX" -x c++ $cxx_only "$@"
 	done
+}
+
+# check_rest INCLUDE_DIR HEADER WORD CODE: as C++, code after the header gets the
+# warning WORD, which only the code deserves.
+check_rest()
+{
+	printf '#include "%s"\n%s\n' "$2" "$4" |
+		"$CXX" -std=c++11 -x c++ -Werror "$3" -I"$1" -fsyntax-only - \
+			>"$scratch/log" 2>&1 &&
+		complain "$2 turns $3 off for the rest of the file"
 }
 
 # An adapter includes our header and one header of another library. The header
@@ -139,6 +154,9 @@ check_inline()
 {
 	h=tickwheel/wheel_inline.h
 	try_all "$2" "$h"
+	check_rest "$2" "$h" -Wold-style-cast 'int tkw_a = (int)1.5;'
+	check_rest "$2" "$h" -Wuseless-cast 'int tkw_a = static_cast<int>(1);'
+	check_rest "$2" "$h" -Wzero-as-null-pointer-constant 'char *tkw_a = 0;'
 	check_names "$2" "$h"
 	"$CC" -std=c11 -O2 -Wall -Wextra -Werror -I"$2" -x c -c \
 		"$2/$h" -o "$scratch/unit.o" ||
@@ -215,6 +233,14 @@ self_test_inline()
 	wheel='struct tkw_b { int x; };'
 	plant_inline "$guard" "$wheel"
 	must_accept 'a sound wheel_inline.h' sh "$self" "$scratch" "$scratch/made"
+	plant_inline "$guard" "$wheel
+	static inline int tkw_a(double x) { return (int)x; }"
+	must_reject 'wheel_inline.h does not compile alone as c++11' \
+		sh "$self" "$scratch" "$scratch/made"
+	plant_inline "$guard" "$wheel
+	#pragma GCC diagnostic ignored \"-Wold-style-cast\""
+	must_reject 'turns -Wold-style-cast off for the rest' \
+		sh "$self" "$scratch" "$scratch/made"
 	plant_inline '#undef TICKWHEEL_WHEEL_H' "$wheel"
 	must_reject 'there is no clear error' sh "$self" "$scratch" "$scratch/made"
 	plant_inline "$guard" 'static int tkw_unused(void) { return 1; }'

@@ -164,7 +164,8 @@ try_inline()
 	source=inline_in_c.c
 	try inline -I"$prefix/include" -Wpedantic
 	step 'compile, inline as C++' "${CXX:-g++}" -x c++ -std=c++11 -Wall \
-		-Wextra -Werror -Wpedantic tests/consumer/$source \
+		-Wextra -Werror -Wpedantic -Wold-style-cast -Wuseless-cast \
+		-Wzero-as-null-pointer-constant tests/consumer/$source \
 		-o "$scratch/inline_cxx" -I"$prefix/include"
 	run inline_cxx "$scratch/inline_cxx"
 	for way in package folder; do
