@@ -58,7 +58,8 @@
  *   -ENOENT     the timeout has ended, or no timeout ever had this id
  *   -EBUSY      the task of the timeout is running now
  *   -EDEADLK    the call would wait for itself, because it is made inside a
- *               task, an on-cancel callback or a visitor of this timer
+ *               task, an on-cancel callback, a visitor or the executor's submit
+ *               of this timer
  *   -EPERM      the timer belongs to the parent of a fork
  *   -EBADF      the timer's file descriptor was closed
  */
@@ -507,7 +508,8 @@ int tkw_timer_cancel_batch(struct tkw_timer *t,
  * running and has returned now, or
  *   -ENOENT   the timeout had ended before
  *   -EDEADLK  the call would have to wait, and is made inside a task, an
- *             on-cancel callback or a visitor of this timer
+ *             on-cancel callback, a visitor or the executor's submit of this
+ *             timer
  *   -EINVAL   t is NULL
  *   -EPERM    as listed at the top
  */

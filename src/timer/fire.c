@@ -218,8 +218,8 @@ uint64_t tkw__fire_due(struct tkw_timer *t, struct tkw__shard *s)
 
 	if (tkw__links_empty(&s->due))
 		return 0;
-	/* One frame for all of them. Between them, no function of the user's is
-	 * called that may call the timer. */
+	/* One frame for all of them, and for what the executor's submit and an
+	 * on-cancel call. */
 	tkw__frame_enter(&frame, t);
 	while (!tkw__links_empty(&s->due) && !tkw__fire_is_over(t)) {
 		struct tkw__timeout *to =

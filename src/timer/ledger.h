@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ledger.h - the one place where a timeout becomes pending, and stops being so.
+ * ledger.h - where a timeout becomes pending, and stops being so. The usual
+ * cancel (cancel.c) takes the timeout out and frees it by itself, and is only
+ * counted here.
  *
  * Each timeout that is accepted is settled once: fired, cancelled, dropped or
  * handed over. Accepting and settling change the ledger of the shard, under the

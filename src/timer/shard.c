@@ -96,6 +96,10 @@ static void make_due(struct tkw_wheel *w, struct tkw_entry *e, void *shard)
 
 bool tkw__shard_collect(struct tkw__shard *s, uint64_t tick, uint64_t steps)
 {
+	/* Most ends of a turn have nothing to do. */
+	if (s->wheel == NULL || tick < s->wheel->now ||
+	    tkw__hier_skip(s->wheel, tick))
+		return false;
 	return tkw_wheel_advance(s->wheel, tick, steps, make_due, s) == 1;
 }
 

@@ -72,6 +72,9 @@ static const char *tkw__check_slot(const struct tkw_wheel *w, uint32_t slot,
 
 	if (tkw__links_empty(head))
 		return "I1: a slot in use is empty";
+	if (slot < TKW__WIDE_SLOTS && !w->hashed &&
+	    ((const struct tkw__slot *)(const void *)head)->at >= TKW__TRAIL)
+		return "H3: a trail has lost its place";
 	for (struct tkw_link *l = head->next; l != head; l = l->next) {
 		if (l == NULL || l->prev != last)
 			return "I1: a list is broken";
@@ -103,6 +106,39 @@ static const char *tkw__check_cursor(const struct tkw_wheel *w)
 	return due ? "C2: an entry that is due was passed over" : NULL;
 }
 
+static const char *tkw__check_hashed_state(const struct tkw_wheel *w)
+{
+	if (w->edge != 0 || w->span != 0)
+		return "I5: an add would pass over the hashed engine";
+	return w->cursor ? tkw__check_cursor(w) : NULL;
+}
+
+/* Outside a pass: from `edge` on, adds are fast and advances have work. */
+static const char *tkw__check_edge(const struct tkw_wheel *w)
+{
+	uint32_t slot = tkw__hier_slot(w->base, w->edge);
+
+	if (w->edge < w->now || w->edge > tkw_wheel_next_tick(w))
+		return "I5: an advance would pass over a slot in use";
+	if (w->edge != tkw__hier_start(w->base, slot))
+		return "I5: edge is inside a slot";
+	return NULL;
+}
+
+static const char *tkw__check_hier_state(const struct tkw_wheel *w)
+{
+	uint64_t now = w->now;
+
+	if (w->base > now)
+		return "H1: base is after now";
+	if (w->moving && (w->moving < TKW__RING_SLOTS || w->base != now ||
+			  tkw__hier_start(now, w->moving) != now))
+		return "H2: the slot that moves does not start at now";
+	if (w->span != TKW__WIDE_SPAN)
+		return "I5: the span is not that of the wide slots";
+	return w->in_pass ? NULL : tkw__check_edge(w);
+}
+
 /* Checks the fields of the struct, without looking at the slots. */
 static const char *tkw__check_state(const struct tkw_wheel *w)
 {
@@ -110,16 +146,8 @@ static const char *tkw__check_state(const struct tkw_wheel *w)
 
 	if (!w->in_pass && (w->floor > now || w->floor_due > now))
 		return "I5: an entry for a past tick is not due";
-	if (w->hashed)
-		return w->cursor ? tkw__check_cursor(w) : NULL;
-	if (w->base > now)
-		return "H1: base is after now";
-	if (w->moving && (w->moving < TKW__RING_SLOTS || w->base != now ||
-			  tkw__hier_start(now, w->moving) != now))
-		return "H2: the slot that moves does not start at now";
-	if (!w->in_pass && (w->edge < now || w->edge > tkw_wheel_next_tick(w)))
-		return "I5: an advance would pass over a slot in use";
-	return NULL;
+	return w->hashed ? tkw__check_hashed_state(w)
+			 : tkw__check_hier_state(w);
 }
 
 const char *tkw_wheel_check(const struct tkw_wheel *w)

@@ -18,8 +18,9 @@
  *      comes up at its tick or before it.
  * (I4) `added` - `removed` is the number of linked entries.
  * (I5) Outside a pass, an entry added for a tick before now is due at now.
- *      Hierarchical: `edge` is not before now, and no slot in use starts
- *      before `edge`. Hashed: `edge` is 0.
+ *      Hierarchical: `edge` is not before now, is the first tick of its
+ *      slot, and no slot in use starts before it. `span` is TKW__WIDE_SPAN.
+ *      Hashed: `edge` and `span` are 0.
  * hierarchical.c and hashed.c list the further invariants of their engines.
  */
 #ifndef TKW_WHEEL_ENGINE_H

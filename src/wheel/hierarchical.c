@@ -54,6 +54,7 @@
  * (H1) base <= now; every slot in use starts at or after now.
  * (H2) `moving`, if it is set, is a slot above ring 0 whose first tick is now,
  *      and base is now too.
+ * (H3) The position of each trail is below TKW__TRAIL.
  */
 #include "wheel/engine.h"
 

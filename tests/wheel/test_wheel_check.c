@@ -381,6 +381,58 @@ static void test_1_11_finds_a_wrong_edge(void **state)
 	expect_sound(b);
 }
 
+static void test_1_11_finds_an_edge_inside_a_slot(void **state)
+{
+	struct bed *b = *state;
+	uint64_t edge;
+
+	/* In a slot of ring 1, in both geometries. */
+	bed_add(b, 0, 600);
+	edge = b->w->edge;
+	b->w->edge = 300;
+	expect_broken(b, "I5: edge is inside a slot");
+	b->w->edge = edge;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_a_wrong_span(void **state)
+{
+	struct bed *b = *state;
+
+	b->w->span *= 2;
+	expect_broken(b, "I5: the span is not that of the wide slots");
+	b->w->span /= 2;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_a_hashed_wheel_with_a_fast_path(void **state)
+{
+	static const char why[] =
+		"I5: an add would pass over the hashed engine";
+	struct bed *b = *state;
+
+	b->w->span = 1;
+	expect_broken(b, why);
+	b->w->span = 0;
+	b->w->edge = 1;
+	expect_broken(b, why);
+	b->w->edge = 0;
+	expect_sound(b);
+}
+
+static void test_1_11_finds_a_trail_without_its_place(void **state)
+{
+	struct bed *b = *state;
+	struct tkw__slot *s;
+
+	bed_add(b, 0, 9);
+	s = (struct tkw__slot *)(void *)tkw__head(b->w, b->e[0].slot);
+	s->at += TKW__TRAIL;
+	expect_broken(b, "H3: a trail has lost its place");
+	s->at -= TKW__TRAIL;
+	expect_sound(b);
+}
+
 static void test_1_11_finds_a_wrong_slot_that_moves(void **state)
 {
 	static const char why[] =
@@ -462,6 +514,11 @@ int main(void)
 			 BED_HASHED),
 		BED_TEST(test_1_11_finds_a_floor_that_is_after_now, BED_ANY),
 		BED_TEST(test_1_11_finds_a_wrong_edge, BED_HIER),
+		BED_TEST(test_1_11_finds_an_edge_inside_a_slot, BED_HIER),
+		BED_TEST(test_1_11_finds_a_wrong_span, BED_HIER),
+		BED_TEST(test_1_11_finds_a_hashed_wheel_with_a_fast_path,
+			 BED_HASHED),
+		BED_TEST(test_1_11_finds_a_trail_without_its_place, BED_HIER),
 		BED_TEST(test_1_11_finds_a_wrong_slot_that_moves, BED_HIER),
 		BED_TEST(test_1_11_a_half_done_cascade_is_sound, BED_HIER),
 	};
