@@ -397,6 +397,8 @@ static void on_signal(struct work *k, int sig)
 	/* The first signal is passed on. The second one kills, but not SIGHUP,
 	 * which often comes twice when a terminal closes. */
 	kill_all(k, k->signal && sig != SIGHUP ? SIGKILL : sig);
+	/* A command that is stopped cannot end before it goes on. */
+	kill_all(k, SIGCONT);
 	k->closing = true;
 	if (!k->signal)
 		k->signal = sig;

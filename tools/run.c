@@ -341,6 +341,8 @@ static void on_signal(struct runner *k, int sig)
 		pass(k, sig);
 	if (sig == SIGUSR1 || sig == SIGUSR2)
 		return;
+	/* A command that is stopped cannot end before it goes on. */
+	pass(k, SIGCONT);
 	k->closing = true;
 	if (!k->signal)
 		k->signal = sig;

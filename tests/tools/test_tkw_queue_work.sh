@@ -190,6 +190,23 @@ q get "$id" --json
 check 'a second signal kills' says '"reason":"signal 9, work was ended"'
 q cancel "$id"
 
+stops_itself()
+{
+	[ -s "$scratch/stopped" ] &&
+		grep -q '^State:.T' "/proc/$(cat "$scratch/stopped")/status"
+}
+q put 'it is stopped'
+id=$(value)
+printf '%s\n' '#!/bin/sh' 'echo $$ >"$scratch/stopped"
+	kill -STOP $$' >"$scratch/script"
+args="queue $file work -- $scratch/script"
+signalled TERM stops_itself
+check 'TERM ends a command that is stopped' ended 143
+q get "$id" --json
+check 'TERM ends a command that is stopped: by the signal' \
+	says '"reason":"signal 15, work was ended"'
+q cancel "$id"
+
 q put 'it closes twice'
 work_until HUP 'trap "good=1" HUP
 	: >"$scratch/started"

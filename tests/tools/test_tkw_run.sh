@@ -221,6 +221,21 @@ run_until TERM 'after 0' ': >"$scratch/started"; exec sleep 600'
 check 'TERM: after, and its command dies from it' ended 143
 run_until TERM 'after 0' ': >"$scratch/started"; sleep 600; exit 0'
 check 'TERM reaches all that the command has started' ended 143
+# is_stopped: Has the command stopped itself?
+is_stopped()
+{
+	is_started && grep -q '^State:.T' "/proc/$(cat "$scratch/started")/status"
+}
+printf '%s\n' '#!/bin/sh' 'echo $$ >"$scratch/started"
+	kill -STOP $$' 'exit 0' >"$scratch/script"
+for signal in 1:HUP 2:INT 3:QUIT 15:TERM; do
+	number=${signal%:*}
+	signal=${signal#*:}
+	rm -f "$scratch/started"
+	args="after 0 -- $scratch/script"
+	signalled "$signal" is_stopped
+	check "$signal ends a command that is stopped" ended $((128 + number))
+done
 for signal in USR1 USR2; do
 	run_until $signal 'after 0' 'trap "exit 9" '$signal'
 		: >"$scratch/started"
