@@ -25,7 +25,7 @@ static const char usage[] =
 "\n"
 "The environment of COMMAND has TKW_PLANNED, TKW_PLANNED_MS and TKW_RUN. SIGHUP,\n"
 "SIGINT, SIGQUIT and SIGTERM are passed on, and end tkw when COMMAND has ended. A\n"
-"second one kills it. SIGUSR1 and SIGUSR2 are only passed on.\n"
+"second one kills it. SIGUSR1, SIGUSR2 and SIGWINCH are only passed on.\n"
 "\n"
 "Exit status: that of the last run, or 128+n if signal n ended it or tkw; 2 bad\n"
 "command line; 126 or 127 COMMAND cannot be run.\n";

@@ -14,10 +14,11 @@
  *            group of tkw, so that it can read from the terminal, and Ctrl-C
  *            and Ctrl-Z reach both. Otherwise it gets a group of its own, so
  *            that a signal reaches everything that it has started.
- *   Signals  SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are passed
- *            on, unless the terminal has sent them to the command already. The
- *            first four also end tkw as soon as no command runs. A second one
- *            kills the commands, but not SIGHUP, which often comes twice.
+ *   Signals  SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 and SIGWINCH
+ *            are passed on, unless the terminal has sent them to the command
+ *            already. The first four also end tkw as soon as no command runs. A
+ *            second one kills the commands, but not SIGHUP, which often comes
+ *            twice.
  */
 #include "run.h"
 
@@ -322,6 +323,11 @@ static void pass(const struct runner *k, int sig)
 	}
 }
 
+static bool is_passed_only(int sig)
+{
+	return sig == SIGUSR1 || sig == SIGUSR2 || sig == SIGWINCH;
+}
+
 static void on_signal(struct runner *k, int sig)
 {
 	bool has_it = k->shares && tool_signals_by_terminal();
@@ -335,11 +341,11 @@ static void on_signal(struct runner *k, int sig)
 		pass(k, SIGCONT);
 		return;
 	}
-	if (k->signal && sig != SIGHUP && sig != SIGUSR1 && sig != SIGUSR2)
+	if (k->signal && sig != SIGHUP && !is_passed_only(sig))
 		pass(k, SIGKILL);
 	else if (!has_it)
 		pass(k, sig);
-	if (sig == SIGUSR1 || sig == SIGUSR2)
+	if (is_passed_only(sig))
 		return;
 	/* A command that is stopped cannot end before it goes on. */
 	pass(k, SIGCONT);

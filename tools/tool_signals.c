@@ -76,6 +76,7 @@ int tool_signals_open(enum tool_signals which)
 	if (which == TOOL_SIGNALS_PASS) {
 		add(&set, SIGUSR1);
 		add(&set, SIGUSR2);
+		add(&set, SIGWINCH);
 		sigemptyset(&unread);
 		sigaddset(&unread, SIGPIPE);
 		(void)sigprocmask(SIG_BLOCK, &unread, NULL);

@@ -11,7 +11,8 @@
 enum tool_signals {
 	TOOL_SIGNALS_END,      /* SIGHUP, SIGINT, SIGQUIT and SIGTERM */
 	TOOL_SIGNALS_CHILDREN, /* also SIGCHLD and SIGTSTP */
-	TOOL_SIGNALS_PASS /* also SIGUSR1 and SIGUSR2; SIGPIPE is blocked */
+	TOOL_SIGNALS_PASS      /* also SIGUSR1, SIGUSR2 and SIGWINCH; SIGPIPE is
+				* blocked */
 };
 
 /*

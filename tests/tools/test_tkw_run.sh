@@ -236,7 +236,7 @@ for signal in 1:HUP 2:INT 3:QUIT 15:TERM; do
 	signalled "$signal" is_stopped
 	check "$signal ends a command that is stopped" ended $((128 + number))
 done
-for signal in USR1 USR2; do
+for signal in USR1 USR2 WINCH; do
 	run_until $signal 'after 0' 'trap "exit 9" '$signal'
 		: >"$scratch/started"
 		while :; do sleep 0.01; done'
@@ -247,4 +247,34 @@ run_until TERM 'every 1h --now' 'trap "" TERM
 	while :; do kill -TERM "$PPID"; sleep 0.01; done'
 check 'a second TERM kills' ended 143
 check 'a second TERM kills: says so' grep -q 'run 1: signal 9' "$err"
+run_until TERM 'after 0' 'trap "ends=1" TERM
+	trap "exit 9" WINCH
+	: >"$scratch/started"
+	until [ "${ends:-}" ]; do sleep 0.01; done
+	kill -WINCH "$PPID"
+	while :; do sleep 0.01; done'
+check 'a WINCH behind a TERM does not kill' ended 9
+
+# resized INPUT: changes the size of the terminal while a command runs, which
+# then waits a moment for a second WINCH.
+resized()
+{
+	rm -f "$scratch/started"
+	on_terminal "(until [ -e '$scratch/started' ]; do sleep 0.01; done
+		stty cols 90 rows 30) </dev/tty &
+		'$TKW' after 0 -- '$scratch/script' <$1"
+}
+printf '%s\n' '#!/bin/sh' 'trap "echo resized; ends=1" WINCH
+	: >"$scratch/started"
+	until [ "${ends:-}" ]; do sleep 0.01; done
+	sleep 0.2' >"$scratch/script"
+if command -v script >/dev/null; then
+	for input in /dev/tty /dev/null; do
+		resized $input
+		check "a new size of the terminal, input $input: one WINCH" \
+			[ "$(text | grep -c -x resized)" -eq 1 ]
+	done
+else
+	unchecked 'a new size of the terminal: no script'
+fi
 finish
