@@ -143,19 +143,22 @@ static void say_part(struct words *w, uint64_t set, const char *unit)
 	}
 }
 
-/* Says " of every 5th minute" or " of minutes 1, 5 and 9". */
-static void say_of(struct words *w, uint64_t set, int whole, const char *unit)
+/* The ending of an ordinal number, as in 22nd. */
+static const char *ordinal_end(int n)
 {
-	int step = step_of(set, whole);
+	static const char *const endings[] = { "th", "st", "nd", "rd" };
 
+	return n / 10 % 10 == 1 || n % 10 > 3 ? "th" : endings[n % 10];
+}
+
+/* Says " of every 5th minute" or " of minutes 1, 5 and 9". `step` is that of
+ * the set, or 0. */
+static void say_of(struct words *w, uint64_t set, int step, const char *unit)
+{
 	if (step == 1)
 		say(w, " of every %s", unit);
 	else if (step > 1)
-		say(w, " of every %d%s %s", step,
-		    step == 2   ? "nd"
-		    : step == 3 ? "rd"
-				: "th",
-		    unit);
+		say(w, " of every %d%s %s", step, ordinal_end(step), unit);
 	else {
 		say(w, " of %s%s ", unit, is_single(set) ? "" : "s");
 		say_set(w, set, NULL);
@@ -183,10 +186,17 @@ static void say_times(struct words *w, const struct tkw__cron *c)
 	}
 }
 
+/* The step of the hours, or 0. Without a star, an hour that the clocks repeat
+ * counts once, so 0-23 is not "every hour". */
+static int hour_step(const struct tkw__cron *c)
+{
+	return c->any_hour ? step_of(c->hours, 24) : 0;
+}
+
 /* Says "every 2 hours", if that is all. */
 static bool say_whole_hours(struct words *w, const struct tkw__cron *c)
 {
-	int step = step_of(c->hours, 24);
+	int step = hour_step(c);
 
 	if (c->seconds != 1 || c->minutes != 1 || step == 0)
 		return false;
@@ -201,8 +211,7 @@ static bool say_whole_hours(struct words *w, const struct tkw__cron *c)
 static bool say_clock(struct words *w, const struct tkw__cron *c)
 {
 	bool by_second = c->seconds != 1;
-	bool every_minute = step_of(c->minutes, 60) == 1;
-	bool every_hour = step_of(c->hours, 24) == 1;
+	int minute_step = step_of(c->minutes, 60);
 
 	if (is_single(c->seconds) &&
 	    __builtin_popcount(c->hours) * __builtin_popcountll(c->minutes) <=
@@ -215,10 +224,10 @@ static bool say_clock(struct words *w, const struct tkw__cron *c)
 	say_part(w, by_second ? c->seconds : c->minutes,
 		 by_second ? "second" : "minute");
 	/* "every 10 seconds" needs no "of every minute". */
-	if (by_second && !(every_minute && step_of(c->seconds, 60)))
-		say_of(w, c->minutes, 60, "minute");
-	if (!every_hour || step_of(c->minutes, 60) == 0)
-		say_of(w, c->hours, 24, "hour");
+	if (by_second && !(minute_step == 1 && step_of(c->seconds, 60)))
+		say_of(w, c->minutes, minute_step, "minute");
+	if (hour_step(c) != 1 || minute_step == 0)
+		say_of(w, c->hours, hour_step(c), "hour");
 	return false;
 }
 

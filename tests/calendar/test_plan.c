@@ -254,6 +254,22 @@ static void test_plan_prints_steps_in_words(void **state)
 	       "UTC");
 }
 
+/* Without a star, an hour that the clocks repeat counts once. */
+static void test_plan_prints_hours_without_a_star(void **state)
+{
+	(void)state;
+	prints("30 * * * *", NULL, "at minute 30 of every hour, UTC");
+	prints("30 0-23 * * *", NULL, "at minute 30 of hours 0 to 23, UTC");
+	prints("0 * * * *", NULL, "every hour, UTC");
+	prints("0 0-23 * * *", NULL, "at minute 0 of hours 0 to 23, UTC");
+	prints("* 0-23 * * *", NULL, "every minute of hours 0 to 23, UTC");
+	prints("5 0-23/2 * * *", NULL,
+	       "at minute 5 of hours 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20 and "
+	       "22, UTC");
+	prints("0 0/3 * * *", NULL,
+	       "at minute 0 of hours 0, 3, 6, 9, 12, 15, 18 and 21, UTC");
+}
+
 static void test_plan_prints_days_in_words(void **state)
 {
 	(void)state;
@@ -600,6 +616,7 @@ int main(void)
 		cmocka_unit_test(test_plan_keeps_its_text),
 		cmocka_unit_test(test_plan_prints_in_words),
 		cmocka_unit_test(test_plan_prints_steps_in_words),
+		cmocka_unit_test(test_plan_prints_hours_without_a_star),
 		cmocka_unit_test(test_plan_prints_days_in_words),
 		cmocka_unit_test(test_plan_days),
 		cmocka_unit_test(
