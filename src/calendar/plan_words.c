@@ -266,9 +266,12 @@ static void say_month_days(struct words *w, const struct tkw__cron *c)
 			    n);
 	}
 	for (n = 30; n > 0; n--) {
-		if (c->before_last >> n & 1)
-			say(w, "%s%d day%s before the last day",
-			    or_joint(&first), n, n == 1 ? "" : "s");
+		if (!(c->before_last >> n & 1))
+			continue;
+		say(w, "%sthe ", or_joint(&first));
+		if (n > 1)
+			say(w, "%d%s ", n, ordinal_end(n));
+		say(w, "day before the last day");
 	}
 	if (c->last_near)
 		say(w, "%sthe last weekday", or_joint(&first));

@@ -215,8 +215,16 @@ static void test_plan_prints_in_words(void **state)
 	prints("0 0 L * *", NULL,
 	       "at 00:00 on the last day of each month, UTC");
 	prints("0 0 L-3,LW * *", NULL,
-	       "at 00:00 on 3 days before the last day or the last weekday of "
-	       "each month, UTC");
+	       "at 00:00 on the 3rd day before the last day or the last "
+	       "weekday "
+	       "of each month, UTC");
+	prints("0 0 L-1 * *", NULL,
+	       "at 00:00 on the day before the last day of each month, UTC");
+	prints("0 0 L-22,L-21,L-12 * *", NULL,
+	       "at 00:00 on the 22nd day before the last day or the 21st day "
+	       "before the last day or the 12th day before the last day of "
+	       "each "
+	       "month, UTC");
 	prints("0 0 15W * *", NULL,
 	       "at 00:00 on the weekday next to day 15 of each month, UTC");
 	prints("0 0 13 * fri", NULL,
