@@ -74,15 +74,22 @@ static bool read_period(struct tkw__scan *s, int64_t *period_ms)
 	       tkw__scan_fail(s, from, "Expected a length that is not 0.");
 }
 
-/* Reads so many digits, with a value from least to most. */
+/* Reads so many digits, with a value from least to most. Further digits are
+ * left for the next part of the text, which says what it expects instead. */
 static bool read_digits(struct tkw__scan *s, int digits, int least, int most,
 			int *out)
 {
 	size_t from = s->at;
+	size_t end = s->end;
 	int64_t value;
+	bool found;
 
-	if (!tkw__scan_number(s, 99999, &value) ||
-	    s->at - from != (size_t)digits || value < least || value > most)
+	if (end - from > (size_t)digits)
+		s->end = from + (size_t)digits;
+	found = tkw__scan_number(s, most, &value) &&
+		s->at - from == (size_t)digits;
+	s->end = end;
+	if (!found || value < least || value > most)
 		return tkw__scan_fail(s, from,
 				      "Expected %d digits, %0*d to %0*d.",
 				      digits, digits, least, digits, most);

@@ -155,6 +155,10 @@ static void test_plan_bad_text_has_a_position(void **state)
 	is_refused("every 1s from 2026-13-01T00:00Z", 19, "01 to 12");
 	is_refused("every 1s from 2026-02-29T00:00Z", 22, "01 to 28");
 	is_refused("every 1s from 2026-01-01T00:00", 30, "Z or an offset");
+	is_refused("every 1d from 2026-01-01T00:00:00.123456Z", 37,
+		   "Z or an offset");
+	is_refused("every 1s from 2026-01-01T00:00:00.12Z", 34, "3 digits");
+	is_refused("every 1s from 20266-01-01T00:00Z", 18, "Expected -");
 	is_refused("every 1s from 2026-01-01 00:00Z", 24, "Expected T");
 	is_refused("every 1s from 1900-01-01T00:00+01:00", 14, "1900");
 	is_refused("every 1s from 2026-01-01T00:00Zx", 31, "end");
