@@ -67,10 +67,6 @@ int cmd_cron(int argc, char **argv)
 
 	if (!run_read(&o, argc, argv, &status))
 		return status;
-	if (o.grace_ms == 0) {
-		tool_complain("--grace: it must be longer than 0");
-		return TOOL_EXIT_USAGE;
-	}
 	status = tool_plan_open(&p, "cron", o.when, o.zone);
 	if (!status) {
 		calendar.text = tkw_plan_text(p.plan);

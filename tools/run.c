@@ -259,7 +259,7 @@ static bool find_latest(struct runner *k, int64_t at_ns)
 	if (missed)
 		run_tell_skipped(k->o, first_ms, missed, "missed");
 	if (!c || !k->o->skip_missed ||
-	    since_ns - k->due_ns <= k->o->grace_ms * MS)
+	    (since_ns - k->due_ns) / MS <= k->o->grace_ms)
 		return true;
 	run_tell_skipped(k->o, planned_ms(k), 1, "missed");
 	return false;

@@ -147,7 +147,6 @@ refuses cron @daily
 refuses cron @daily true
 refuses cron @daily --misfire all -- true
 refuses cron @daily --grace x -- true
-refuses cron 'every 1ms' --grace 0 --times 1 -- true
 run "$TKW" cron @daily -- "$scratch/nothing"
 check 'cron: a command that is not there: 127 before the wait' ended 127
 run "$TKW" cron @daily -- "$scratch"
@@ -206,6 +205,10 @@ check 'cron --jitter: no time is left out' events \
 	  for x, y in zip(only("started"), only("started")[1:])} == {40}'
 run "$TKW" cron 'every 20ms' --misfire skip --grace 1h --times 2 --json -- true
 check 'cron --misfire skip: within the grace' events 'len(only("ended")) == 2'
+# It runs for the first times that it meets within a millisecond.
+run "$TKW" cron 'every 20ms' --misfire skip --grace 0 --times 2 --json -- true
+check 'cron --grace 0: none, but a time that is met runs' events \
+	'len(only("ended")) == 2'
 # Stops the program before a time, and lets it go on when the grace is over. If
 # it was stopped too late, it is tried again.
 miss()
