@@ -2,6 +2,8 @@
 /* cmd_cron.c - the command `tkw cron`: runs a command by a plan. */
 #include "cmd.h"
 
+#include <stdio.h>
+
 #include "run.h"
 #include "tool.h"
 #include "tool_plan.h"
@@ -32,6 +34,10 @@ static const char usage[] =
 "COMMAND cannot be run.\n";
 /* clang-format on */
 
+enum {
+	SECONDS_END = 19 /* in 2026-11-19T02:30:00.000Z */
+};
+
 static int next(const void *ctx, int64_t after_ms, int64_t *out_ms)
 {
 	const struct tool_plan *p = ctx;
@@ -49,8 +55,14 @@ static int previous(const void *ctx, int64_t before_ms, int64_t *out_ms)
 static void print(const void *ctx, int64_t at_ms, char buf[RUN_TIME])
 {
 	const struct tool_plan *p = ctx;
+	char text[RUN_TIME - 4];
 
-	(void)tkw_zone_print(tool_plan_zone_at(p, at_ms), at_ms, buf, RUN_TIME);
+	(void)tkw_zone_print(tool_plan_zone_at(p, at_ms), at_ms, text,
+			     sizeof(text));
+	/* That has milliseconds only if they are not 0. Here they are behind
+	 * the seconds of each time, so that all of them look alike. */
+	(void)snprintf(buf, RUN_TIME, "%.*s%s%s", SECONDS_END, text,
+		       at_ms % 1000 ? "" : ".000", text + SECONDS_END);
 }
 
 int cmd_cron(int argc, char **argv)

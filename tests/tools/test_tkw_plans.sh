@@ -159,7 +159,7 @@ run "$TKW" cron 'every 1s from 2300-01-01T00:00Z' --times 1 -- echo ran
 check 'cron: a time in 2300: exit status 1' ended 1
 check 'cron: a time in 2300: is not run' is_empty "$out"
 check 'cron: a time in 2300: says so' \
-	grep -q -x 'tkw: cron: the next time, 2300-01-01T00:00:00Z, is too far away' \
+	grep -q -x 'tkw: cron: the next time, 2300-01-01T00:00:00.000Z, is too far away' \
 	"$err"
 
 run "$TKW" cron 'every 20ms' --times 3 --json -- sh -c 'echo "$TKW_RUN $TKW_PLAN"'
@@ -173,8 +173,14 @@ check 'cron: no planned time runs twice' events \
 	'len({x["planned_ms"] for x in only("started")}) == 3'
 run "$TKW" cron '* * * * * *' --times 1 --zone Asia/Tokyo -- \
 	sh -c 'echo "$TKW_PLANNED"'
-check 'cron: TKW_PLANNED is in the zone' \
-	grep -q -x '[-0-9]*T[0-9:]*+09:00' "$out"
+check 'cron: TKW_PLANNED is in the zone, and has milliseconds' \
+	grep -q -x '[-0-9]*T[0-9:]*\.000+09:00' "$out"
+run "$TKW" cron 'every 1s from 2026-01-01T00:00:00.250Z' --times 1 --json -- \
+	sh -c 'echo "$TKW_PLANNED"'
+check 'cron: milliseconds that are not 0' \
+	grep -q -x '[-0-9]*T[0-9:]*\.250Z' "$out"
+check 'cron --json: the same time' events \
+	"only('started')[0]['planned'] == '$(cat "$out")'"
 run "$TKW" cron @yearly --now --times 1 -- sh -c 'exit 6'
 check 'cron --now: the exit status of the run' ended 6
 run "$TKW" cron 'every 10ms' --until success --quiet -- \
