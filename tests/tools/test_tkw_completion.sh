@@ -69,6 +69,18 @@ check 'help: the commands' same
 printf '%s\n' success >"$scratch/a"
 completions every 1s --until s >"$scratch/b"
 check 'the value of an option' same
+completions every 1s --until = s >"$scratch/b"
+check 'the value behind an equals sign' same
+printf '%s\n' failure success >"$scratch/a"
+completions every 1s --until = >"$scratch/b"
+check 'all values behind an equals sign' same
+# In zoneinfo, UTC is a link.
+echo UTC >"$scratch/a"
+completions cron @daily --zone UTC >"$scratch/b"
+check 'a zone that is a link' same
+echo Europe/Berlin >"$scratch/a"
+completions cron @daily --zone = Europe/Berli >"$scratch/b"
+check 'a zone behind an equals sign' same
 completions every 1s -- tru | grep -x true >"$scratch/b"
 echo true >"$scratch/a"
 check 'behind -- is a command' same
