@@ -49,6 +49,18 @@ static redisReply *ask(redisContext *redis, const char *format, ...)
 	return reply;
 }
 
+static int read_port(const char *text)
+{
+	char *end;
+	const long port = strtol(text, &end, 10);
+
+	if (*end != '\0' || port < 1 || port > 65535) {
+		fprintf(stderr, "cluster_cron: '%s' is not a port\n", text);
+		exit(1);
+	}
+	return (int)port;
+}
+
 static redisContext *open_server(int port)
 {
 	redisContext *redis = redisConnect("127.0.0.1", port);
@@ -136,7 +148,7 @@ static void read_runs(redisContext *redis, int *runs, long *attempts)
 
 int main(int argc, char **argv)
 {
-	const int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 6379;
+	const int port = argc > 1 ? read_port(argv[1]) : 6379;
 	redisContext *redis = open_server(port);
 	long attempts[TIMES + 1] = { 0 };
 	int runs[TIMES + 1] = { 0 };

@@ -2,6 +2,12 @@
 # SPDX-License-Identifier: MIT
 # test_cluster_cron.sh MODULE PROGRAM - runs cluster_cron with a server of its
 # own. docs/redis.md shows these lines, too.
+for port in abc 6379x 65536 ''; do
+	[ "$("$2" "$port" 2>&1)" = "cluster_cron: '$port' is not a port" ] || {
+		echo "port '$port': no message"
+		exit 1
+	}
+done
 exec sh "$(dirname "$0")/redis_prints.sh" "$@" <<'LINES'
 3 processes wait for the times of one plan
 one is killed while it runs time 4
