@@ -43,8 +43,10 @@ int cmd_every(int argc, char **argv)
 	if (tool_read_time("every", o.when, RUN_MAX_MS, &o.period_ms))
 		return TOOL_EXIT_USAGE;
 	if (o.period_ms == 0 || o.jitter_ms > o.period_ms) {
-		tool_complain(o.period_ms ? "--jitter: longer than the period"
-					  : "every: it must be longer than 0");
+		tool_complain(
+			o.period_ms
+				? "--jitter: longer than the period"
+				: "every: the period must be longer than 0");
 		return TOOL_EXIT_USAGE;
 	}
 	return run_command(&o);

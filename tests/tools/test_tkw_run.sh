@@ -54,6 +54,8 @@ done
 refuses after 1s --times 2 -- true
 refuses after 1s --now -- true
 refuses every 0 -- true
+check 'every 0: says what is wrong' grep -q 'the period must be longer than 0' \
+	"$err"
 refuses every 1s --jitter 2s -- true
 refuses every 1s --times 0 -- true
 refuses every 1s --until always -- true
