@@ -23,7 +23,7 @@ static const char usage[] =
 "are passed on to COMMAND. Before it runs, they end tkw.\n"
 "\n"
 "Exit status: that of COMMAND, or 128+n if signal n ended it; 2 bad command line;\n"
-"126 or 127 COMMAND cannot be run, which is noticed before the wait.\n";
+"126 or 127 COMMAND cannot be run. If it is not there, tkw does not wait.\n";
 /* clang-format on */
 
 int cmd_after(int argc, char **argv)
