@@ -117,6 +117,20 @@ void tkw__job_times_decide(struct tkw__job_times *t, int64_t now_ms)
 		decide(t, now_ms);
 }
 
+/* Counts the ready times that are too late as missed. first_ms is the first of
+ * them. With a long grace, there may be millions. */
+static void miss_late(struct tkw__job_times *t, int64_t first_ms,
+		      int64_t now_ms)
+{
+	int64_t late_ms = due_by(t, now_ms) - t->grace_ms - 1;
+	int64_t unused_ms = 0;
+
+	if (late_ms > t->ready_ms)
+		late_ms = t->ready_ms;
+	t->missed += count_times(t, first_ms - 1, late_ms, &unused_ms);
+	t->begun_ms = last_time(t, first_ms, late_ms);
+}
+
 bool tkw__job_times_take(struct tkw__job_times *t, int64_t now_ms,
 			 int64_t *planned_ms)
 {
@@ -136,7 +150,7 @@ bool tkw__job_times_take(struct tkw__job_times *t, int64_t now_ms,
 			*planned_ms = at_ms;
 			return true;
 		}
-		t->missed++;
+		miss_late(t, at_ms, now_ms);
 	}
 	return false;
 }

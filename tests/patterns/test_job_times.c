@@ -277,6 +277,28 @@ static void test_12_3_job_counts_are_bounded(struct timer_bed *b)
 }
 BED_TEST(test_12_3_job_counts_are_bounded)
 
+/* A run takes longer than the grace, and a day of seconds has to wait for it.
+ * These are missed at once: the counting is bounded here, too. */
+static void test_12_3_job_late_counts_are_bounded(struct timer_bed *b)
+{
+	static struct job_bed l;
+	static struct diary d;
+
+	job_bed_open(&l, b);
+	add_job(&d, &l, "* * * * * *",
+		RULES(.grace_ms = HOURS(24), .misfire = TKW_MISFIRE_SKIP));
+	d.in_run = be_short;
+	d.long_ms = HOURS(48);
+	stall_to(&l, HOURS(24) + 500);
+	assert_runs(&d, SECONDS(1));
+	assert_counts(&d, 1, TKW_JOB_MAX_COUNTED, TKW_JOB_MAX_COUNTED);
+	run_to(&l, HOURS(72) + SECONDS(2));
+	assert_runs(&d, HOURS(72) + SECONDS(1), HOURS(72) + SECONDS(2));
+	assert_int_equal(d.run[1].missed, TKW_JOB_MAX_COUNTED);
+	job_bed_close(&l);
+}
+BED_TEST(test_12_3_job_late_counts_are_bounded)
+
 /* A plan for 02:30 in a zone "Here", which has the rules of another zone. */
 static struct tkw_plan *plan_here(const char *rules)
 {
@@ -774,6 +796,7 @@ int main(void)
 		BED_TESTS(test_12_3_job_misfire_and_grace),
 		BED_TESTS(test_12_3_job_skip_while_it_waits),
 		BED_TESTS(test_12_3_job_counts_are_bounded),
+		BED_TESTS(test_12_3_job_late_counts_are_bounded),
 		BED_TESTS(test_12_3_job_zone_is_read_again),
 		BED_TESTS(test_12_3_job_since),
 		BED_TESTS(test_12_3_job_clock_goes_back),
