@@ -246,6 +246,16 @@ static void go_on(struct tkw__job *j)
 	tkw__job_follow(j);
 }
 
+/* The timer has dropped the timeout, or the executor has refused or abandoned a
+ * run. So the planned times that are due are missed, and not offered one by one
+ * to somebody who is overloaded. The job goes on. */
+static void miss_due(struct tkw__job *j)
+{
+	if (!j->paused && !tkw__job_is_busy(j))
+		tkw__job_times_give_up(&j->times, tkw__jobs_now_ms(j->set));
+	tkw__job_follow(j);
+}
+
 void tkw__run_end(struct tkw__job *j, struct tkw__run *r, int result)
 {
 	remove_run(j, r);
@@ -320,10 +330,14 @@ static void leave_queue(struct tkw__run *r, bool is_abandoned)
 
 	tkw__job_hold(j);
 	r->now_ms = tkw__jobs_now_ms(js);
-	if (is_abandoned ||
-	    (!r->by_hand &&
-	     tkw__job_times_is_too_late(&j->times, r->planned_ms, r->now_ms))) {
+	if (is_abandoned) {
 		j->times.missed += !r->by_hand;
+		remove_run(j, r);
+		miss_due(j);
+	} else if (!r->by_hand &&
+		   tkw__job_times_is_too_late(&j->times, r->planned_ms,
+					      r->now_ms)) {
+		j->times.missed++;
 		remove_run(j, r);
 		go_on(j);
 	} else {
@@ -440,14 +454,10 @@ static void lose(void *ctx)
 	if (tkw__job_is_live(j)) {
 		j->timeout = NO_ID;
 		j->wanted = false;
-		if (tkw_timer_is_stopped(js->cfg.timer)) {
+		if (tkw_timer_is_stopped(js->cfg.timer))
 			(void)tkw__job_end(j, -ESHUTDOWN);
-		} else {
-			if (!j->paused && !tkw__job_is_busy(j))
-				tkw__job_times_give_up(&j->times,
-						       tkw__jobs_now_ms(js));
-			tkw__job_follow(j);
-		}
+		else
+			miss_due(j);
 	}
 	tkw__job_leave(j);
 }

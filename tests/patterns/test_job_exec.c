@@ -13,14 +13,17 @@ struct keeper {
 	struct tkw_job job[16];
 	unsigned count;
 	int refuse; /* what submit returns */
+	unsigned refused;
 };
 
 static int keep(const struct tkw_job *job, void *ctx)
 {
 	struct keeper *k = ctx;
 
-	if (k->refuse != 0)
+	if (k->refuse != 0) {
+		k->refused++;
 		return k->refuse;
+	}
 	must(k->count < 16);
 	k->job[k->count++] = *job;
 	return 0;
@@ -100,6 +103,44 @@ static void test_12_3_job_is_refused_or_abandoned(struct timer_bed *b)
 	job_bed_close(&l);
 }
 BED_TEST(test_12_3_job_is_refused_or_abandoned)
+
+/* If the executor refuses or abandons a run, all times that are due then are
+ * missed. They are not offered to it one by one. */
+static void test_12_3_job_abandoned_misses_what_is_due(struct timer_bed *b)
+{
+	static struct job_bed l;
+	static struct keeper k;
+	static struct diary d;
+
+	/* They came while it was in the queue, the last one just now. */
+	open_kept(&l, b, &k);
+	add_job(&d, &l, "0 * * * *", RULES(.misfire = TKW_MISFIRE_ALL));
+	run_to(&l, HOURS(3));
+	k.job[0].abandon(&k.job[0]);
+	assert_counts(&d, 0, 3, 0);
+	/* They were due before it. */
+	stall_to(&l, HOURS(6));
+	assert_int_equal(k.count, 2);
+	k.job[1].abandon(&k.job[1]);
+	bed_pass(b, 0);
+	assert_int_equal(k.count, 2);
+	assert_counts(&d, 0, 6, 0);
+	/* They wait for one that was asked for, which is not made. */
+	k.refuse = -EAGAIN;
+	put_wall(&l, HOURS(8));
+	assert_int_equal(tkw_jobs_run_now(l.set, d.id), 0);
+	bed_pass(b, 0);
+	assert_int_equal(k.refused, 1);
+	assert_counts(&d, 0, 8, 0);
+	assert_int_equal(info_of(&d).runs_now, 0);
+	k.refuse = 0;
+	run_to(&l, HOURS(9));
+	run_kept(&k, 2);
+	assert_runs(&d, HOURS(9));
+	assert_int_equal(d.run[0].missed, 8);
+	job_bed_close(&l);
+}
+BED_TEST(test_12_3_job_abandoned_misses_what_is_due)
 
 /* SPEC 12.3: with skip, a run that was in the queue until its grace was over is
  * missed. With once, it makes up for its time. */
@@ -521,6 +562,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BED_TESTS(test_12_3_job_is_queued),
 		BED_TESTS(test_12_3_job_is_refused_or_abandoned),
+		BED_TESTS(test_12_3_job_abandoned_misses_what_is_due),
 		BED_TESTS(test_12_3_job_is_late_in_the_queue),
 		BED_TESTS(test_12_3_job_queued_run_is_given_up),
 		BED_TESTS(test_12_3_job_queued_in_a_child),
