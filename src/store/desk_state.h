@@ -109,6 +109,8 @@ struct tkw__desk {
 	uint64_t rows;
 	uint64_t time_rows; /* of these: that the time has brought */
 	uint64_t bytes;
+	/* Of these: that the time has brought. */
+	uint64_t time_bytes;
 	uint64_t calls; /* requests with rows */
 	bool again;     /* a request was refused while it was decided */
 	bool saving;    /* puts are refused: the disk is full */

@@ -8,9 +8,12 @@
 #include "store/desk_state.h"
 
 enum {
-	/* How often a queue may do work that makes no rows in one turn. */
-	MAX_ROUNDS = 16,
-	STEPS = 4096,
+	/* How many steps a queue may do in one turn, with rows or without. */
+	MAX_STEPS = 16 * 4096,
+	/* How many of these steps it does at once. If a lease of an item of a
+	 * plan is lost, a step makes up to four rows, one of them with the
+	 * payload of the plan. A turn can go beyond its bounds by one piece. */
+	STEPS = 64,
 	/* How many turns a look waits for its queue. In these, the leases of
 	 * 16 million items can be recorded as lost. */
 	MAX_LOOK_TURNS = 4096,
@@ -50,7 +53,7 @@ bool tkw__desk_has_room(const struct tkw__desk *d)
 {
 	return d->batch_count < TKW__DESK_BATCH &&
 	       d->rows - d->time_rows < d->cfg.max_rows &&
-	       d->bytes < d->cfg.max_bytes;
+	       d->bytes - d->time_bytes < d->cfg.max_bytes;
 }
 
 void tkw__desk_fail(struct tkw__desk *d, int err)
@@ -121,6 +124,19 @@ static void pick(struct tkw__desk *d)
 
 /* --- 3: touched queues ---------------------------------------------------- */
 
+/* How many steps the work of the time may go on now. Rows of requests do not
+ * count: otherwise this work would never be done while there are many of
+ * these. */
+static uint64_t time_steps(const struct tkw__desk *d)
+{
+	uint64_t max_rows = d->cfg.max_rows;
+
+	if (d->time_rows >= max_rows || d->time_bytes >= d->cfg.max_bytes)
+		return 0;
+	return max_rows - d->time_rows < STEPS ? max_rows - d->time_rows
+					       : STEPS;
+}
+
 /* Lost leases are recorded, if the store can take it. */
 static void do_times_work(struct tkw__desk *d, struct tkw_queue *q)
 {
@@ -128,20 +144,19 @@ static void do_times_work(struct tkw__desk *d, struct tkw_queue *q)
 	struct tkw__queue_call call = tkw__desk_call(d, q);
 	int more = 1;
 
-	for (int i = 0; i < MAX_ROUNDS && more == 1; i++) {
+	for (int i = 0; i < MAX_STEPS / STEPS && more == 1; i++) {
 		size_t from = q->log.len;
 		uint64_t rows = d->rows;
-		/* Rows of requests do not count: otherwise this work would
-		 * never be done while there are many of these. */
-		uint64_t left = d->cfg.max_rows - d->time_rows;
+		uint64_t steps = time_steps(d);
 
-		if (left == 0)
+		if (steps == 0)
 			break;
-		more = tkw__queue_advance(
-			q->heart, &call, left < STEPS ? left : STEPS,
-			idle ? TKW__QUEUE_REPLICA : TKW__QUEUE_MASTER);
+		more = tkw__queue_advance(q->heart, &call, steps,
+					  idle ? TKW__QUEUE_REPLICA
+					       : TKW__QUEUE_MASTER);
 		tkw__desk_count_rows(d, q, from);
 		d->time_rows += d->rows - rows;
+		d->time_bytes += q->log.len - from;
 	}
 	q->behind = q->behind || more == 1;
 	if (more < 0)
@@ -298,6 +313,7 @@ static void undo(struct tkw__desk *d)
 	d->rows = 0;
 	d->time_rows = 0;
 	d->bytes = 0;
+	d->time_bytes = 0;
 	d->calls = 0;
 	d->failed = 0;
 	d->again = false;
@@ -531,6 +547,7 @@ static void finish(struct tkw__desk *d, int err)
 	d->rows = 0;
 	d->time_rows = 0;
 	d->bytes = 0;
+	d->time_bytes = 0;
 	d->calls = 0;
 	end_requests(d);
 }

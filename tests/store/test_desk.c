@@ -5,6 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "home/planner.h"
+
+enum {
+	PLANS = 200
+};
+
 /* --- batches and order ---------------------------------------------------- */
 
 static void test_desk_requests_of_a_turn_share_a_batch(void **state)
@@ -737,6 +743,97 @@ static void test_desk_lost_leases_are_recorded_in_pieces(void **state)
 	bed_reopen(b);
 }
 
+/* Takes the items of plans, and lets their leases run out. Each plan then puts
+ * its next item. */
+static void lose_plans(struct desk_bed *b, struct tkw__planner *planner)
+{
+	static const char payload[1000];
+	struct tkw_items *items;
+	struct bed_request r;
+	char name[8];
+
+	tkw__planner_init(planner, NULL);
+	b->cfg.calendar = &planner->calendar;
+	bed_reopen(b);
+	for (int i = 0; i < PLANS; i++) {
+		int len = snprintf(name, sizeof(name), "%d", i);
+		const struct tkw__queue_plan p = {
+			.name = { name, (size_t)len },
+			.plan = { "every 1s", 8 },
+			.payload = { payload, sizeof(payload) },
+			.next_on_end = true,
+			.max_attempts = 1,
+		};
+
+		r = (struct bed_request){ .r = { .kind = TKW__REQUEST_PLAN,
+						 .queue = b->q } };
+		r.r.plan.plan = &p;
+		bed_submit(b, &r, 0);
+		bed_quiet(b);
+		assert_int_equal(r.r.result, 0);
+	}
+	bed_pass(b, 1000);
+	items = bed_take(b, PLANS, 100);
+	assert_int_equal(items->count, PLANS);
+	tkw_items_free(items);
+	bed_pass(b, 5000);
+}
+
+static void forget_planner(struct desk_bed *b, struct tkw__planner *planner)
+{
+	b->cfg.calendar = NULL;
+	bed_reopen(b);
+	tkw__planner_fini(planner);
+}
+
+/* Does turns until nothing is left to do. Gets the most rows and bytes of one
+ * of them. */
+static void measure_turns(struct desk_bed *b, uint64_t *rows, uint64_t *bytes)
+{
+	int more;
+
+	*rows = 0;
+	*bytes = 0;
+	do {
+		uint64_t first = b->disk.last;
+		uint64_t from = b->disk.bytes;
+
+		more = bed_turn(b);
+		if (b->disk.last - first > *rows)
+			*rows = b->disk.last - first;
+		if (b->disk.bytes - from > *bytes)
+			*bytes = b->disk.bytes - from;
+	} while (more);
+	assert_int_equal(bed_stats(b).all_losses, PLANS);
+}
+
+/* A lost lease of an item of a plan makes more than one row. */
+static void test_desk_turn_bounds_the_rows_of_plans(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__planner planner;
+	uint64_t rows, bytes;
+
+	b->cfg.max_rows = 10;
+	lose_plans(b, &planner);
+	measure_turns(b, &rows, &bytes);
+	assert_in_range(rows, 11, 40);
+	forget_planner(b, &planner);
+}
+
+static void test_desk_turn_bounds_the_bytes_of_plans(void **state)
+{
+	struct desk_bed *b = *state;
+	struct tkw__planner planner;
+	uint64_t rows, bytes;
+
+	b->cfg.max_bytes = 2000;
+	lose_plans(b, &planner);
+	measure_turns(b, &rows, &bytes);
+	assert_in_range(bytes, 2000, 100000);
+	forget_planner(b, &planner);
+}
+
 /* Makes a request for stats that are exact. */
 static void ask_stats(struct desk_bed *b, struct bed_request *r, char letter)
 {
@@ -1328,6 +1425,8 @@ int main(void)
 		DESK_TEST(test_desk_many_queues_are_found),
 		DESK_TEST(test_desk_turn_is_bounded),
 		DESK_TEST(test_desk_lost_leases_are_recorded_in_pieces),
+		DESK_TEST(test_desk_turn_bounds_the_rows_of_plans),
+		DESK_TEST(test_desk_turn_bounds_the_bytes_of_plans),
 		DESK_TEST(test_desk_look_waits_for_a_quiet_queue),
 		DESK_TEST(test_desk_look_does_not_wait_for_a_failed_store),
 		DESK_TEST(test_desk_shutdown_ends_a_look_that_waits),
