@@ -44,10 +44,30 @@ static int find_free(struct tkw__queue *q, struct tkw__queue_call *call,
 	return 0;
 }
 
+/* Where a plan goes on when its fresh item is cancelled depends on whether
+ * another one is running. So leases that have run out are recorded first, as
+ * many as the budget allows. This may end the fresh item. */
+static int settle_plan(struct tkw__queue *q, struct tkw__queue_call *call,
+		       const struct tkw__queue_name *name, uint64_t *budget)
+{
+	const struct tkw__item *it =
+		legal_name(name) ? tkw__find(q, name) : NULL;
+	int err;
+
+	if (!it || !tkw__plan_overlaps(q, it) ||
+	    tkw__line_bound(q, &q->taken) > q->now_ms)
+		return 0;
+	err = tkw__lose_leases(q, call, q->now_ms, budget);
+	if (tkw__line_bound(q, &q->taken) <= q->now_ms)
+		call->behind = true;
+	return err;
+}
+
 int tkw__queue_cancel(struct tkw__queue *q, struct tkw__queue_call *call,
 		      const struct tkw__queue_name *names, size_t count,
 		      enum tkw__queue_answer *answers)
 {
+	uint64_t budget = q->take_steps;
 	struct tkw__mark m;
 	int err;
 
@@ -59,7 +79,9 @@ int tkw__queue_cancel(struct tkw__queue *q, struct tkw__queue_call *call,
 	for (size_t i = 0; i < count && !err; i++) {
 		struct tkw__item *it;
 
-		err = find_free(q, call, &names[i], &it, &answers[i]);
+		err = settle_plan(q, call, &names[i], &budget);
+		if (!err)
+			err = find_free(q, call, &names[i], &it, &answers[i]);
 		if (!err && it)
 			err = emit_kind(q, call, TKW__RECORD_CANCEL, it);
 	}

@@ -364,7 +364,10 @@ int tkw__queue_extend(struct tkw__queue *q, struct tkw__queue_call *call,
 		      const struct tkw__queue_claims *claims,
 		      uint64_t lease_ms);
 
-/* Ends items that are waiting, ready or dead. */
+/* Ends items that are waiting, ready or dead. A cancel of a fresh item first
+ * records leases that have run out, if another item of its plan seems to be
+ * running. call->behind says that it has not come to their end: the plan may
+ * then go on as if that item were running. */
 int tkw__queue_cancel(struct tkw__queue *q, struct tkw__queue_call *call,
 		      const struct tkw__queue_name *names, size_t count,
 		      enum tkw__queue_answer *answers);

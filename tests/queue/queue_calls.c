@@ -451,8 +451,11 @@ void qd_cancel(struct qd *d)
 	for (i = 0; i < n; i++) {
 		struct qo_item *it = named(d, &name[i], key[i]);
 		bool fresh = it && it->plan && !it->started;
-		int wanted = qo_cancel(&d->oracle, d->now_us, it);
+		int wanted;
 
+		if (fresh && !d->call.behind)
+			qo_want_leases(&d->oracle, it, d->now_us);
+		wanted = qo_cancel(&d->oracle, d->now_us, it);
 		if (wanted == 1)
 			qd_hear_on(d);
 		d->tally->n[QT_CANCEL_FRESH] += fresh;

@@ -180,6 +180,12 @@ struct qo_item *qo_fresh(struct qo *o, const struct qo_plan *p);
 uint32_t qo_running(const struct qo *o, const struct qo_plan *p);
 uint64_t qo_plan_bytes(const struct qo_plan *p);
 
+/* True if an item is fresh and must not overlap, and another one of its plan is
+ * running by what was recorded. */
+int qo_overlaps(struct qo *o, const struct qo_item *it);
+/* A user cancels an item. If it overlaps, all leases of its plan that have run
+ * out must be recorded. */
+void qo_want_leases(struct qo *o, const struct qo_item *it, uint64_t now_us);
 /* True if a take must end this item, which is the first one, instead of giving
  * it out. It is only known if all leases that have run out are recorded. */
 int qo_must_meet(struct qo *o, const struct qo_item *it, uint64_t now_us);

@@ -222,6 +222,19 @@ static void want_leases(struct qo *o, const struct qo_plan *p, uint64_t now_ms)
 	}
 }
 
+int qo_overlaps(struct qo *o, const struct qo_item *it)
+{
+	const struct qo_plan *p = plan_of(o, it);
+
+	return p && !it->started && !p->job.overlap && qo_running(o, p) > 0;
+}
+
+void qo_want_leases(struct qo *o, const struct qo_item *it, uint64_t now_us)
+{
+	if (qo_overlaps(o, it))
+		want_leases(o, plan_of(o, it), now_us / 1000);
+}
+
 int qo_must_meet(struct qo *o, const struct qo_item *it, uint64_t now_us)
 {
 	const struct qo_plan *p = plan_of(o, it);

@@ -411,6 +411,42 @@ static void test_plan_missed_for_ten_years_takes_few_steps(void **state)
 	}
 }
 
+/* A cancel of a fresh item records leases that have run out, but not all of
+ * them. */
+static void test_plan_cancel_records_few_lost_leases(void **state)
+{
+	static struct tkw__queue_put puts[TKW__QUEUE_MAX_TAKE];
+	static struct tkw__queue_taken out[TKW__QUEUE_MAX_TAKE];
+	static uint64_t ids[TKW__QUEUE_MAX_TAKE];
+	struct queue_bed *b = *state;
+	struct tkw__queue_plan p = bed_plan("job", "1000");
+	struct tkw__queue_name name = { .id = 0 };
+	struct tkw__queue_call call;
+	enum tkw__queue_answer answer;
+	uint64_t steps;
+
+	bed_make_plan(b, &p);
+	b->now += SECOND;
+	call = (struct tkw__queue_call){ b->now * 1000, NULL, false };
+	assert_int_equal(
+		tkw__queue_put(b->q, &call, puts, TKW__QUEUE_MAX_TAKE, ids), 0);
+	assert_int_equal(
+		tkw__queue_take(b->q, &call, TKW__QUEUE_MAX_TAKE, 100, out),
+		TKW__QUEUE_MAX_TAKE);
+	assert_int_equal(bed_get_plan(b, "job").running, 1);
+	tkw__queue_commit(b->q);
+	b->now += 3 * SECOND;
+	name.id = bed_get_plan(b, "job").fresh_id;
+	call.now_us = b->now * 1000;
+	steps = tkw__queue_count_steps(b->q);
+	assert_int_equal(tkw__queue_cancel(b->q, &call, &name, 1, &answer), 0);
+	steps = tkw__queue_count_steps(b->q) - steps;
+	assert_true(steps < TKW__QUEUE_TAKE_STEPS * LAST);
+	assert_int_equal(answer, TKW__QUEUE_DONE);
+	assert_true(call.behind);
+	bed_check(b);
+}
+
 static void make_many(struct queue_bed *b, struct tkw__queue_plan *p)
 {
 	struct tkw__queue_call call = { b->now * 1000, NULL, false };
@@ -511,6 +547,7 @@ int main(void)
 		BED_TEST(test_plan_replacement_counts_what_a_lost_lease_puts),
 		BED_TEST(test_plan_limit_is_65536),
 		BED_TEST(test_plan_missed_for_ten_years_takes_few_steps),
+		BED_TEST(test_plan_cancel_records_few_lost_leases),
 		BED_TEST(test_plan_many_are_due_at_once),
 		BED_TEST(test_plan_many_are_missed_at_once),
 	};

@@ -126,6 +126,31 @@ static void test_planned_cancel_keeps_the_missed_ones_behind_it(void **state)
 	assert_int_equal(fresh_at(b), 0);
 }
 
+/* Leases that have run out are over, whether or not a record says so yet. */
+static void test_planned_cancel_knows_which_leases_have_run_out(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_plan p = bed_plan("job", "1000");
+	uint64_t id;
+
+	p.max_attempts = 1;
+	make(b, &p);
+	b->now += SECOND;
+	assert_true(bed_take(b, 300).id != 0);
+	b->now = BED_START + 5 * SECOND + 500;
+	assert_int_equal(cancel_fresh(b), TKW__QUEUE_DONE);
+	assert_int_equal(fresh_at(b), 3 * SECOND);
+
+	/* The lease ends at 6,500, so the time before it was left out. */
+	assert_true(bed_take(b, 1000).id != 0);
+	id = bed_get_plan(b, "job").fresh_id;
+	assert_int_equal(fresh_at(b), 6 * SECOND);
+	b->now += 3 * SECOND;
+	assert_int_equal(bed_cancel(b, id), TKW__QUEUE_UNKNOWN);
+	assert_int_equal(bed_get_plan(b, "job").overlaps, 1);
+	assert_int_equal(fresh_at(b), 7 * SECOND);
+}
+
 static void test_planned_next_on_end_waits_for_the_end(void **state)
 {
 	struct queue_bed *b = *state;
@@ -692,6 +717,7 @@ int main(void)
 		BED_TEST(test_planned_take_puts_the_next_one),
 		BED_TEST(test_planned_cancel_puts_the_next_one),
 		BED_TEST(test_planned_cancel_keeps_the_missed_ones_behind_it),
+		BED_TEST(test_planned_cancel_knows_which_leases_have_run_out),
 		BED_TEST(test_planned_next_on_end_waits_for_the_end),
 		BED_TEST(test_planned_next_on_end_goes_on_when_a_lease_is_lost),
 		BED_TEST(

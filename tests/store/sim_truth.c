@@ -137,7 +137,12 @@ static void play_cancel(struct life *l, struct call *c, struct qo *o,
 	uint32_t i;
 
 	for (i = 0; i < c->count; i++) {
-		hear_lost_of(l, c->q, o, named(c, i, o));
+		const struct qo_item *it = named(c, i, o);
+
+		if (it && qo_overlaps(o, it))
+			hear_lost(l, c->q, o);
+		else
+			hear_lost_of(l, c->q, o, it);
 		w->answer[i] = qo_cancel(o, l->now_us, named(c, i, o));
 		w->result += w->answer[i] == 1;
 		if (w->answer[i] == 1)
