@@ -124,6 +124,15 @@ static int make_plan(struct tkw__queue_text plan, struct tkw_zone *zone,
 	return -EINVAL;
 }
 
+/* True if too many files are open. This is over soon, so it must not stop a
+ * plan for good: for the heart it is as if there were no memory, and the
+ * command fails. -EIO may last: then each command that meets the plan would
+ * fail. */
+static bool are_files_used_up(int err)
+{
+	return err == -EMFILE || err == -ENFILE;
+}
+
 static int compile(void **out, struct tkw__queue_text plan,
 		   struct tkw__queue_text zone, bool anew, void *ctx)
 {
@@ -133,6 +142,8 @@ static int compile(void **out, struct tkw__queue_text plan,
 
 	if (zone.len)
 		err = get_zone(ctx, zone, anew, &z);
+	if (are_files_used_up(err))
+		err = -ENOMEM;
 	if (!err)
 		err = make_plan(plan, z, &made, NULL);
 	if (!err)

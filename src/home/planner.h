@@ -14,7 +14,7 @@
  *     -ENXIO        there is no zone of this name
  *     -EBADMSG      the file of the zone is damaged
  *     -EMEDIUMTYPE  the file of the zone is of another kind
- *     -ENOMEM
+ *     -ENOMEM       for compile, also if too many files are open
  *     another one   the system refuses to read the file of the zone
  */
 #ifndef TKW_HOME_PLANNER_H

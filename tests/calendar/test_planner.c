@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -228,6 +229,31 @@ static void test_planner_answers_at_both_ends_of_time(void **state)
 	tkw__planner_fini(&p);
 }
 
+/* -ENOMEM fails a command, which can be tried again. Another error would stop
+ * the plan until somebody resumes it. */
+static void test_planner_without_a_file_to_open_stops_no_plan(void **state)
+{
+	struct rlimit was, none;
+	struct tkw__planner p;
+	int compiled, listed;
+	uint64_t ms;
+
+	(void)state;
+	tkw__planner_init(&p, NULL);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	compiled = compile(&p, "Europe/Berlin", false, &ms);
+	listed = list(&p, "0 0 * * *", "Europe/Berlin", &ms, 1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(compiled, -ENOMEM);
+	assert_int_equal(listed, -EMFILE);
+	assert_int_equal(compile(&p, "Europe/Berlin", false, &ms), 0);
+	assert_true(ms == NOON + 9 * HOUR);
+	tkw__planner_fini(&p);
+}
+
 static void test_planner_each_refused_piece_is_an_error(void **state)
 {
 	struct tkw__planner p;
@@ -267,6 +293,8 @@ int main(void)
 		cmocka_unit_test(
 			test_planner_reads_a_zone_once_and_anew_on_request),
 		cmocka_unit_test(test_planner_answers_at_both_ends_of_time),
+		cmocka_unit_test(
+			test_planner_without_a_file_to_open_stops_no_plan),
 		cmocka_unit_test(test_planner_each_refused_piece_is_an_error),
 	};
 
