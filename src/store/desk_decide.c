@@ -155,8 +155,24 @@ static int64_t plan(struct tkw__desk *d, struct tkw__request *r,
 	return tkw__queue_plan(r->queue->heart, call, p, &r->plan.next_ms);
 }
 
+/* A resume of a plan that has stopped puts an item. */
+static int resume_plan(struct tkw__desk *d, struct tkw__request *r,
+		       struct tkw__queue_call *call,
+		       enum tkw__queue_answer *answer)
+{
+	struct tkw__queue *h = r->queue->heart;
+	struct tkw__queue_plan_facts f;
+	int err = tkw__queue_get_plan(h, r->plan_name, &f);
+
+	if (!err && (f.paused || f.error) &&
+	    is_full(d, d->reserve_gone ? plan_bytes(&f.plan) : 0))
+		return -ENOSPC;
+	return tkw__queue_resume_plan(h, call, r->plan_name, answer);
+}
+
 /* Requests about a plan that is there. */
-static int64_t change_plan(struct tkw__request *r, struct tkw__queue_call *call)
+static int64_t change_plan(struct tkw__desk *d, struct tkw__request *r,
+			   struct tkw__queue_call *call)
 {
 	enum tkw__queue_answer answer = TKW__QUEUE_UNKNOWN;
 	struct tkw__queue *h = r->queue->heart;
@@ -167,7 +183,7 @@ static int64_t change_plan(struct tkw__request *r, struct tkw__queue_call *call)
 	else if (r->kind == TKW__REQUEST_PAUSE_PLAN)
 		err = tkw__queue_pause_plan(h, call, r->plan_name, &answer);
 	else
-		err = tkw__queue_resume_plan(h, call, r->plan_name, &answer);
+		err = resume_plan(d, r, call, &answer);
 	if (err)
 		return err;
 	return answer == TKW__QUEUE_DONE ? 0 : -ENOENT;
@@ -209,7 +225,7 @@ static int64_t command(struct tkw__desk *d, struct tkw__request *r,
 	case TKW__REQUEST_UNPLAN:
 	case TKW__REQUEST_PAUSE_PLAN:
 	case TKW__REQUEST_RESUME_PLAN:
-		return change_plan(r, call);
+		return change_plan(d, r, call);
 	default:
 		return -EINVAL;
 	}

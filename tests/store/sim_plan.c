@@ -279,9 +279,11 @@ static bool legal_error(struct life *l, const struct call *c)
 	/* A locked file looks like a full disk to callers. */
 	if (c->result == -ENOSPC)
 		return l->full || l->busy ||
-		       (l->reserve_asked && (c->r.kind == TKW__REQUEST_PUT ||
-					     c->r.kind == TKW__REQUEST_OPEN ||
-					     c->r.kind == TKW__REQUEST_PLAN));
+		       (l->reserve_asked &&
+			(c->r.kind == TKW__REQUEST_PUT ||
+			 c->r.kind == TKW__REQUEST_OPEN ||
+			 c->r.kind == TKW__REQUEST_PLAN ||
+			 c->r.kind == TKW__REQUEST_RESUME_PLAN));
 	return (c->result == -EIO && l->failed) ||
 	       (c->result == -ENOMEM && l->starved);
 }

@@ -448,6 +448,25 @@ static void test_plan_on_a_full_disk(void **state)
 	assert_int_equal(plan_bed_plan(b, &more), T(2));
 }
 
+/* A resume puts an item, with the payload of the plan. */
+static void test_plan_is_not_resumed_on_a_full_disk(void **state)
+{
+	struct file_bed *b = *state;
+	struct tkw_queue_plan_spec p = plan_bed_every_10s("tick");
+
+	assert_int_equal(plan_bed_plan(b, &p), T(1));
+	b->disk.error = -ENOSPC;
+	b->disk.fails = 1;
+	assert_int_equal(tkw_queue_pause_plan(b->q, "tick"), 0);
+	file_bed_pass(b, 10000);
+	b->disk.fails = 1;
+	assert_int_equal(tkw_queue_resume_plan(b->q, "tick"), -ENOSPC);
+	assert_int_equal(plan_bed_facts(b, "tick").paused, 1);
+	file_bed_pass(b, 10000);
+	assert_int_equal(tkw_queue_resume_plan(b->q, "tick"), 0);
+	assert_int_equal(plan_bed_facts(b, "tick").next_ms, T(3));
+}
+
 static void test_plan_on_a_failed_disk(void **state)
 {
 	struct file_bed *b = *state;
@@ -519,6 +538,7 @@ int main(void)
 		FILE_TEST(test_plans_ten_thousand),
 		FILE_TEST(test_plan_is_undone_with_its_batch),
 		FILE_TEST(test_plan_on_a_full_disk),
+		FILE_TEST(test_plan_is_not_resumed_on_a_full_disk),
 		FILE_TEST(test_plan_on_a_failed_disk),
 		FILE_TEST(test_plan_in_a_callback_would_deadlock),
 	};
