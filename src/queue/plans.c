@@ -226,6 +226,13 @@ bool tkw__plan_allows(const struct tkw__plan_state *s,
 			  tkw__item_planned(fresh).planned_ms > s->decided_ms);
 }
 
+/* (P4) */
+static bool goes_on(const struct tkw__plan *p)
+{
+	return p->fresh || p->state->paused || p->state->error ||
+	       tkw__plan_waits(p);
+}
+
 static void recount(struct tkw__queue *q, struct tkw__item *it, void *ctx)
 {
 	bool *twice = ctx;
@@ -248,9 +255,12 @@ bool tkw__plans_recount(struct tkw__queue *q)
 		q->plans.at[i]->running = 0;
 	}
 	tkw__index_each(q, &q->by_id, recount, &twice);
-	for (uint32_t i = 0; i < q->plans.count; i++)
-		legal = legal && tkw__plan_allows(q->plans.at[i]->state,
-						  q->plans.at[i]->fresh);
+	for (uint32_t i = 0; i < q->plans.count; i++) {
+		const struct tkw__plan *p = q->plans.at[i];
+
+		legal = legal && tkw__plan_allows(p->state, p->fresh) &&
+			goes_on(p);
+	}
 	return legal && !twice;
 }
 
@@ -300,8 +310,7 @@ const char *tkw__plans_check(struct tkw__queue *q)
 
 		if (!tkw__plan_allows(p->state, p->fresh))
 			return "a plan does not fit its fresh item";
-		if (!p->fresh && !p->state->paused && !p->state->error &&
-		    !tkw__plan_waits(p))
+		if (!goes_on(p))
 			return "a plan has stopped and does not say why";
 		sums.fresh -= p->fresh ? tkw__mix(p->id) : 0;
 		sums.running -= p->running * tkw__mix(p->id);

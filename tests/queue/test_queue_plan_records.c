@@ -157,6 +157,41 @@ static void test_plan_records_are_checked(void **state)
 	assert_int_equal(replay_with(b, step, TKW__STEP_DECIDED, most), 0);
 }
 
+/* Loads a dump of the queue into a new one. */
+static int load_dump(struct queue_bed *b)
+{
+	struct tkw__queue_log dump = { NULL, 0, 0, 0 };
+	struct tkw__queue *q;
+	uint64_t cursor = 0;
+	size_t used;
+	int err;
+
+	assert_int_equal(tkw__queue_dump(b->q, &cursor, 100, &dump), 0);
+	assert_int_equal(tkw__queue_create(&q, &b->cfg), 0);
+	err = tkw__queue_load(q, dump.bytes, dump.len, &used);
+	tkw__queue_log_fini(b->q, &dump);
+	tkw__queue_destroy(q);
+	return err;
+}
+
+/* A snapshot has lost the fresh item of a plan: nothing would ever put the next
+ * one. */
+static void test_plan_that_can_never_go_on_is_not_loaded(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_plan p = bed_plan("job", "1000");
+	struct tkw__plan_state *s;
+
+	bed_make_plan(b, &p);
+	change(b, tkw__queue_pause_plan);
+	assert_int_equal(load_dump(b), 0);
+	s = b->q->plans.at[0]->state;
+	s->paused = false;
+	assert_int_equal(load_dump(b), -EBADMSG);
+	s->error = -ENOENT;
+	assert_int_equal(load_dump(b), 0);
+}
+
 /* --- the checker ---------------------------------------------------------- */
 
 static void expect_wrong(struct queue_bed *b, const char *wrong)
@@ -292,6 +327,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BED_TEST(test_plan_records_fit_once),
 		BED_TEST(test_plan_records_are_checked),
+		BED_TEST(test_plan_that_can_never_go_on_is_not_loaded),
 		BED_TEST(test_plan_checker_names_what_is_broken),
 		BED_TEST(test_plan_commands_without_memory_change_nothing),
 	};
