@@ -511,10 +511,11 @@ struct tkw__queue_plan_facts {
  *             time of the old fresh item has passed, it comes again, and
  *             missed times that come in turn go on. If nothing at all differs,
  *             nothing changes.
- *   Limits    The limits of the queue hold for this call. A plan that is
- *             replaced adds no item. Items that are put later are not refused.
- *             The name, text, zone and payload of a plan count as bytes of the
- *             queue.
+ *   Limits    The limits of the queue hold for this call. But a queue that is
+ *             full does not refuse a plan that is replaced, if this adds
+ *             neither items nor bytes. Items that are put later are not
+ *             refused. The name, text, zone and payload of a plan count as
+ *             bytes of the queue.
  *
  * An item that ends because it was missed or left out counts as cancelled.
  *

@@ -113,10 +113,10 @@ static int within_limits(const struct tkw__queue *q, const struct making *m)
 			 m->old->fresh->payload_len;
 		items--;
 	}
-	/* Items of plans may have filled the queue beyond its limit. A plan
-	 * that is replaced adds none. */
+	/* Items of plans may have filled the queue beyond its limits. A plan
+	 * that is replaced adds none, and need not add bytes. */
 	if ((t->max_items && items > t->max_items && items > q->by_id.count) ||
-	    (t->max_bytes && bytes > t->max_bytes))
+	    (t->max_bytes && bytes > t->max_bytes && bytes > q->bytes))
 		return -EAGAIN;
 	return 0;
 }

@@ -358,7 +358,8 @@ static int same_job(const struct qo_job *a, const struct qo_job *b)
 	       a->item.max_backoff == b->item.max_backoff;
 }
 
-/* The limits, as if the old plan and its fresh item were gone. */
+/* The limits, as if the old plan and its fresh item were gone. What adds
+ * nothing is not refused. */
 static int is_full(struct qo *o, const struct qo_job *job, int puts,
 		   uint64_t next)
 {
@@ -368,6 +369,7 @@ static int is_full(struct qo *o, const struct qo_job *job, int puts,
 	uint64_t bytes =
 		(uint64_t)job->name_len + job->text_len + job->item.payload_len;
 	uint64_t items = o->count - (it != NULL) + (uint64_t)puts;
+	uint64_t before = 0;
 	uint32_t i;
 
 	if (job->item.payload_len > max)
@@ -375,16 +377,21 @@ static int is_full(struct qo *o, const struct qo_job *job, int puts,
 	if (puts)
 		bytes += (uint64_t)key_len(job, next) + job->item.payload_len;
 	for (i = 0; i < o->count; i++) {
-		if (&o->items[i] != it)
-			bytes += (uint64_t)o->items[i].want.key_len +
-				 o->items[i].want.payload_len;
+		uint64_t n = (uint64_t)o->items[i].want.key_len +
+			     o->items[i].want.payload_len;
+
+		before += n;
+		bytes += &o->items[i] != it ? n : 0;
 	}
 	for (i = 0; i < QO_PLANS; i++) {
-		if (&o->plan[i] != old)
-			bytes += qo_plan_bytes(&o->plan[i]);
+		uint64_t n = qo_plan_bytes(&o->plan[i]);
+
+		before += n;
+		bytes += &o->plan[i] != old ? n : 0;
 	}
 	return (o->max_items && items > o->max_items && items > o->count) ||
-			       (o->max_bytes && bytes > o->max_bytes)
+			       (o->max_bytes && bytes > o->max_bytes &&
+				bytes > before)
 		       ? -EAGAIN
 		       : 0;
 }

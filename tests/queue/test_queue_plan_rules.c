@@ -348,6 +348,25 @@ static void test_plan_replacement_counts_what_a_lost_lease_puts(void **state)
 	assert_int_equal(bed_put_with(b, &put), t.id);
 }
 
+/* The limit was set later. What adds no bytes is not refused. */
+static void test_plan_replaced_beyond_the_limit_of_bytes(void **state)
+{
+	struct queue_bed *b = *state;
+	struct tkw__queue_plan p = bed_plan("job", "1000");
+
+	bed_make_plan(b, &p);
+	limit(b, 0, 1);
+	p.grace_ms = 7;
+	assert_int_equal(bed_make_plan(b, &p), BED_START + SECOND);
+	p.payload = bed_text("less");
+	assert_int_equal(bed_make_plan(b, &p), BED_START + SECOND);
+	p.payload = bed_text("more!");
+	assert_int_equal(bed_make_plan(b, &p), -EAGAIN);
+	p.payload = bed_text("");
+	p.name = bed_text("other");
+	assert_int_equal(bed_make_plan(b, &p), -EAGAIN);
+}
+
 static void test_plan_limit_is_65536(void **state)
 {
 	struct queue_bed *b = *state;
@@ -545,6 +564,7 @@ int main(void)
 		BED_TEST(test_plan_equal_finds_changed_rules_and_repairs),
 		BED_TEST(test_plan_in_a_full_queue_goes_on),
 		BED_TEST(test_plan_replacement_counts_what_a_lost_lease_puts),
+		BED_TEST(test_plan_replaced_beyond_the_limit_of_bytes),
 		BED_TEST(test_plan_limit_is_65536),
 		BED_TEST(test_plan_missed_for_ten_years_takes_few_steps),
 		BED_TEST(test_plan_cancel_records_few_lost_leases),
