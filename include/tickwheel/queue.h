@@ -793,7 +793,8 @@ int tkw_queue_get_plan(struct tkw_queue *q, const char *name,
  *
  * after  The name of the last plan of the piece before. NULL for the first
  *        piece.
- * max    The most plans of this piece, 1 to 4096.
+ * max    The most plans of this piece, 1 to 4096. If their payloads are large,
+ *        the piece has fewer, but at least one.
  * out    Receives the plans. Free them with tkw_queue_plans_free(). Receives
  *        NULL if there are no more.
  *

@@ -8,7 +8,10 @@
 #include "store/plan_looks.h"
 
 enum {
-	DEFAULT_GRACE_MS = 60000
+	DEFAULT_GRACE_MS = 60000,
+	/* When the plans of a list have so many bytes, the piece ends: they
+	 * are copied while nothing else is decided. */
+	MAX_LIST_BYTES = 4 << 20
 };
 
 /* --- arguments ------------------------------------------------------------ */
@@ -156,7 +159,9 @@ int tkw_queue_get_plan(struct tkw_queue *q, const char *name,
 int tkw_queue_list_plans(struct tkw_queue *q, const char *after, uint32_t max,
 			 struct tkw_queue_plans **out)
 {
-	struct tkw__look_plans a = { .after = text_of(after), .max = max };
+	struct tkw__look_plans a = { .after = text_of(after),
+				     .max = max,
+				     .max_bytes = MAX_LIST_BYTES };
 	int64_t n;
 
 	if (!q || !out || max == 0 || max > TKW_QUEUE_MAX_TAKE)

@@ -348,6 +348,35 @@ static void test_plans_are_listed_in_pieces(void **state)
 		assert_int_equal(list_all(b, max), 5);
 }
 
+/* The desk copies a piece in one go, so its bytes are bounded. */
+static void
+test_plans_of_large_payloads_are_listed_in_short_pieces(void **state)
+{
+	enum {
+		LARGE = 1 << 20
+	};
+	static const char *const names[] = { "a", "b", "c", "d", "e" };
+	struct file_bed *b = *state;
+	struct tkw_queue_plans *plans = NULL;
+	char *payload = calloc(1, LARGE);
+
+	assert_non_null(payload);
+	for (size_t i = 0; i < 5; i++) {
+		struct tkw_queue_plan_spec p = plan_bed_every_10s(names[i]);
+
+		p.payload = payload;
+		p.payload_len = LARGE;
+		assert_int_equal(plan_bed_plan(b, &p), T(1));
+	}
+	free(payload);
+	assert_int_equal(tkw_queue_list_plans(b->q, NULL, PIECE, &plans), 4);
+	tkw_queue_plans_free(plans);
+	assert_int_equal(tkw_queue_list_plans(b->q, "d", PIECE, &plans), 1);
+	assert_string_equal(plans->plan[0].plan.name, "e");
+	assert_int_equal(plans->plan[0].plan.payload_len, LARGE);
+	tkw_queue_plans_free(plans);
+}
+
 /* All items of a planned time are taken, each of another plan. */
 static void take_all(struct file_bed *b, int64_t planned_ms)
 {
@@ -535,6 +564,8 @@ int main(void)
 		FILE_TEST(test_plan_pauses_and_resumes),
 		FILE_TEST(test_unplan_cancels_the_item_unless_taken),
 		FILE_TEST(test_plans_are_listed_in_pieces),
+		FILE_TEST(
+			test_plans_of_large_payloads_are_listed_in_short_pieces),
 		FILE_TEST(test_plans_ten_thousand),
 		FILE_TEST(test_plan_is_undone_with_its_batch),
 		FILE_TEST(test_plan_on_a_full_disk),
