@@ -219,7 +219,7 @@ static const struct timer_case fire_cases[] = {
 };
 
 /* With 100 timeouts and a tick of 1 ms, half a million in a second are not
- * possible. With 1000, a timeout takes 1 ms of delay and half a tick on average,
+ * possible. With 1000, a timeout takes 1 ms of delay on average, half a tick,
  * and the wake-up. */
 static const struct timer_case fire_steady_cases[] = {
 	{ "1e2", "n=100 longest_ms=2 ms=1000", 0, true, false },

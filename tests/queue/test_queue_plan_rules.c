@@ -460,7 +460,7 @@ static void test_plan_cancel_records_few_lost_leases(void **state)
 	steps = tkw__queue_count_steps(b->q);
 	assert_int_equal(tkw__queue_cancel(b->q, &call, &name, 1, &answer), 0);
 	steps = tkw__queue_count_steps(b->q) - steps;
-	assert_true(steps < TKW__QUEUE_TAKE_STEPS * LAST);
+	assert_true(steps < (uint64_t)TKW__QUEUE_TAKE_STEPS * LAST);
 	assert_int_equal(answer, TKW__QUEUE_DONE);
 	assert_true(call.behind);
 	bed_check(b);
