@@ -251,6 +251,7 @@ static void go_on(struct tkw__job *j)
  * to somebody who is overloaded. The job goes on. */
 static void miss_due(struct tkw__job *j)
 {
+	assert(tkw__job_is_live(j)); /* a run that was not begun has no other */
 	if (!j->paused && !tkw__job_is_busy(j))
 		tkw__job_times_give_up(&j->times, tkw__jobs_now_ms(j->set));
 	tkw__job_follow(j);
